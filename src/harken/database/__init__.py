@@ -1,0 +1,1 @@
+"""The database: catalog, objects, transactions, statements and procedures over an engine."""

@@ -1,0 +1,503 @@
+"""The catalog: types and functions, kept in the database as objects with stored functions.
+
+`name(type)`, `supertypes(type)`, `arguments(function)` and the rest are ordinary relations, so
+queries over the schema need nothing of their own. In memory the catalog is only a reading of them:
+after a rollback it is read again.
+
+Law: for every user function the catalog's memory and its relations say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from harken.engines.sqlite.engine import SQLiteEngine
+from harken.ir.clauses import Atom, Clause, Definition
+from harken.ir.relations import (
+    Column,
+    Kind,
+    Relation,
+    Semantics,
+    extent_relation,
+)
+from harken.ir.schema import Function, FunctionKind
+from harken.ir.terms import Constant, Variable
+from harken.ir.types import (
+    ALIASES,
+    BOOLEAN,
+    FUNCTION,
+    INTEGER,
+    LITERAL_TYPES,
+    OBJECT,
+    SYSTEM_TYPES,
+    TEXT,
+    TYPE,
+    Hierarchy,
+    Type,
+)
+
+FIRST_USER_OID = 100
+META = "harken_meta"
+
+
+def _system(
+    name: str, parameter: Type, *results: tuple[str, Type], many: bool = False
+) -> Relation:
+    columns = (Column(parameter.name, parameter), *(Column(n, t) for n, t in results))
+    key = tuple(range(len(columns))) if many else (0,)
+    return Relation(name, columns, 1, Kind.STORED, Semantics.SET, key)
+
+
+TYPE_NAME = _system("name", TYPE, ("name", TEXT))
+SUPERTYPES = _system("supertypes", TYPE, ("supertype", TYPE), many=True)
+FUNCTION_NAME = _system("name", FUNCTION, ("name", TEXT))
+FUNCTION_KIND = _system("kind", FUNCTION, ("kind", TEXT))
+RETURNS_BAG = _system("returns_bag", FUNCTION, ("bag", BOOLEAN))
+SINGLE_VALUED = _system("single_valued", FUNCTION, ("single", BOOLEAN))
+DEFINITION = _system("definition", FUNCTION, ("text", TEXT))
+ARGUMENTS = _system(
+    "arguments", FUNCTION, ("position", INTEGER), ("name", TEXT), ("type", TYPE), many=True
+)
+RESULTS = _system(
+    "results", FUNCTION, ("position", INTEGER), ("name", TEXT), ("type", TYPE), many=True
+)
+CALLS = _system("calls", FUNCTION, ("name", TEXT), many=True)
+MENTIONS = _system("mentions", FUNCTION, ("type", TYPE), many=True)
+PROPERTY_OF = _system("property_of", FUNCTION, ("type", TYPE))
+
+SYSTEM_RELATIONS = (
+    TYPE_NAME,
+    SUPERTYPES,
+    FUNCTION_NAME,
+    FUNCTION_KIND,
+    RETURNS_BAG,
+    SINGLE_VALUED,
+    DEFINITION,
+    ARGUMENTS,
+    RESULTS,
+    CALLS,
+    MENTIONS,
+    PROPERTY_OF,
+)
+
+TYPES_OF = Relation(
+    "typesof", (Column("object", OBJECT), Column("type", TYPE)), 1, Kind.DERIVED, Semantics.SET
+)
+
+Compile = Callable[[Function], tuple[Definition, ...]]
+
+
+def relation_of(function: Function, single_valued: bool = False) -> Relation:
+    """The relation behind a stored, derived or foreign function."""
+    inputs = len(function.parameters)
+    kind = Kind[function.kind.name]
+    keyed = not function.bag and (kind is Kind.STORED or single_valued)
+    return Relation(
+        name=function.name,
+        columns=(*function.parameters, *function.results),
+        inputs=inputs,
+        kind=kind,
+        semantics=Semantics.BAG if function.bag else Semantics.SET,
+        key=tuple(range(inputs)) if keyed else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """What the text of a function refers to, by name."""
+
+    functions: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class _Memory:
+    type_oids: dict[str, int] = field(default_factory=dict)
+    supertypes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    functions: dict[str, dict[str, Function]] = field(default_factory=dict)
+    dependencies: dict[str, Dependencies] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+class Catalog:
+    """Implements `harken.ir.schema.Schema` over the relations above."""
+
+    def __init__(self, engine: SQLiteEngine, compile_function: Compile) -> None:
+        self._engine = engine
+        self._compile = compile_function
+        self._memory = _Memory()
+        self._compiled: dict[str, tuple[Definition, ...]] = {}
+        self._session: dict[str, Function] = {}
+        self._next_oid = FIRST_USER_OID
+        self._saved_oid = FIRST_USER_OID
+        self.hierarchy = Hierarchy({})
+        self.version = 0
+        self.epoch = 0
+        """Changes with every change of the schema in memory; plans are kept per epoch."""
+        self.changed = False
+        """Has the open transaction changed the schema?"""
+
+    # --- Schema ----------------------------------------------------------------------------
+
+    def overloads(self, name: str) -> tuple[Function, ...]:
+        stored = self._memory.functions.get(name, {})
+        session = [f for f in self._session.values() if f.name == name and f.id not in stored]
+        return (*stored.values(), *session)
+
+    def function_names(self) -> tuple[str, ...]:
+        return (*self._memory.functions, *(f.name for f in self._session.values()))
+
+    def type_named(self, name: str) -> Type | None:
+        name = ALIASES.get(name, name)
+        if name in LITERAL_TYPES:
+            return LITERAL_TYPES[name]
+        return Type(name) if name in self.hierarchy else None
+
+    def type_names(self) -> tuple[str, ...]:
+        return (*LITERAL_TYPES, *self.hierarchy)
+
+    def extent(self, type_: Type) -> Relation:
+        return extent_relation(type_)
+
+    def definitions(self, relation: Relation) -> tuple[Definition, ...]:
+        if relation == TYPES_OF:
+            return (self._types_of(),)
+        known = self._compiled.get(relation.id)
+        if known is None:
+            known = self._compile(self.function(relation.id))
+            self._compiled[relation.id] = known
+        return known
+
+    def _types_of(self) -> Definition:
+        """typesof(O, T): O is in T and in no subtype of T."""
+        clauses = []
+        for name in self.hierarchy:
+            variable = Variable("O", Type(name))
+            below = [
+                Atom(extent_relation(Type(child)), (variable,), negated=True)
+                for child in self.hierarchy.children(name)
+            ]
+            head = Atom(TYPES_OF, (variable, Constant(self.type_oid(name), TYPE)))
+            body = (Atom(extent_relation(Type(name)), (variable,)), *below)
+            clauses.append(Clause(head, body))
+        return Definition(TYPES_OF, tuple(clauses), exclusive=True)
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def function(self, function_id: str) -> Function:
+        name = function_id.partition("(")[0]
+        stored = self._memory.functions.get(name, {})
+        return stored[function_id] if function_id in stored else self._session[function_id]
+
+    def functions(self) -> Iterator[Function]:
+        for overloads in self._memory.functions.values():
+            yield from overloads.values()
+        yield from self._session.values()
+
+    def has_function(self, function_id: str) -> bool:
+        name = function_id.partition("(")[0]
+        return function_id in self._memory.functions.get(name, {}) or function_id in self._session
+
+    def stored_relations(self) -> Iterator[Relation]:
+        for function in self.functions():
+            if function.kind is FunctionKind.STORED and function.relation is not None:
+                yield function.relation
+
+    def type_oid(self, name: str) -> int:
+        return self._memory.type_oids[name]
+
+    def dependencies(self, function_id: str) -> Dependencies:
+        return self._memory.dependencies.get(function_id, Dependencies())
+
+    def dependents(self, name: str) -> list[Function]:
+        """The functions whose text calls a function of that name."""
+        return [
+            function
+            for function in self.functions()
+            if name in self.dependencies(function.id).functions
+        ]
+
+    def properties_of(self, type_name: str) -> list[Function]:
+        """The functions that came with `create type ... properties`."""
+        owners = self._memory.properties.items()
+        return [self.function(function_id) for function_id, owner in owners if owner == type_name]
+
+    def users_of_type(self, type_name: str) -> list[Function]:
+        def mentions(function: Function) -> bool:
+            columns = (*function.parameters, *function.results)
+            return any(c.type.name == type_name for c in columns) or (
+                type_name in self.dependencies(function.id).types
+            )
+
+        return [function for function in self.functions() if mentions(function)]
+
+    # --- loading ---------------------------------------------------------------------------
+
+    def initialise(self) -> None:
+        """Make the relations of the catalog in a new database."""
+        connection = self._engine.connection
+        connection.run(f"CREATE TABLE {META} (key TEXT PRIMARY KEY, value INTEGER) STRICT")
+        connection.run(f"INSERT INTO {META} VALUES ('version', 0), ('next_oid', {FIRST_USER_OID})")
+        self._engine.create(extent_relation(OBJECT))
+        self._engine.create(extent_relation(TYPE), (OBJECT.name,))
+        self._engine.create(extent_relation(FUNCTION), (OBJECT.name,))
+        for relation in SYSTEM_RELATIONS:
+            self._engine.create(relation)
+        for oid, name in enumerate((*SYSTEM_TYPES, *LITERAL_TYPES), start=1):
+            self._write_type(oid, name, (OBJECT.name,) if name in ("type", "function") else ())
+        for number, function in enumerate(_system_functions(), start=20):
+            self._write_function(replace(function, oid=number), single_valued=False)
+
+    def reload(self) -> None:
+        """Read the catalog from its relations."""
+        memory = _Memory()
+        names = dict(self._all(TYPE_NAME))
+        memory.type_oids = {name: oid for oid, name in names.items()}
+        above: dict[str, list[str]] = {}
+        for sub, sup in self._all(SUPERTYPES):
+            above.setdefault(names[sub], []).append(names[sup])
+        self.hierarchy = Hierarchy({
+            name: tuple(sorted(above.get(name, ())))
+            for name in sorted(memory.type_oids, key=memory.type_oids.__getitem__)
+            if name not in LITERAL_TYPES and name != OBJECT.name
+        })
+        types = {oid: self._type(name) for oid, name in names.items()}
+        self._read_functions(memory, types)
+        self._memory = memory
+        self._compiled.clear()
+        self.version = self._meta("version")
+        self._saved_oid = self._meta("next_oid")
+        self._next_oid = max(self._next_oid, self._saved_oid)
+        self.changed = False
+        self.epoch += 1
+
+    def _type(self, name: str) -> Type:
+        return LITERAL_TYPES.get(name) or Type(name)
+
+    def _read_functions(self, memory: _Memory, types: dict[int, Type]) -> None:
+        kinds = dict(self._all(FUNCTION_KIND))
+        bags = dict(self._all(RETURNS_BAG))
+        singles = dict(self._all(SINGLE_VALUED))
+        texts = dict(self._all(DEFINITION))
+        parameters = _columns(self._all(ARGUMENTS), types)
+        results = _columns(self._all(RESULTS), types)
+        calls = _grouped(self._all(CALLS))
+        mentions = _grouped(self._all(MENTIONS))
+        owners = dict(self._all(PROPERTY_OF))
+        for oid, name in sorted(self._all(FUNCTION_NAME)):
+            function = Function(
+                name=name,
+                parameters=parameters.get(oid, ()),
+                results=results.get(oid, ()),
+                kind=FunctionKind(kinds[oid]),
+                bag=bool(bags[oid]),
+                oid=oid,
+                text=texts[oid],
+                system=oid < FIRST_USER_OID,
+            )
+            function = _with_relation(function, bool(singles[oid]))
+            memory.functions.setdefault(name, {})[function.id] = function
+            memory.dependencies[function.id] = Dependencies(
+                frozenset(calls.get(oid, ())),
+                frozenset(types[type_oid].name for type_oid in mentions.get(oid, ())),
+            )
+            if oid in owners:
+                memory.properties[function.id] = types[owners[oid]].name
+
+    def _all(self, relation: Relation) -> list[tuple]:  # type: ignore[type-arg]
+        columns = ", ".join(f"c{i}" for i in range(relation.arity))
+        return self._engine.connection.rows(f'SELECT {columns} FROM "{relation.id}"')
+
+    def _meta(self, key: str) -> int:
+        connection = self._engine.connection
+        return int(connection.value(f"SELECT value FROM {META} WHERE key = ?", (key,)))
+
+    def is_stale(self) -> bool:
+        """Has another process changed the schema since it was read?"""
+        return self._meta("version") != self.version
+
+    # --- changing --------------------------------------------------------------------------
+
+    def allocate(self, how_many: int) -> int:
+        """The first of so many new object numbers."""
+        first = self._next_oid
+        self._next_oid += how_many
+        return first
+
+    def save_counter(self) -> None:
+        """Before a commit: numbers once given are never given again."""
+        if self._next_oid != self._saved_oid:
+            self._engine.connection.run(
+                f"UPDATE {META} SET value = max(value, ?) WHERE key = 'next_oid'",
+                (self._next_oid,),
+            )
+            self._saved_oid = self._next_oid
+
+    def refresh_counter(self) -> None:
+        """At the start of a transaction: another process may have given numbers."""
+        self._saved_oid = self._meta("next_oid")
+        self._next_oid = max(self._next_oid, self._saved_oid)
+
+    def touch(self) -> None:
+        """The schema changed: forget what was compiled against the old one."""
+        self.changed = True
+        self.epoch += 1
+        self._compiled.clear()
+        self.version += 1
+        self._engine.connection.run(
+            f"UPDATE {META} SET value = ? WHERE key = 'version'", (self.version,)
+        )
+
+    def add_type(self, name: str, supertypes: tuple[str, ...]) -> Type:
+        oid = self.allocate(1)
+        self._engine.create(extent_relation(Type(name)), supertypes)
+        self._write_type(oid, name, supertypes)
+        self._memory.type_oids[name] = oid
+        self.hierarchy = Hierarchy({**self.hierarchy.supertypes, name: supertypes})
+        self.touch()
+        return Type(name)
+
+    def remove_type(self, name: str) -> None:
+        self._engine.drop(extent_relation(Type(name)))
+        self._engine.remove_row(extent_relation(OBJECT), (self.type_oid(name),))
+        del self._memory.type_oids[name]
+        rest = {sub: sup for sub, sup in self.hierarchy.supertypes.items() if sub != name}
+        self.hierarchy = Hierarchy(rest)
+        self.touch()
+
+    def add_function(
+        self,
+        function: Function,
+        dependencies: Dependencies = Dependencies(),
+        single_valued: bool = False,
+        property_of: str | None = None,
+    ) -> Function:
+        """Write a function down; one with the same signature is replaced."""
+        if self.has_function(function.id) and function.id not in self._session:
+            self._erase(self.function(function.id))
+        function = replace(function, oid=self.allocate(1))
+        function = self._write_function(function, single_valued, dependencies)
+        if property_of is not None:
+            self._engine.set_row(PROPERTY_OF, (function.oid, self.type_oid(property_of)))
+            self._memory.properties[function.id] = property_of
+        self._remember(function, dependencies)
+        self.touch()
+        return function
+
+    def mark_single_valued(self, function: Function, single: bool) -> None:
+        """Record whether the arguments of a derived function determine its results."""
+        self._engine.set_row(SINGLE_VALUED, (function.oid, int(single)))
+        changed = replace(function, relation=relation_of(function, single))
+        self._memory.functions[function.name][function.id] = changed
+        self.touch()
+
+    def remove_function(self, function: Function) -> None:
+        if function.id in self._session:
+            del self._session[function.id]
+            self.epoch += 1
+            return
+        if function.kind is FunctionKind.STORED:
+            assert function.relation is not None
+            self._engine.drop(function.relation)
+        self._erase(function)
+        self.touch()
+
+    def add_session_function(self, function: Function) -> None:
+        """A Python function known to this session only."""
+        for known in [f for f in self._session.values() if f.name == function.name and f.variadic]:
+            del self._session[known.id]
+        self._session[function.id] = function
+        self.epoch += 1
+        self._compiled.clear()
+
+    def provisional(self, function: Function, dependencies: Dependencies) -> None:
+        """Let a function be seen in memory before it is written (its own body may call it)."""
+        self._remember(function, dependencies)
+        self._compiled.clear()
+        self.epoch += 1
+        self.changed = True
+
+    def _remember(self, function: Function, dependencies: Dependencies) -> None:
+        self._memory.functions.setdefault(function.name, {})[function.id] = function
+        self._memory.dependencies[function.id] = dependencies
+
+    def _erase(self, function: Function) -> None:
+        """Its rows in the catalog's relations go with the object."""
+        self._engine.remove_row(extent_relation(OBJECT), (function.oid,))
+        overloads = self._memory.functions[function.name]
+        overloads.pop(function.id, None)
+        if not overloads:
+            del self._memory.functions[function.name]
+        self._memory.dependencies.pop(function.id, None)
+        self._memory.properties.pop(function.id, None)
+
+    def _write_type(self, oid: int, name: str, supertypes: Iterable[str]) -> None:
+        self._engine.set_row(extent_relation(OBJECT), (oid,))
+        self._engine.set_row(extent_relation(TYPE), (oid,))
+        self._engine.set_row(TYPE_NAME, (oid, name))
+        self._memory.type_oids[name] = oid
+        for above in supertypes:
+            self._engine.set_row(SUPERTYPES, (oid, self.type_oid(above)))
+
+    def _write_function(
+        self,
+        function: Function,
+        single_valued: bool,
+        dependencies: Dependencies = Dependencies(),
+    ) -> Function:
+        oid = function.oid
+        for extent in (extent_relation(OBJECT), extent_relation(FUNCTION)):
+            self._engine.set_row(extent, (oid,))
+        self._engine.set_row(FUNCTION_NAME, (oid, function.name))
+        self._engine.set_row(FUNCTION_KIND, (oid, function.kind.value))
+        self._engine.set_row(RETURNS_BAG, (oid, int(function.bag)))
+        self._engine.set_row(SINGLE_VALUED, (oid, int(single_valued)))
+        self._engine.set_row(DEFINITION, (oid, function.text))
+        for relation, columns in ((ARGUMENTS, function.parameters), (RESULTS, function.results)):
+            for position, column in enumerate(columns, start=1):
+                row = (oid, position, column.name, self.type_oid(column.type.name))
+                self._engine.set_row(relation, row)
+        for name in dependencies.functions:
+            self._engine.set_row(CALLS, (oid, name))
+        for type_name in dependencies.types:
+            self._engine.set_row(MENTIONS, (oid, self.type_oid(type_name)))
+        return _with_relation(function, single_valued)
+
+
+def _with_relation(function: Function, single_valued: bool) -> Function:
+    if function.kind is FunctionKind.PROCEDURE:
+        return function
+    if function.system:
+        known = {relation.id: relation for relation in (*SYSTEM_RELATIONS, TYPES_OF)}
+        return replace(function, relation=known[function.id])
+    return replace(function, relation=relation_of(function, single_valued))
+
+
+def _system_functions() -> Iterator[Function]:
+    for relation in (*SYSTEM_RELATIONS, TYPES_OF):
+        kind = FunctionKind.STORED if relation.kind is Kind.STORED else FunctionKind.DERIVED
+        yield Function(
+            name=relation.name,
+            parameters=relation.columns[:1],
+            results=relation.columns[1:],
+            kind=kind,
+            text="built in",
+            system=True,
+        )
+
+
+def _columns(
+    rows: list[tuple], types: dict[int, Type]  # type: ignore[type-arg]
+) -> dict[int, tuple[Column, ...]]:
+    found: dict[int, tuple[Column, ...]] = {}
+    for oid, _, name, type_oid in sorted(rows):
+        found[oid] = (*found.get(oid, ()), Column(name, types[type_oid]))
+    return found
+
+
+def _grouped(rows: list[tuple]) -> dict[int, list]:  # type: ignore[type-arg]
+    found: dict[int, list] = {}  # type: ignore[type-arg]
+    for oid, value in rows:
+        found.setdefault(oid, []).append(value)
+    return found

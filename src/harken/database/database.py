@@ -1,0 +1,268 @@
+"""The public face of a database: `harken.connect` and what it returns."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType, TracebackType
+from typing import Any
+
+from harken.database import definitions, foreign
+from harken.database.catalog import Catalog
+from harken.database.explain import explain_function
+from harken.database.handles import FunctionHandle
+from harken.database.load import load_objects
+from harken.database.objects import Object, Objects
+from harken.database.results import Result, Results
+from harken.database.runtime import Runtime
+from harken.database.session import Session
+from harken.database.transactions import Transactions
+from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.engine import SQLiteEngine
+from harken.errors import StorageError, TypeFault
+from harken.ir.clauses import Definition
+from harken.ir.schema import Function, FunctionKind
+from harken.lang.amosql import syntax
+from harken.lang.amosql.resolve import unknown_function
+
+
+def connect(
+    path: str = ":memory:",
+    *,
+    read_only: bool = False,
+    timeout: float = 5.0,
+    clock: Callable[[], datetime.datetime] | None = None,
+) -> Database:
+    """Open a database in a file, or one in memory that is gone when it is closed.
+
+    `timeout` is how many seconds to wait for another process that is writing. `clock` stands in
+    for the time of day in tests.
+    """
+    return Database(str(path), read_only=read_only, timeout=timeout, clock=clock)
+
+
+class Database:
+    """A session on a database. Not for several threads at once: open one each."""
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        read_only: bool,
+        timeout: float,
+        clock: Callable[[], datetime.datetime] | None,
+    ) -> None:
+        connection = Connection(path, read_only=read_only, timeout=timeout, clock=clock)
+        self._connection = connection
+        try:
+            self._open(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._closed = False
+
+    def _open(self, connection: Connection) -> None:
+        engine = SQLiteEngine(connection)
+        catalog = Catalog(engine, self._compile)
+        self._runtime = Runtime(engine, catalog, Objects(engine, catalog))
+        if connection.is_new:
+            self._initialise(catalog)
+        catalog.reload()
+        self._transactions = Transactions(self._runtime)
+        self._session = Session(self._runtime, self._transactions)
+        self._load_foreign_functions()
+
+    def _initialise(self, catalog: Catalog) -> None:
+        """Another process may be doing the same: look again once we may write."""
+        if self._connection.read_only:
+            raise StorageError("the file is empty", code="not-a-database")
+        self._connection.begin()
+        try:
+            if self._connection.value("SELECT count(*) FROM sqlite_schema") == 0:
+                catalog.initialise()
+                self._connection.mark_as_ours()
+            self._connection.commit()
+        except BaseException:
+            self._connection.rollback()
+            raise
+
+    def _compile(self, function: Function) -> tuple[Definition, ...]:
+        return definitions.translate_function(function, self._runtime.catalog)[0]
+
+    def _load_foreign_functions(self) -> None:
+        """Find the Python behind `as foreign "module:function"`; a missing one fails when used."""
+        for function in self._runtime.catalog.functions():
+            if function.kind is FunctionKind.FOREIGN and function.relation is not None:
+                body = definitions.syntax_of(function).body
+                if isinstance(body, syntax.ForeignBody):
+                    foreign.register(
+                        self._runtime, function, foreign.deferred(function, body.target)
+                    )
+
+    # --- programs --------------------------------------------------------------------------
+
+    def amosql(self, text: str) -> Results:
+        """Run AMOSQL. If a statement fails, all of the text since its last `commit` is undone.
+
+        Changes stay open, as in AMOS, until `commit` or `rollback`; `close` commits.
+        """
+        results = Results()
+        self.run(text, results.append)
+        return results
+
+    def run(
+        self, text: str, listener: Callable[[Result], None], source: str | None = None
+    ) -> None:
+        """Run AMOSQL and hand each result on as soon as it is there."""
+        self._check_open()
+        before = self._runtime.listener
+        self._runtime.listener = listener
+        try:
+            self._session.run(text, source)
+        finally:
+            self._runtime.listener = before
+
+    # --- Python ----------------------------------------------------------------------------
+
+    def function(self, name: str) -> FunctionHandle:
+        """A function as a mapping: `db.function("quantity")[item] = 130`.
+
+        An overloaded name needs its first type: `db.function("employee.grossincome")`.
+        """
+        self._check_open()
+        if not self._transactions.active:
+            self._transactions.refresh()
+        return FunctionHandle(self._runtime, self._transactions, self._find(name))
+
+    def _find(self, name: str) -> Function:
+        qualifier, _, plain = name.rpartition(".")
+        overloads = self._runtime.catalog.overloads(plain)
+        if qualifier:
+            overloads = tuple(
+                f for f in overloads if f.parameters and f.parameters[0].type.name == qualifier
+            )
+        if not overloads:
+            raise unknown_function(self._runtime.catalog, name, None)
+        if len(overloads) > 1:
+            raise TypeFault(
+                f"{plain} means {', '.join(sorted(f.id for f in overloads))}",
+                code="ambiguous",
+                hint=f'name the type: "{overloads[0].parameters[0].type}.{plain}"',
+            )
+        return overloads[0]
+
+    def foreign(self, name: str, function: Callable[..., Any]) -> None:
+        """Register a Python function as an AMOSQL function or procedure.
+
+        It takes the place of one declared `as foreign`; else its annotations are its signature,
+        and without annotations it is a procedure that takes any values.
+        """
+        self._check_open()
+        declared = [
+            f
+            for f in self._runtime.catalog.overloads(name)
+            if f.text != foreign.SESSION and not f.system
+        ]
+        foreign_ones = [f for f in declared if f.kind is FunctionKind.FOREIGN]
+        if declared and not foreign_ones:
+            raise foreign.mismatch(name, declared)
+        if foreign_ones:
+            for each in foreign_ones:
+                foreign.register(self._runtime, each, function)
+            return
+        made = foreign.session_function(name, function)
+        self._runtime.catalog.add_session_function(made)
+        foreign.register(self._runtime, made, function)
+
+    def load(
+        self, type_name: str, rows: Any, properties: Sequence[str] | None = None
+    ) -> Sequence[Object]:
+        """Create an object for each row of an iterable of tuples or an Arrow table, in one
+        transaction; the new objects, in the order of the rows."""
+        self._check_open()
+        if self._transactions.active:
+            with self._transactions.statement():
+                numbers = load_objects(self._runtime, type_name, rows, properties)
+        else:
+            with self.transaction():
+                numbers = load_objects(self._runtime, type_name, rows, properties)
+        return LoadedObjects(numbers, type_name)
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """The interface variables: `db.variables["toys"]` is the object that `:toys` holds."""
+        return MappingProxyType(self._runtime.interface)
+
+    def assign(self, name: str, value: Any) -> None:
+        """Give the interface variable `:name` a value."""
+        self._runtime.assign(name.removeprefix(":"), value)
+
+    def explain(self, name: str) -> str:
+        """The clauses of a function as ObjectLog, and the SQL that evaluates it."""
+        self._check_open()
+        return explain_function(self._runtime, self._find(name)).text()
+
+    # --- transactions ----------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[Database]:
+        """A block that commits when it ends and is undone when it raises."""
+        self._check_open()
+        with self._transactions.block():
+            yield self
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._transactions.active
+
+    def commit(self) -> None:
+        self._check_open()
+        self._transactions.commit()
+
+    def rollback(self) -> None:
+        self._check_open()
+        self._transactions.rollback()
+
+    def close(self) -> None:
+        """Commit what is open and close the file."""
+        if self._closed:
+            return
+        try:
+            self._transactions.commit()
+        finally:
+            self._closed = True
+            self._connection.close()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None and not self._closed:
+            self._transactions.rollback()
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageError("the database is closed", code="closed")
+
+
+class LoadedObjects(Sequence[Object]):
+    """The objects of a bulk load: a range of numbers, so a million of them weigh nothing."""
+
+    def __init__(self, numbers: range, type_name: str) -> None:
+        self._numbers = numbers
+        self._type = type_name
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return LoadedObjects(self._numbers[index], self._type)
+        return Object(self._numbers[index], self._type)

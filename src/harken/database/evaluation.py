@@ -1,0 +1,94 @@
+"""An expression or query of a statement, ready to run: the bridge from syntax to engine.
+
+What is only constants and parameters is answered at once; everything else is a plan that the
+engine compiled once and runs with other values each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harken.database.objects import Object
+from harken.engines.base import CompiledQuery
+from harken.engines.sqlite.values import decoder, encoder
+from harken.errors import NameFault
+from harken.ir.terms import Constant, Parameter, Term
+from harken.ir.types import Type
+from harken.lang.amosql.scope import Source
+
+
+@dataclass(slots=True)
+class Frame:
+    """The values a statement runs with: those cut out of its text, and local variables."""
+
+    interface: dict[str, Any]
+    literals: Sequence[Any] = ()
+    variables: Sequence[str] = ()
+    locals: dict[str, Any] = field(default_factory=dict)
+    returned: list[tuple[Any, ...]] | None = None
+
+    def value(self, source: Source) -> Any:
+        match source.kind:
+            case "literal":
+                return self.literals[source.key]  # type: ignore[index]
+            case "interface":
+                key = source.key
+                name = self.variables[key] if isinstance(key, int) else key
+                return self.interface[name]
+        if source.key not in self.locals:
+            raise NameFault(
+                f"the variable {source.key} has no value yet",
+                code="unknown-variable",
+                hint=f"give it one with `set {source.key} = ...`",
+            )
+        return self.locals[source.key]  # type: ignore[index]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """`terms` are set if nothing needs computing, else `query` is."""
+
+    types: tuple[Type, ...]
+    sources: tuple[Source, ...]
+    terms: tuple[Term, ...] | None
+    query: CompiledQuery | None
+
+    def stored(self, frame: Frame) -> list[tuple[Any, ...]]:
+        """The rows as the engine stores them."""
+        values = [frame.value(source) for source in self.sources]
+        if self.query is not None:
+            return self.query.rows(values)
+        assert self.terms is not None
+        return [tuple(_encoded(term, values) for term in self.terms)]
+
+    def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
+        """The rows as Python values."""
+        return decode_rows(self.stored(frame), self.types)
+
+
+def _encoded(term: Term, values: Sequence[Any]) -> Any:
+    match term:
+        case Parameter():
+            return encoder(term.type)(values[term.index])
+        case Constant():
+            return encoder(term.type)(term.value)
+    raise ValueError(f"{term} is not known before the query runs")
+
+
+def decode_rows(rows: list[tuple[Any, ...]], types: Sequence[Type]) -> list[tuple[Any, ...]]:
+    turns = [_turn(type_) for type_ in types]
+    if not any(turns):
+        return rows
+    return [
+        tuple(turn(value) if turn else value for turn, value in zip(turns, row, strict=True))
+        for row in rows
+    ]
+
+
+def _turn(type_: Type) -> Any:
+    if type_.surrogate:
+        name = type_.name
+        return lambda oid: Object(oid, name)
+    return decoder(type_)

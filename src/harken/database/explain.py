@@ -1,0 +1,49 @@
+"""How a function is evaluated: its clauses as they were translated, as they were rewritten, and
+the SQL they become."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harken.database.handles import compile_call
+from harken.database.runtime import Runtime
+from harken.errors import TypeFault
+from harken.ir.assemble import assemble
+from harken.ir.printer import print_program
+from harken.ir.relations import Kind
+from harken.ir.schema import Function
+from harken.planner.prepare import prepare
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    name: str
+    kind: str
+    definition: str
+    clauses: str
+    expanded: str
+    sql: str
+
+    def text(self) -> str:
+        parts = [f"{self.name} is a {self.kind} function", self.definition]
+        if self.clauses:
+            parts += ["As ObjectLog:", self.clauses]
+        if self.expanded and self.expanded != self.clauses:
+            parts += ["Expanded:", self.expanded]
+        parts += ["As SQL, for given arguments:", self.sql]
+        return "\n\n".join(parts)
+
+
+def explain_function(runtime: Runtime, function: Function) -> Explanation:
+    relation = function.relation
+    if relation is None:
+        raise TypeFault(
+            f"{function.id} is a procedure: it has steps, not clauses", code="side-effect"
+        )
+    clauses = expanded = ""
+    if relation.kind is Kind.DERIVED:
+        program = assemble(relation, (), runtime.catalog)
+        plan = prepare(program, runtime.catalog.hierarchy, range(relation.inputs))
+        clauses, expanded = print_program(program), print_program(plan.program)
+    sql = compile_call(runtime, relation).sql
+    return Explanation(function.id, function.kind.value, function.text, clauses, expanded, sql)

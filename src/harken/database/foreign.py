@@ -1,0 +1,162 @@
+"""Foreign functions and procedures: Python behind an AMOSQL name.
+
+A function declared `as foreign "module:function"` is found again whenever the database is opened;
+one registered with `db.foreign` belongs to the session. Its signature comes from AMOSQL if it was
+declared there, else from Python annotations; without either it is a procedure of any arguments.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import datetime
+import importlib
+import inspect
+import typing
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from harken.database.catalog import relation_of
+from harken.database.objects import Object
+from harken.database.runtime import Runtime
+from harken.engines.sqlite.values import decoder
+from harken.errors import ForeignFault, Span, TypeFault
+from harken.ir.relations import Column
+from harken.ir.schema import Function, FunctionKind
+from harken.ir.types import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    TIMESTAMP,
+    Type,
+)
+
+PYTHON_TYPES: dict[object, Type] = {
+    int: INTEGER,
+    float: NUMBER,
+    str: TEXT,
+    bool: BOOLEAN,
+    datetime.date: DATE,
+    datetime.datetime: TIMESTAMP,
+    Object: OBJECT,
+}
+
+SESSION = "db.foreign"
+"""Stands in the place of a definition for what a session registered."""
+
+BAGS = (list, collections.abc.Iterator, collections.abc.Iterable, collections.abc.Generator)
+
+
+def load_target(target: str, span: Span | None) -> Callable[..., Any]:
+    """The Python function named `module:function`."""
+    module_name, separator, path = target.partition(":")
+    if not separator or not module_name or not path:
+        raise ForeignFault(
+            f'"{target}" does not name a Python function',
+            code="foreign",
+            span=span,
+            hint='write it as "module:function"',
+        )
+    try:
+        found: Any = importlib.import_module(module_name)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except Exception as error:
+        raise ForeignFault(
+            f'"{target}" cannot be loaded: {type(error).__name__}: {error}',
+            code="foreign",
+            span=span,
+            hint="check that the module can be imported from here",
+        ) from error
+    if not callable(found):
+        raise ForeignFault(f'"{target}" is not a function', code="foreign", span=span)
+    return found  # type: ignore[no-any-return]
+
+
+def deferred(function: Function, target: str | None) -> Callable[..., Any]:
+    """The Python function of a reopened database, looked for when it is first called."""
+
+    def call(*arguments: Any) -> Any:
+        if target is None:
+            raise ForeignFault(
+                f"{function.id} has no Python function in this session",
+                code="foreign",
+                hint=f'register one with db.foreign("{function.name}", ...)',
+            )
+        return load_target(target, None)(*arguments)
+
+    return call
+
+
+def register(runtime: Runtime, function: Function, python: Callable[..., Any]) -> None:
+    """Put a Python function behind a foreign function that is in the catalog."""
+    runtime.python[function.id] = python
+    if function.relation is not None:
+        decode = [_decode(runtime, column.type) for column in function.parameters]
+        runtime.engine.register_foreign(function.relation, python, decode)
+
+
+def _decode(runtime: Runtime, type_: Type) -> Callable[[Any], Any]:
+    if type_.surrogate:
+        return runtime.objects.handle
+    return decoder(type_) or (lambda value: value)
+
+
+def session_function(name: str, python: Callable[..., Any]) -> Function:
+    """What `db.foreign(name, python)` declares, read from the Python function itself."""
+    signature = _annotations(name, python)
+    if signature is None:
+        return Function(name, (), (), FunctionKind.FOREIGN, variadic=True, text=SESSION)
+    parameters, results, bag = signature
+    function = Function(
+        name, parameters, results, FunctionKind.FOREIGN, bag=bag, text=SESSION
+    )
+    return replace(function, relation=relation_of(function))
+
+
+def _annotations(
+    name: str, python: Callable[..., Any]
+) -> tuple[tuple[Column, ...], tuple[Column, ...], bool] | None:
+    """Columns from annotations; None if parameters or the result lack one."""
+    try:
+        hints = typing.get_type_hints(python)
+        signature = inspect.signature(python)
+    except (TypeError, ValueError, NameError):
+        return None
+    columns = []
+    for parameter in signature.parameters.values():
+        type_ = PYTHON_TYPES.get(hints.get(parameter.name))
+        if type_ is None or parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+            return None
+        columns.append(Column(parameter.name, type_))
+    result = hints.get("return")
+    bag = typing.get_origin(result) in BAGS
+    if bag:
+        (result, *_) = typing.get_args(result)
+    parts = typing.get_args(result) if typing.get_origin(result) is tuple else (result,)
+    types = [PYTHON_TYPES.get(_without_none(part)) for part in parts]
+    if None in types:
+        return None
+    results = tuple(
+        Column(f"result{i + 1}" if len(types) > 1 else name, type_)
+        for i, type_ in enumerate(types)
+        if type_ is not None
+    )
+    return tuple(columns), results, bag
+
+
+def _without_none(annotation: Any) -> Any:
+    """`int | None` is an integer that may be missing."""
+    parts = [part for part in typing.get_args(annotation) if part is not type(None)]
+    return parts[0] if len(parts) == 1 and typing.get_origin(annotation) is not list else annotation
+
+
+def mismatch(name: str, declared: list[Function]) -> TypeFault:
+    return TypeFault(
+        f"{name} is declared in AMOSQL, but not as foreign",
+        code="exists",
+        hint="it is " + ", ".join(f.id for f in declared),
+    )

@@ -1,0 +1,245 @@
+"""`db.function("quantity")`: a function as a Python mapping, without parsing.
+
+    quantity = db.function("quantity")
+    quantity[item] = 130          # set quantity(item) = 130
+    quantity[item]                # 130
+    db.function("delivery_time")[item, supplier] = 2
+
+Law: each operation does what the statement of the same meaning does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import apsw
+
+from harken.database import updates
+from harken.database.evaluation import decode_rows
+from harken.database.results import rows_as_values
+from harken.database.runtime import Runtime
+from harken.database.transactions import Transactions
+from harken.engines.base import CompiledQuery
+from harken.engines.sqlite import faults
+from harken.engines.sqlite.engine import layout_changes
+from harken.engines.sqlite.values import encoder
+from harken.errors import TypeFault, ValueFault
+from harken.ir.assemble import assemble
+from harken.ir.clauses import Atom, Clause, Definition
+from harken.ir.relations import Kind, Relation
+from harken.ir.schema import Function, FunctionKind
+from harken.ir.terms import Parameter, Variable
+from harken.ir.types import Type
+from harken.planner.prepare import prepare
+
+Encoder = Callable[[Any], Any]
+
+
+class NoValue(ValueFault, KeyError):
+    """The function has no value for these arguments."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class FunctionHandle:
+    """One function. It stays right when the schema changes: it looks itself up again."""
+
+    def __init__(self, runtime: Runtime, transactions: Transactions, function: Function) -> None:
+        self._runtime = runtime
+        self._transactions = transactions
+        self._id = function.id
+        self._connection = runtime.engine.connection
+        self._epoch = -1
+        self._prepare()
+
+    def _prepare(self) -> None:
+        catalog = self._runtime.catalog
+        if not catalog.has_function(self._id):
+            raise TypeFault(f"the function {self._id} was deleted", code="unknown-function")
+        function = catalog.function(self._id)
+        if function.kind is FunctionKind.PROCEDURE or function.relation is None:
+            raise TypeFault(
+                f"{self._id} is a procedure, not a mapping",
+                code="side-effect",
+                hint="call it: db.amosql(...) with a call statement",
+            )
+        self._function = function
+        self._relation: Relation = function.relation
+        self._inputs = self._relation.inputs
+        self._encoders: list[Encoder] = [encoder(c.type) for c in self._relation.columns]
+        self._types: tuple[Type, ...] = tuple(c.type for c in self._relation.columns)
+        self._is_plain = function.kind is FunctionKind.STORED and not function.system
+        statements = layout_changes(self._relation)
+        self._set_sql = statements.set
+        self._get_sql = statements.get
+        self._one_to_one = self._is_plain and self._inputs == 1 and self._relation.arity == 2
+        self._keyed = self._relation.key is not None
+        self._decode = any(t.surrogate or t.name in _DECODED for t in self._types)
+        self._query: CompiledQuery | None = None
+        self._epoch = catalog.epoch
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def __getitem__(self, arguments: Any) -> Any:
+        """The value; all values of a bag or of a function with several."""
+        rows = self._results(arguments)
+        if not self._keyed:
+            return rows_as_values(self._decoded(rows))
+        if not rows:
+            raise NoValue(
+                f"{self._function.name} has no value for {arguments!r}", code="no-value"
+            )
+        return rows_as_values(self._decoded(rows))[0]
+
+    def get(self, arguments: Any, default: Any = None) -> Any:
+        rows = self._results(arguments)
+        if not rows and self._keyed:
+            return default
+        values = rows_as_values(self._decoded(rows))
+        return values[0] if self._keyed else values
+
+    def __contains__(self, arguments: Any) -> bool:
+        return bool(self._results(arguments))
+
+    def __call__(self, *arguments: Any) -> list[Any]:
+        """All values for the arguments, as a list."""
+        return rows_as_values(self._decoded(self._results(arguments)))
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Every row, as (arguments, value)."""
+        self._refresh()
+        rows = decode_rows(self._all_rows(), self._types)
+        for row in rows:
+            (arguments,) = rows_as_values([row[: self._inputs]])
+            (value,) = rows_as_values([row[self._inputs :]])
+            yield arguments, value
+
+    def _results(self, arguments: Any) -> list[tuple[Any, ...]]:
+        self._refresh()
+        given = self._encode(arguments)
+        try:
+            if self._is_plain:
+                return self._connection.execute(self._get_sql, given).fetchall()
+        except apsw.Error as error:
+            raise faults.fault(error) from error
+        return self._derived_rows(arguments)
+
+    def _derived_rows(self, arguments: Any) -> list[tuple[Any, ...]]:
+        """A derived function with its arguments given as parameters."""
+        if self._query is None:
+            self._query = compile_call(self._runtime, self._relation)
+        return self._query.rows(arguments if isinstance(arguments, tuple) else (arguments,))
+
+    def _all_rows(self) -> list[tuple[Any, ...]]:
+        program = assemble(self._relation, (), self._runtime.catalog)
+        plan = prepare(program, self._runtime.catalog.hierarchy)
+        return self._runtime.engine.compile(plan).rows(())
+
+    def _decoded(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        return decode_rows(rows, self._types[self._inputs :]) if self._decode else rows
+
+    # --- changing --------------------------------------------------------------------------
+
+    def __setitem__(self, arguments: Any, value: Any) -> None:
+        if self._one_to_one and self._keyed and self._connection.in_transaction:
+            if self._epoch != self._runtime.catalog.epoch:
+                self._prepare()
+            turn_argument, turn_value = self._encoders
+            row = (turn_argument(arguments), turn_value(value))
+            try:
+                self._connection.execute(self._set_sql, row)
+            except apsw.Error as error:
+                raise faults.fault(error) from error
+            return
+        self._change("set", arguments, value)
+
+    def __delitem__(self, arguments: Any) -> None:
+        """Leave the function without a value for the arguments."""
+        self._change("set", arguments, None)
+
+    def add(self, *row: Any) -> None:
+        """`add f(...) = value`: the arguments, then the value."""
+        self._change("add", row[: self._inputs], row[self._inputs :])
+
+    def remove(self, *row: Any) -> None:
+        self._change("remove", row[: self._inputs], row[self._inputs :])
+
+    def _change(self, verb: str, arguments: Any, value: Any) -> None:
+        if self._transactions.active:
+            self._apply(verb, arguments, value)
+            return
+        with self._transactions.block():
+            self._apply(verb, arguments, value)
+
+    def _apply(self, verb: str, arguments: Any, value: Any) -> None:
+        self._refresh()
+        target = updates.find_target(self._function, self._runtime.catalog, None)
+        given = self._encode(arguments)
+        with self._transactions.statement():
+            values = self._encode_values(value)
+            updates.apply(self._runtime.engine, verb, target, given, values)
+
+    def _encode(self, arguments: Any) -> tuple[Any, ...]:
+        given = arguments if isinstance(arguments, tuple) else (arguments,)
+        if len(given) != self._inputs:
+            raise TypeFault(
+                f"{self._function.name} takes {self._inputs} arguments, not {len(given)}",
+                code="arity",
+            )
+        return tuple(
+            turn(value) for turn, value in zip(self._encoders, given, strict=False)
+        )
+
+    def _encode_values(self, value: Any) -> list[tuple[Any, ...]]:
+        """None is no value; a list gives a bag all its values."""
+        if value is None:
+            return []
+        several = value if isinstance(value, list) and not self._keyed else [value]
+        width = self._relation.arity - self._inputs
+        rows = [item if isinstance(item, tuple) else (item,) for item in several]
+        for row in rows:
+            if len(row) != width:
+                raise TypeFault(
+                    f"{self._function.name} has {width} result columns, not {len(row)}",
+                    code="arity",
+                )
+        turns = self._encoders[self._inputs :]
+        return [tuple(t(v) for t, v in zip(turns, row, strict=True)) for row in rows]
+
+    def _refresh(self) -> None:
+        if not self._connection.in_transaction:
+            self._transactions.refresh()
+        if self._epoch != self._runtime.catalog.epoch:
+            self._prepare()
+
+    def __repr__(self) -> str:
+        return f"<function {self._id}>"
+
+
+def compile_call(runtime: Runtime, relation: Relation) -> CompiledQuery:
+    """The results of a relation whose arguments are parameters."""
+    given = tuple(
+        Parameter(position, column.type)
+        for position, column in enumerate(relation.columns[: relation.inputs])
+    )
+    results = tuple(
+        Variable(f"R{position}", column.type)
+        for position, column in enumerate(relation.columns[relation.inputs :])
+    )
+    goal = replace(
+        relation,
+        name="call",
+        columns=relation.columns[relation.inputs :],
+        inputs=0,
+        kind=Kind.DERIVED,
+        key=None,
+    )
+    clause = Clause(Atom(goal, results), (Atom(relation, (*given, *results)),))
+    program = assemble(goal, [Definition(goal, (clause,))], runtime.catalog)
+    return runtime.engine.compile(prepare(program, runtime.catalog.hierarchy))
+
+
+_DECODED = frozenset({"boolean", "date", "timestamp"})

@@ -1,0 +1,116 @@
+"""Bulk loading: many new objects of one type with their properties, in one transaction.
+
+The numbers of the objects are a range, so their extents are filled inside SQLite; each property is
+one prepared statement over a column. Values are checked by type as everywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from harken.database.runtime import Runtime
+from harken.database.updates import Target, find_target
+from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.values import LARGEST, SMALLEST, encoder
+from harken.errors import TypeFault
+from harken.ir.relations import extent_name
+from harken.ir.types import INTEGER, NUMBER, TEXT, Type
+from harken.lang.amosql.resolve import Argument, resolve, unknown_type
+
+CHUNK = 50_000
+
+_RANGE = """INSERT INTO {table} (c0)
+WITH RECURSIVE number(n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM number WHERE n + 1 < ?2)
+SELECT n FROM number"""
+
+
+def load_objects(
+    runtime: Runtime, type_name: str, rows: Any, properties: Sequence[str] | None
+) -> range:
+    """Create an object for each row; the numbers of the new objects."""
+    type_ = runtime.catalog.type_named(type_name)
+    if type_ is None or not type_.surrogate:
+        raise unknown_type(runtime.catalog, type_name, None)
+    names = _property_names(rows, properties)
+    targets = [_target(runtime, type_, name) for name in names]
+    first = runtime.catalog.allocate(0)
+    for columns, length in _chunks(rows, len(names)):
+        start = runtime.catalog.allocate(length)
+        _fill_extents(runtime, type_, start, start + length)
+        for target, column in zip(targets, columns, strict=True):
+            _fill_property(runtime, target, range(start, start + length), column)
+    return range(first, runtime.catalog.allocate(0))
+
+
+def _property_names(rows: Any, properties: Sequence[str] | None) -> Sequence[str]:
+    if properties is not None:
+        return properties
+    names = getattr(rows, "column_names", None)
+    if names is None:
+        raise TypeFault(
+            "the properties of the rows are not named",
+            code="arity",
+            hint='give them: db.load("item", rows, properties=["name", "quantity"])',
+        )
+    return list(names)
+
+
+def _target(runtime: Runtime, type_: Type, name: str) -> Target:
+    (function,) = resolve(runtime.catalog, name, [Argument((type_,), exact=True)])
+    target = find_target(function, runtime.catalog, None)
+    if not target.is_direct or target.relation.arity != 2:
+        raise TypeFault(
+            f"{function.id} is not a property with one stored value", code="not-updatable"
+        )
+    return target
+
+
+def _chunks(rows: Any, width: int) -> Iterator[tuple[list[Sequence[Any]], int]]:
+    """The rows as lists of columns."""
+    if hasattr(rows, "to_batches"):
+        for batch in rows.to_batches(max_chunksize=CHUNK):
+            yield [batch.column(i).to_pylist() for i in range(width)], batch.num_rows
+        return
+    iterator = iter(rows)
+    while chunk := list(islice(iterator, CHUNK)):
+        try:
+            columns = list(zip(*chunk, strict=True)) if width else []
+        except (TypeError, ValueError):
+            columns = []
+        if len(columns) != width:
+            raise TypeFault(
+                f"each row needs {width} value{'s' if width != 1 else ''}, one for each property",
+                code="arity",
+            )
+        yield columns, len(chunk)
+
+
+def _fill_extents(runtime: Runtime, type_: Type, start: int, stop: int) -> None:
+    hierarchy = runtime.catalog.hierarchy
+    for name in hierarchy.topological(hierarchy.ancestors(type_.name)):
+        table = quote(extent_name(name))
+        runtime.engine.connection.run(_RANGE.format(table=table), (start, stop))
+
+
+def _fill_property(
+    runtime: Runtime, target: Target, oids: range, column: Sequence[Any]
+) -> None:
+    type_ = target.relation.columns[1].type
+    pairs: Iterable[tuple[int, Any]] = zip(oids, column, strict=True)
+    if not _is_clean(column, type_):
+        turn = encoder(type_)
+        pairs = [(oid, turn(value)) for oid, value in pairs if value is not None]
+    runtime.engine.insert_many(target.relation, pairs)
+
+
+def _is_clean(column: Sequence[Any], type_: Type) -> bool:
+    """Are all values already as they are stored? Decided for the whole column at once."""
+    kinds = set(map(type, column))
+    if type_ == INTEGER and kinds == {int}:
+        return SMALLEST <= min(column) and max(column) <= LARGEST
+    if type_ == NUMBER and kinds == {float}:
+        total = sum(column)
+        return total - total == 0
+    return type_ == TEXT and kinds == {str} and not any("\0" in text for text in column)

@@ -1,0 +1,136 @@
+"""Objects: things with an identity of their own, known to the database by a number.
+
+Law: an object is in the extent of a type iff it is in the extents of all that type's supertypes,
+and no function keeps a row for an object that is not in the extents its signature names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from harken.database.catalog import Catalog
+from harken.engines.sqlite.engine import SQLiteEngine
+from harken.errors import IntegrityError, ValueFault
+from harken.ir.relations import extent_relation
+from harken.ir.types import FUNCTION, OBJECT, TYPE, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    """A handle on an object. Two handles are equal iff they stand for the same object."""
+
+    oid: int
+    type: str = field(default="object", compare=False)
+
+    def __repr__(self) -> str:
+        return f"#[{self.type} {self.oid}]"
+
+
+class Objects:
+    """Creates, classifies and deletes objects."""
+
+    def __init__(self, engine: SQLiteEngine, catalog: Catalog) -> None:
+        self._engine = engine
+        self._catalog = catalog
+        self._types: dict[int, frozenset[str]] = {}
+
+    def forget(self) -> None:
+        """Types may have changed: by another process, by a rollback, by a statement."""
+        self._types.clear()
+
+    def create(self, type_: Type) -> Object:
+        self._refuse_system(type_, "created")
+        oid = self._catalog.allocate(1)
+        for name in self._catalog.hierarchy.topological(
+            self._catalog.hierarchy.ancestors(type_.name)
+        ):
+            self._engine.set_row(extent_relation(Type(name)), (oid,))
+        self._types[oid] = frozenset({type_.name})
+        return Object(oid, type_.name)
+
+    def add_type(self, oid: int, type_: Type) -> None:
+        self._refuse_system(type_, "added")
+        self._refuse_system_object(oid)
+        if not self.types_of(oid):
+            raise deleted()
+        hierarchy = self._catalog.hierarchy
+        for name in hierarchy.topological(hierarchy.ancestors(type_.name)):
+            self._engine.set_row(extent_relation(Type(name)), (oid,))
+        self.forget()
+
+    def remove_type(self, oid: int, type_: Type) -> None:
+        """Takes the subtypes, and what functions say of the object as one of that type, along."""
+        self._refuse_system(type_, "removed")
+        self._refuse_system_object(oid)
+        self._index_mentions(type_.name)
+        self._engine.remove_row(extent_relation(type_), (oid,))
+        self.forget()
+
+    def delete(self, oid: int) -> None:
+        types = self.types_of(oid)
+        if not types:
+            raise deleted()
+        self._refuse_system_object(oid)
+        for name in types:
+            self._index_mentions(name)
+        self._engine.remove_row(extent_relation(OBJECT), (oid,))
+        self.forget()
+
+    def types_of(self, oid: int) -> frozenset[str]:
+        """The most specific types of an object; none if it does not exist."""
+        known = self._types.get(oid)
+        if known is None:
+            known = self._catalog.hierarchy.most_specific(self._extents_with(oid))
+            if len(self._types) > 100_000:
+                self._types.clear()
+            self._types[oid] = known
+        return known
+
+    def handle(self, oid: int) -> Object:
+        types = self.types_of(oid)
+        return Object(oid, min(types) if types else "object")
+
+    def _extents_with(self, oid: int) -> Iterable[str]:
+        """Walk the hierarchy from the top: an object outside a type is outside its subtypes."""
+        found: set[str] = set()
+        waiting = [OBJECT.name]
+        while waiting:
+            name = waiting.pop()
+            if name not in found and self._engine.contains(extent_relation(Type(name)), (oid,)):
+                found.add(name)
+                waiting += self._catalog.hierarchy.children(name)
+        return found
+
+    def _index_mentions(self, type_name: str) -> None:
+        """SQLite looks for rows that mention a deleted object: let it search, not scan."""
+        hierarchy = self._catalog.hierarchy
+        concerned = hierarchy.ancestors(type_name) | set(hierarchy.descendants(type_name))
+        self._engine.indexes.ensure(
+            (relation, (position,))
+            for relation in self._catalog.stored_relations()
+            for position, column in enumerate(relation.columns)
+            if column.type.surrogate and column.type.name in concerned
+        )
+
+    def _refuse_system(self, type_: Type, what: str) -> None:
+        if not type_.surrogate or type_ in (OBJECT, TYPE, FUNCTION):
+            raise IntegrityError(
+                f"objects of type {type_} cannot be {what} by hand",
+                code="in-use",
+                hint="use a type made with `create type`",
+            )
+
+    def _refuse_system_object(self, oid: int) -> None:
+        if self.types_of(oid) & {TYPE.name, FUNCTION.name}:
+            raise IntegrityError(
+                "types and functions are changed with `create` and `delete type` or `function`",
+                code="in-use",
+            )
+
+
+def deleted() -> ValueFault:
+    return ValueFault(
+        "the object does not exist: it was deleted, or its creation was rolled back",
+        code="wrong-object",
+    )

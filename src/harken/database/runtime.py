@@ -1,0 +1,97 @@
+"""What a running statement can reach: the engine, the catalog, the objects and the session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harken.database.catalog import Catalog
+from harken.database.objects import Object, Objects
+from harken.database.results import Result
+from harken.engines.sqlite.engine import SQLiteEngine
+from harken.errors import NameFault, ValueFault, nearest
+from harken.ir.types import Type
+from harken.lang.amosql import syntax
+from harken.lang.amosql.resolve import Argument
+from harken.lang.amosql.translate import literal_type
+
+CALL_DEPTH = 200
+"""How deep procedures may call each other before we take it for a loop without end."""
+
+
+@dataclass(slots=True)
+class Runtime:
+    engine: SQLiteEngine
+    catalog: Catalog
+    objects: Objects
+    python: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    """The Python functions behind foreign functions, by function id."""
+    interface: dict[str, Any] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    """The interface variable by which an object is printed."""
+    listener: Callable[[Result], None] = lambda result: None
+    """Who is told of each result, as soon as it is there."""
+    depth: int = 0
+
+    def emit(self, kind: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
+        self.listener(Result(kind, columns, rows, self.name_object))
+
+    def name_object(self, value: Object) -> str:
+        name = self.names.get(value.oid)
+        if name is not None and self.interface.get(name) == value:
+            return f":{name}"
+        return repr(self.objects.handle(value.oid))
+
+    def assign(self, name: str, value: Any) -> None:
+        self.interface[name] = value
+        if isinstance(value, Object):
+            known = self.names.get(value.oid)
+            if known is None or self.interface.get(known) != value:
+                self.names[value.oid] = name
+
+    def drop_variables_from(self, first_oid: int) -> None:
+        """After a rollback: the objects created since then are gone, and so are their names."""
+        gone = [
+            name
+            for name, value in self.interface.items()
+            if isinstance(value, Object) and value.oid >= first_oid
+        ]
+        for name in gone:
+            del self.interface[name]
+        self.names = {oid: name for oid, name in self.names.items() if oid < first_oid}
+
+    def argument(self, variable: syntax.InterfaceVariable) -> Argument:
+        """The types of the value that an interface variable holds now."""
+        return self.argument_of(variable.name, variable)
+
+    def argument_of(self, name: str, node: syntax.InterfaceVariable) -> Argument:
+        if name not in self.interface:
+            raise unknown_interface_variable(name, self.interface, node)
+        value = self.interface[name]
+        if isinstance(value, Object):
+            types = self.objects.types_of(value.oid)
+            if not types:
+                raise deleted_variable(name, node)
+            return Argument(tuple(Type(type_) for type_ in sorted(types)), exact=True)
+        return Argument((literal_type(value),), exact=True)
+
+
+def unknown_interface_variable(
+    name: str, known: dict[str, Any], node: syntax.InterfaceVariable
+) -> NameFault:
+    meant = nearest(name, known)
+    return NameFault(
+        f"there is no interface variable :{name}",
+        code="unknown-variable",
+        span=node.span,
+        hint=f"did you mean :{meant}?" if meant else "make one with `create T instances :x`",
+    )
+
+
+def deleted_variable(name: str, node: syntax.InterfaceVariable) -> ValueFault:
+    return ValueFault(
+        f"the object that :{name} held was deleted",
+        code="wrong-object",
+        span=node.span,
+    )

@@ -1,0 +1,297 @@
+"""`create` and `delete` of types and functions.
+
+A change of the schema is checked against all that depends on it before it stands: a function that
+others call is not deleted, and a new overload that would make a call ambiguous is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from harken.database import definitions
+from harken.database.build import Builder, syntax_of
+from harken.database.catalog import Catalog, Dependencies, relation_of
+from harken.database.foreign import load_target, register
+from harken.database.runtime import Runtime
+from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
+from harken.ir.operations import AGGREGATES
+from harken.ir.relations import Column
+from harken.ir.schema import Function, FunctionKind
+from harken.ir.types import ALIASES, LITERAL_TYPES, OBJECT, SYSTEM_TYPES, Type
+from harken.lang.amosql import syntax
+from harken.lang.amosql.resolve import unknown_function, unknown_type
+from harken.lang.amosql.translate import Translator
+
+RESERVED_FUNCTIONS = frozenset(AGGREGATES) | {"tclose", "print"}
+MAX_NAME = 200
+
+
+def change_schema(runtime: Runtime, node: syntax.Statement, text: str) -> bool:
+    """Carry out a schema statement; false if the statement is not one. `text` is its own."""
+    match node:
+        case syntax.CreateType():
+            create_type(runtime, node)
+        case syntax.DeleteType():
+            delete_type(runtime, node)
+        case syntax.CreateFunction():
+            create_function(runtime, node, text)
+        case syntax.DeleteFunction():
+            delete_function(runtime, node)
+        case _:
+            return False
+    return True
+
+
+# --- types ---------------------------------------------------------------------------------
+
+
+def create_type(runtime: Runtime, node: syntax.CreateType) -> None:
+    catalog = runtime.catalog
+    _check_name(node.name, node.span)
+    if catalog.type_named(node.name) is not None or node.name in ALIASES:
+        raise NameFault(
+            f"there is already a type {node.name}",
+            code="exists",
+            span=node.span,
+            hint="choose another name, or delete it first",
+        )
+    supertypes = tuple(dict.fromkeys(node.supertypes)) or (OBJECT.name,)
+    for name in supertypes:
+        above = catalog.type_named(name)
+        if above is None:
+            raise unknown_type(catalog, name, node.span)
+        if not above.surrogate or name in ("type", "function"):
+            raise TypeFault(
+                f"{name} can have no subtypes", code="type-mismatch", span=node.span
+            )
+    least = sorted(catalog.hierarchy.most_specific(supertypes))
+    type_ = catalog.add_type(node.name, tuple(least))
+    for declaration in node.properties:
+        _create_property(runtime, type_, declaration)
+
+
+def _create_property(runtime: Runtime, owner: Type, declaration: syntax.Declaration) -> None:
+    """`properties (name charstring)` is short for a stored function on the type."""
+    translator = Translator(runtime.catalog)
+    result = translator.type(declaration.type, declaration.span)
+    name = declaration.name or declaration.type
+    _check_function_name(name, declaration.span)
+    function = Function(
+        name=name,
+        parameters=(Column(owner.name, owner),),
+        results=(Column(result.name, result),),
+        kind=FunctionKind.STORED,
+        text=f"create function {name}({owner}) -> {result} as stored",
+    )
+    if runtime.catalog.has_function(function.id):
+        raise NameFault(
+            f"there is already a function {function.id}", code="exists", span=declaration.span
+        )
+    _store(runtime, function, property_of=owner.name)
+    recheck(runtime, name)
+
+
+def delete_type(runtime: Runtime, node: syntax.DeleteType) -> None:
+    catalog = runtime.catalog
+    name = node.name
+    if catalog.type_named(name) is None:
+        raise unknown_type(catalog, name, node.span)
+    if name in LITERAL_TYPES or name in SYSTEM_TYPES or name in ALIASES:
+        raise IntegrityError(f"{name} is built in", code="in-use", span=node.span)
+    properties = catalog.properties_of(name)
+    doomed = {function.id for function in properties}
+    users = [f"function {f.id}" for f in catalog.users_of_type(name) if f.id not in doomed]
+    users += [f"type {child}" for child in catalog.hierarchy.children(name)]
+    if users:
+        raise IntegrityError(
+            f"{name} cannot be deleted: {_listed(users)} use it",
+            code="in-use",
+            span=node.span,
+            hint="delete those first",
+        )
+    for function in properties:
+        catalog.remove_function(function)
+    for function in properties:
+        _recheck_after_removal(runtime, function, node.span)
+    catalog.remove_type(name)
+    runtime.objects.forget()
+
+
+# --- functions -----------------------------------------------------------------------------
+
+
+def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) -> None:
+    catalog = runtime.catalog
+    _check_function_name(node.name, node.span)
+    translator = Translator(catalog)
+    function = Function(
+        name=node.name,
+        parameters=definitions.columns(node.parameters, translator),
+        results=definitions.columns(node.results, translator),
+        kind=definitions.kind_of(node, catalog),
+        bag=node.bag,
+        text=text,
+    )
+    _refuse_replacing_data(catalog, function, node.span)
+    match function.kind:
+        case FunctionKind.STORED:
+            _store(runtime, function)
+        case FunctionKind.FOREIGN:
+            _create_foreign(runtime, function, node)
+        case FunctionKind.DERIVED:
+            _create_derived(runtime, function, node)
+        case FunctionKind.PROCEDURE:
+            _create_procedure(runtime, function, node)
+    recheck(runtime, function.name, skip=function.id)
+
+
+def _store(runtime: Runtime, function: Function, property_of: str | None = None) -> None:
+    made = runtime.catalog.add_function(function, property_of=property_of)
+    assert made.relation is not None
+    runtime.engine.create(made.relation)
+
+
+def _create_foreign(
+    runtime: Runtime, function: Function, node: syntax.CreateFunction
+) -> None:
+    assert isinstance(node.body, syntax.ForeignBody)
+    if node.body.target is not None:
+        load_target(node.body.target, node.body.span)
+    made = runtime.catalog.add_function(function)
+    if node.body.target is not None:
+        register(runtime, made, load_target(node.body.target, node.body.span))
+
+
+def _create_derived(
+    runtime: Runtime, function: Function, node: syntax.CreateFunction
+) -> None:
+    function = replace(function, relation=relation_of(function))
+    runtime.catalog.provisional(function, Dependencies())
+    dependencies, single = definitions.check_derived(function, runtime.catalog, node)
+    runtime.catalog.add_function(function, dependencies, single)
+
+
+def _create_procedure(
+    runtime: Runtime, function: Function, node: syntax.CreateFunction
+) -> None:
+    runtime.catalog.provisional(function, Dependencies())
+    builder = Builder(runtime.engine, runtime.catalog, function=function)
+    builder.procedure_body(function, node)
+    runtime.catalog.add_function(function, builder.dependencies)
+
+
+def delete_function(runtime: Runtime, node: syntax.DeleteFunction) -> None:
+    catalog = runtime.catalog
+    overloads = catalog.overloads(node.name)
+    if node.qualifier is not None:
+        overloads = tuple(
+            f for f in overloads if f.parameters and f.parameters[0].type.name == node.qualifier
+        )
+    if not overloads:
+        raise unknown_function(catalog, node.name, node.span)
+    if len(overloads) > 1:
+        raise TypeFault(
+            f"{node.name} means {_listed(sorted(f.id for f in overloads))}",
+            code="ambiguous",
+            span=node.span,
+            hint=f"name the type: delete function {overloads[0].parameters[0].type}.{node.name}",
+        )
+    function = overloads[0]
+    if function.system:
+        raise IntegrityError(f"{function.id} is built in", code="in-use", span=node.span)
+    catalog.remove_function(function)
+    _recheck_after_removal(runtime, function, node.span)
+
+
+def _recheck_after_removal(runtime: Runtime, function: Function, span: Span | None) -> None:
+    try:
+        recheck(runtime, function.name)
+    except HarkenError as error:
+        users = sorted(f.id for f in runtime.catalog.dependents(function.name))
+        raise IntegrityError(
+            f"{function.id} cannot be deleted: {_listed(users)} would no longer work "
+            f"({error.message})",
+            code="in-use",
+            span=span,
+            hint="delete those first",
+        ) from error
+
+
+def recheck(runtime: Runtime, name: str, skip: str | None = None) -> None:
+    """Compile again all that depends, directly or not, on functions of that name.
+
+    Whether a derived function is single-valued may change with those it calls, so what changed
+    is followed upwards.
+    """
+    waiting = [name]
+    seen: dict[str, int] = {}
+    while waiting:
+        changed = waiting.pop()
+        for dependent in runtime.catalog.dependents(changed):
+            if dependent.id == skip or seen.get(dependent.id, 0) > len(seen) + 1:
+                continue
+            seen[dependent.id] = seen.get(dependent.id, 0) + 1
+            if _check_again(runtime, dependent) or seen[dependent.id] == 1:
+                waiting.append(dependent.name)
+
+
+def _check_again(runtime: Runtime, function: Function) -> bool:
+    """True if the function changed in a way that its own dependents can see."""
+    try:
+        if function.kind is FunctionKind.PROCEDURE:
+            builder = Builder(runtime.engine, runtime.catalog, function=function)
+            builder.procedure_body(function, syntax_of(function))
+            return False
+        if function.kind is not FunctionKind.DERIVED or function.system:
+            return False
+        _, single = definitions.check_derived(function, runtime.catalog)
+    except HarkenError as error:
+        raise IntegrityError(
+            f"this would break {function.id}: {error.message}",
+            code="in-use",
+            hint=f"change or delete {function.id} first",
+        ) from error
+    relation = function.relation
+    if relation is None or single == (relation.key is not None):
+        return False
+    runtime.catalog.mark_single_valued(function, single)
+    return True
+
+
+# --- names ---------------------------------------------------------------------------------
+
+
+def _check_name(name: str, span: Span | None) -> None:
+    if len(name) > MAX_NAME:
+        raise NameFault(f"a name has at most {MAX_NAME} characters", code="exists", span=span)
+
+
+def _check_function_name(name: str, span: Span | None) -> None:
+    _check_name(name, span)
+    if name in RESERVED_FUNCTIONS:
+        raise NameFault(
+            f"{name} is built in and cannot be defined again",
+            code="exists",
+            span=span,
+            hint="choose another name",
+        )
+
+
+def _refuse_replacing_data(catalog: Catalog, function: Function, span: Span | None) -> None:
+    if not catalog.has_function(function.id):
+        return
+    known = catalog.function(function.id)
+    if known.system or known.kind is FunctionKind.STORED:
+        raise NameFault(
+            f"there is already a stored function {function.id}",
+            code="exists",
+            span=span,
+            hint="delete it first if you no longer need its data",
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    shown = list(names)
+    more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
+    return ", ".join(shown[:5]) + more

@@ -1,0 +1,146 @@
+"""A session: runs program texts, statement by statement, and keeps their interface variables.
+
+Statements of the same shape (equal but for their constants and interface variables) are parsed
+and compiled once; after that, running one costs a dictionary look-up and the work itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harken.database import steps
+from harken.database.build import Builder
+from harken.database.evaluation import Frame
+from harken.database.runtime import Runtime
+from harken.database.schema_changes import change_schema
+from harken.database.transactions import Transactions
+from harken.errors import HarkenError, IntegrityError, Span
+from harken.lang.amosql import syntax
+from harken.lang.amosql.resolve import Argument
+from harken.lang.amosql.scope import Scope
+from harken.lang.amosql.shapes import Parsed, reparse, statements
+
+READS = (steps.ShowRows, steps.PrintValues)
+CACHED_STEPS = 2048
+
+
+class Session:
+    def __init__(self, runtime: Runtime, transactions: Transactions) -> None:
+        self._runtime = runtime
+        self._transactions = transactions
+        self._builder: Builder | None = None
+        self._steps: dict[tuple[Any, ...], steps.Step] = {}
+        self._epoch = -1
+
+    def run(self, text: str, source: str | None = None) -> None:
+        """Run a whole text, or nothing of it since its last commit."""
+        try:
+            parsed = statements(text)
+            with self._transactions.text():
+                for statement in parsed:
+                    self.execute(statement)
+        except HarkenError as error:
+            raise error.locate(text, source) from error.__cause__
+
+    def execute(self, parsed: Parsed) -> None:
+        """Run one statement, all of it or nothing."""
+        try:
+            self._execute(parsed)
+        except HarkenError as error:
+            if error.span is None and error.text is None:
+                error.span = Span(parsed.offset, parsed.offset + len(parsed.text))
+            raise
+        except RecursionError:
+            raise HarkenError(
+                "this statement is nested too deeply",
+                code="syntax",
+                span=Span(parsed.offset, parsed.offset + len(parsed.text)),
+            ) from None
+
+    def _execute(self, parsed: Parsed) -> None:
+        node = parsed.statement
+        match node:
+            case syntax.Commit():
+                self._commit()
+            case syntax.Rollback():
+                self._rollback()
+            case (
+                syntax.CreateType()
+                | syntax.DeleteType()
+                | syntax.CreateFunction()
+                | syntax.DeleteFunction()
+            ):
+                with self._transactions.statement():
+                    change_schema(self._runtime, node, parsed.text.strip())
+            case _:
+                self._run_step(parsed)
+
+    def _commit(self) -> None:
+        if self._transactions.in_block:
+            raise IntegrityError(
+                "inside `with db.transaction()` the end of the block commits",
+                code="transaction",
+                hint="leave `commit` out",
+            )
+        self._transactions.end_text()
+        self._transactions.commit()
+
+    def _rollback(self) -> None:
+        if self._transactions.in_block:
+            raise IntegrityError("the transaction was rolled back", code="rolled-back")
+        self._transactions.end_text()
+        self._transactions.rollback()
+
+    def _run_step(self, parsed: Parsed) -> None:
+        if not self._transactions.active:
+            self._transactions.refresh()
+        step = self._step(parsed)
+        frame = Frame(self._runtime.interface, parsed.literals, parsed.variables)
+        if isinstance(step, READS):
+            step.run(self._runtime, frame)
+            return
+        try:
+            with self._transactions.statement():
+                step.run(self._runtime, frame)
+        except steps.RollbackRequest:
+            self._rollback()
+
+    def _step(self, parsed: Parsed) -> steps.Step:
+        catalog = self._runtime.catalog
+        if self._epoch != catalog.epoch or self._builder is None:
+            self._steps.clear()
+            self._builder = Builder(self._runtime.engine, catalog, self._runtime.argument)
+            self._epoch = catalog.epoch
+        if parsed.shape is None:
+            return self._build(parsed, parsed.statement)
+        key = (parsed.shape, *(self._types(name) for name in parsed.variables))
+        known = self._steps.get(key)
+        if known is None:
+            known = self._build_located(parsed)
+            if len(self._steps) >= CACHED_STEPS:
+                self._steps.clear()
+            self._steps[key] = known
+        return known
+
+    def _types(self, name: str) -> Argument | None:
+        if name not in self._runtime.interface:
+            return None
+        return self._runtime.argument_of(name, syntax.InterfaceVariable(name))
+
+    def _build_located(self, parsed: Parsed) -> steps.Step:
+        """A cached tree has the places of the first text of its shape; an error needs its own."""
+        try:
+            return self._build(parsed, parsed.statement)
+        except HarkenError:
+            return self._build(parsed, reparse(parsed))
+
+    def _build(self, parsed: Parsed, node: syntax.Statement) -> steps.Step:
+        def interface(variable: syntax.InterfaceVariable) -> Argument:
+            slot = variable.slot
+            name = variable.name if slot is None else parsed.variables[slot]
+            return self._runtime.argument_of(name, variable)
+
+        builder = Builder(self._runtime.engine, self._runtime.catalog, interface)
+        if self._builder is not None:
+            builder.share(self._builder)
+        return builder.statement(node, Scope())

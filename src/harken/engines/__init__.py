@@ -1,0 +1,1 @@
+"""Engines: ObjectLog into the SQL of an existing database, and rows back."""

@@ -1,0 +1,1 @@
+"""The resident engine: SQLite through apsw, in memory or in one file."""

@@ -1,0 +1,322 @@
+"""ObjectLog into SQLite's SQL: one clause, one SELECT.
+
+Positive atoms become FROM items, variables become column references, negated atoms and aggregates
+become correlated sub-queries. The order of the joins is left to SQLite.
+
+Law: the statement returns the rows of the goal, each once if it is a set, and as often as it is
+derived if it is a bag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harken.engines.sqlite.expressions import Sql, constant, operation, quote
+from harken.errors import SafetyFault
+from harken.ir.clauses import (
+    Aggregation,
+    Atom,
+    Clause,
+    Comparison,
+    Computation,
+    Definition,
+    Literal,
+)
+from harken.ir.dependencies import is_duplicate_free
+from harken.ir.operations import AGGREGATES
+from harken.ir.relations import Kind, Relation, is_extent
+from harken.ir.safety import Needs, order
+from harken.ir.terms import Constant, Parameter, Term, Variable
+from harken.ir.types import BOOLEAN, NUMBER, Type
+
+Environment = dict[Variable, Sql]
+
+
+@dataclass(slots=True)
+class Slots:
+    """The parameters of a statement in the order of their `?n`: (index, type as it is used)."""
+
+    used: list[tuple[int, Type]] = field(default_factory=list)
+
+    def text(self, parameter: Parameter) -> str:
+        slot = (parameter.index, parameter.type)
+        if slot not in self.used:
+            self.used.append(slot)
+        return f"?{self.used.index(slot) + 1}"
+
+
+@dataclass(slots=True)
+class Select:
+    """A SELECT under construction. Risky conditions run only where all the others hold."""
+
+    sources: list[str] = field(default_factory=list)
+    conditions: list[Sql] = field(default_factory=list)
+
+    def text(self, columns: str, distinct: bool = False) -> str:
+        parts = [f"SELECT {'DISTINCT ' if distinct else ''}{columns}"]
+        if self.sources:
+            parts.append("FROM " + ", ".join(self.sources))
+        where = self._where()
+        if where:
+            parts.append("WHERE " + " AND ".join(where))
+        return " ".join(parts)
+
+    def _where(self) -> list[str]:
+        safe = [condition.text for condition in self.conditions if not condition.risky]
+        risky = [condition.text for condition in self.conditions if condition.risky]
+        if not safe or not risky:
+            return safe + risky
+        guard = " AND ".join(safe)
+        return [*safe, *(f"CASE WHEN {guard} THEN {text} ELSE 0 END" for text in risky)]
+
+
+@dataclass(slots=True)
+class Compiler:
+    """`tables` names the table that holds a relation where it is not the relation's own id."""
+
+    definitions: Mapping[str, Definition]
+    needs: Needs
+    slots: Slots = field(default_factory=Slots)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    aliases: dict[str, Relation] = field(default_factory=dict)
+    lookups: list[tuple[Relation, tuple[int, ...]]] = field(default_factory=list)
+    _alias: int = 0
+
+    # --- selects ---------------------------------------------------------------------------
+
+    def definition(self, definition: Definition, known: Mapping[int, Sql] | None = None) -> str:
+        """The rows of a definition whose columns agree with the values `known` from outside."""
+        columns = [(position, f"c{position}") for position in range(definition.relation.arity)]
+        return self._rows(definition, known or {}, columns)
+
+    def _rows(
+        self,
+        definition: Definition,
+        known: Mapping[int, Sql],
+        columns: Sequence[tuple[int, str]],
+    ) -> str:
+        if not definition.clauses:
+            nothing = ", ".join(f"NULL AS {name}" for _, name in columns) or "NULL"
+            return f"SELECT {nothing} WHERE 0"
+        unique = definition.relation.is_set and _needs_distinct(definition)
+        single = len(definition.clauses) == 1
+        selects = []
+        for clause, select, environment in self._branches(definition, known):
+            shown = ", ".join(
+                f"{self.term(clause.head.terms[position], environment).checked().text} AS {name}"
+                for position, name in columns
+            )
+            selects.append(select.text(shown or "1", distinct=unique and single))
+        return (" UNION " if unique else " UNION ALL ").join(selects)
+
+    def _branches(
+        self, definition: Definition, known: Mapping[int, Sql]
+    ) -> Iterator[tuple[Clause, Select, Environment]]:
+        """Each clause as a SELECT, its head variables bound to what is known outside.
+
+        A head term that is a constant, or a variable met before, gives an equation instead.
+        """
+        for clause in definition.clauses:
+            outer: Environment = {}
+            equations: list[tuple[Term, Sql]] = []
+            for position, value in known.items():
+                term = clause.head.terms[position]
+                if isinstance(term, Variable) and term not in outer:
+                    outer[term] = value.checked()
+                else:
+                    equations.append((term, value))
+            select = Select()
+            environment = dict(outer)
+            for literal in order(clause.body, environment, self.needs):
+                self._literal(literal, select, environment, outer)
+            for term, value in equations:
+                select.conditions.append(_compare("=", self.term(term, environment), value))
+            yield clause, select, environment
+
+    # --- literals --------------------------------------------------------------------------
+
+    def _literal(
+        self, literal: Literal, select: Select, environment: Environment, outer: Environment
+    ) -> None:
+        match literal:
+            case Atom(negated=True):
+                select.conditions += [
+                    Sql(f"NOT EXISTS ({text})", BOOLEAN)
+                    for text in self._existence(literal, environment)
+                ]
+            case Atom():
+                self._atom(literal, select, environment, outer)
+            case Comparison():
+                self._comparison(literal, select, environment)
+            case Computation():
+                arguments = tuple(self.term(term, environment) for term in literal.arguments)
+                value = operation(literal.operation, arguments, literal.result.type)
+                self._bind(literal.result, value, select, environment)
+            case Aggregation():
+                value = self._aggregate(literal, environment)
+                if AGGREGATES[literal.aggregate].on_nothing is None:
+                    select.conditions.append(Sql(f"{value.text} IS NOT NULL", value.type))
+                self._bind(literal.result, value, select, environment)
+
+    def _atom(
+        self, atom: Atom, select: Select, environment: Environment, outer: Environment
+    ) -> None:
+        self._alias += 1
+        alias = f"t{self._alias}"
+        relation = atom.relation
+        if relation.kind is Kind.FOREIGN:
+            self._foreign(atom, alias, select, environment)
+            return
+        definition = self._definition_of(relation)
+        if definition is None:
+            select.sources.append(f"{self.table(relation)} AS {alias}")
+            self._note_lookup(atom, outer)
+        else:
+            select.sources.append(f"({self._derived(atom, definition, outer)}) AS {alias}")
+        self.aliases[alias] = relation
+        for position, term in enumerate(atom.terms):
+            column = Sql(f"{alias}.c{position}", relation.columns[position].type)
+            self._bind(term, column, select, environment)
+
+    def _note_lookup(self, atom: Atom, outer: Environment) -> None:
+        """Remember which columns are looked up by a value from outside: they want an index."""
+        if atom.relation.kind is Kind.STORED:
+            known = tuple(
+                position
+                for position, term in enumerate(atom.terms)
+                if not isinstance(term, Variable) or term in outer
+            )
+            self.lookups.append((atom.relation, known))
+
+    def _foreign(self, atom: Atom, alias: str, select: Select, environment: Environment) -> None:
+        inputs = atom.relation.inputs
+        given = ", ".join(self.term(t, environment).checked().text for t in atom.terms[:inputs])
+        select.sources.append(f"{quote(foreign_module(atom.relation))}({given}) AS {alias}")
+        for position, term in enumerate(atom.terms[inputs:], start=inputs):
+            column = Sql(f"{alias}.c{position}", atom.relation.columns[position].type)
+            self._bind(term, column, select, environment)
+
+    def _derived(self, atom: Atom, definition: Definition, outer: Environment) -> str:
+        """A derived relation in FROM, with what is known outside this SELECT pushed into it.
+
+        SQL cannot hand it values of its neighbours in the same FROM; a relation that needs those
+        should have been expanded.
+        """
+        known = self._known(atom, outer)
+        missing = self.needs.get(definition.relation.id, frozenset()) - set(known)
+        if missing:
+            raise SafetyFault(
+                f"{definition.relation.name} needs its arguments before it can be evaluated here",
+                code="unsafe",
+                span=atom.span,
+                hint="give the function a single definition without `or`, or declare it `bag of`",
+            )
+        return self.definition(definition, known)
+
+    def _known(self, atom: Atom, environment: Environment) -> dict[int, Sql]:
+        return {
+            position: self.term(term, environment)
+            for position, term in enumerate(atom.terms)
+            if not isinstance(term, Variable) or term in environment
+        }
+
+    def _existence(self, atom: Atom, environment: Environment) -> list[str]:
+        """SELECTs, one of which has a row iff a row of the relation agrees with the known terms."""
+        definition = self._definition_of(atom.relation)
+        if definition is not None:
+            known = self._known(atom, environment)
+            return [select.text("1") for _, select, _ in self._branches(definition, known)]
+        select = Select()
+        self._atom(atom, select, dict(environment), environment)
+        return [select.text("1")]
+
+    def _definition_of(self, relation: Relation) -> Definition | None:
+        return None if relation.id in self.tables else self.definitions.get(relation.id)
+
+    # --- aggregates ------------------------------------------------------------------------
+
+    def _aggregate(self, literal: Aggregation, environment: Environment) -> Sql:
+        result = literal.result.type
+        if literal.aggregate in ("some", "notany"):
+            exists = " OR ".join(
+                f"EXISTS ({text})" for text in self._existence(literal.atom, environment)
+            )
+            text = f"({exists or '0'})"
+            return Sql(text if literal.aggregate == "some" else f"(NOT {text})", result)
+        rows = self._group_rows(literal, environment)
+        value = "v" if literal.value is not None else "*"
+        if literal.aggregate == "sum":
+            whole = "total(v)" if result == NUMBER else "coalesce(sum(v), 0)"
+        else:
+            whole = f"{literal.aggregate}({value})"
+        return Sql(f"(SELECT {whole} FROM ({rows}))", result)
+
+    def _group_rows(self, literal: Aggregation, environment: Environment) -> str:
+        """The rows of the group: the value as `v`, and the other private columns beside it."""
+        atom = literal.atom
+        groups = set(literal.groups)
+        known = {
+            position: self.term(term, environment)
+            for position, term in enumerate(atom.terms)
+            if not isinstance(term, Variable) or term in groups
+        }
+        private = [
+            (position, "v" if term == literal.value else f"p{position}")
+            for position, term in enumerate(atom.terms)
+            if position not in known
+        ]
+        return self._rows(self.definitions[atom.relation.id], known, private)
+
+    # --- terms -----------------------------------------------------------------------------
+
+    def term(self, term: Term, environment: Environment) -> Sql:
+        match term:
+            case Variable():
+                return environment[term]
+            case Parameter():
+                return Sql(self.slots.text(term), term.type)
+            case Constant():
+                return constant(term)
+
+    def _bind(self, term: Term, value: Sql, select: Select, environment: Environment) -> None:
+        if isinstance(term, Variable) and term not in environment:
+            environment[term] = value
+        else:
+            select.conditions.append(_compare("=", value, self.term(term, environment)))
+
+    def _comparison(self, literal: Comparison, select: Select, environment: Environment) -> None:
+        left, right = literal.left, literal.right
+        if literal.operator == "=":
+            if isinstance(left, Variable) and left not in environment:
+                left, right = right, left
+            self._bind(right, self.term(left, environment), select, environment)
+        else:
+            select.conditions.append(
+                _compare(
+                    literal.operator, self.term(left, environment), self.term(right, environment)
+                )
+            )
+
+    def table(self, relation: Relation) -> str:
+        return quote(self.tables.get(relation.id, table_name(relation)))
+
+
+def _compare(operator: str, left: Sql, right: Sql) -> Sql:
+    text = f"{left.checked().text} {operator} {right.checked().text}"
+    return Sql(text, BOOLEAN, risky=left.risky or right.risky)
+
+
+def _needs_distinct(definition: Definition) -> bool:
+    alone = len(definition.clauses) == 1 or definition.exclusive
+    return not (alone and all(is_duplicate_free(clause) for clause in definition.clauses))
+
+
+def table_name(relation: Relation) -> str:
+    """Extents and functions live in tables named as people would look for them."""
+    return relation.name if is_extent(relation) else relation.id
+
+
+def foreign_module(relation: Relation) -> str:
+    """The name under which a foreign relation is registered as a table-valued function."""
+    return f"foreign {relation.id}"

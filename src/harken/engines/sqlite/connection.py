@@ -1,0 +1,203 @@
+"""A connection to the one SQLite file (or memory) that holds a database.
+
+One writer at a time: a write transaction begins with `BEGIN IMMEDIATE` and waits for another
+writer no longer than `timeout`. Readers see the last committed state and are never blocked (write-
+ahead log). A file that another program made is refused untouched.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import apsw
+
+from harken.engines.sqlite import faults, functions
+from harken.errors import StorageError
+
+APPLICATION_ID = 0x4841524B
+FORMAT = 1
+STATEMENT_CACHE = 1024
+
+
+class Connection:
+    """Wraps apsw: opening, transactions, and errors in our words."""
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        read_only: bool = False,
+        timeout: float = 5.0,
+        clock: Callable[[], datetime.datetime] | None = None,
+    ) -> None:
+        self.path = path
+        self.read_only = read_only
+        self.timeout = timeout
+        self._clock = clock or (lambda: datetime.datetime.now(datetime.timezone.utc))
+        self._now: datetime.datetime | None = None
+        self._check_path()
+        with faults.translated():
+            flags = (
+                apsw.SQLITE_OPEN_READONLY
+                if read_only
+                else (apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
+            )
+            self.raw = apsw.Connection(path, flags=flags, statementcachesize=STATEMENT_CACHE)
+        try:
+            with faults.translated():
+                self.is_new = self._configure()
+        except BaseException:
+            self.raw.close()
+            raise
+        self.execute = self.raw.execute
+        """The raw statement runner, for hot paths that translate errors themselves."""
+
+    @property
+    def in_memory(self) -> bool:
+        return self.path in ("", ":memory:")
+
+    def _check_path(self) -> None:
+        if self.in_memory:
+            return
+        directory = os.path.dirname(os.path.abspath(self.path))
+        if not os.path.isdir(directory):
+            raise StorageError(
+                f"there is no directory {directory}",
+                code="cannot-open",
+                hint="create it, or give another path",
+            )
+        if os.path.isdir(self.path):
+            raise StorageError(
+                f"{self.path} is a directory", code="cannot-open", hint="give the path of a file"
+            )
+        if self.read_only and not os.path.exists(self.path):
+            raise StorageError(f"there is no database at {self.path}", code="cannot-open")
+
+    def _configure(self) -> bool:
+        """Set the pragmas; true if the database is new and empty."""
+        self.raw.set_busy_timeout(int(self.timeout * 1000))
+        is_new = self._identify()
+        if not self.in_memory and not self.read_only:
+            self.raw.pragma("journal_mode", "wal")
+            self.raw.pragma("synchronous", "full")
+        self.raw.pragma("foreign_keys", True)
+        self.raw.pragma("case_sensitive_like", True)
+        self.raw.pragma("temp_store", 2)
+        self.raw.pragma("cache_size", -64_000)
+        functions.register(self.raw, self.now)
+        return is_new
+
+    def _identify(self) -> bool:
+        """Refuse what is not ours before anything is written."""
+        application = self.raw.pragma("application_id")
+        version = self.raw.pragma("user_version")
+        if application == 0 and version == 0:
+            tables = self.raw.execute("SELECT count(*) FROM sqlite_schema").get
+            if tables:
+                raise faults.not_a_database()
+            return True
+        if application != APPLICATION_ID:
+            raise faults.not_a_database()
+        if version > FORMAT:
+            raise StorageError(
+                f"the database has format {version}, and this version of Harken knows up to "
+                f"{FORMAT}",
+                code="newer-format",
+                hint="upgrade Harken",
+            )
+        return False
+
+    def mark_as_ours(self) -> None:
+        self.raw.pragma("application_id", APPLICATION_ID)
+        self.raw.pragma("user_version", FORMAT)
+
+    def close(self) -> None:
+        self.raw.close()
+
+    # --- statements ------------------------------------------------------------------------
+
+    def run(self, sql: str, values: Any = ()) -> None:
+        with faults.translated():
+            self.raw.execute(sql, values)
+
+    def rows(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
+        with faults.translated():
+            return self.raw.execute(sql, values).fetchall()
+
+    def run_many(self, sql: str, values: Iterable[Any]) -> None:
+        with faults.translated():
+            self.raw.executemany(sql, values)
+
+    def value(self, sql: str, values: Any = ()) -> Any:
+        with faults.translated():
+            return self.raw.execute(sql, values).get
+
+    # --- transactions ----------------------------------------------------------------------
+
+    def data_version(self) -> int:
+        """A number that changes whenever another connection commits."""
+        with faults.translated():
+            return int(self.raw.pragma("data_version"))
+
+    @property
+    def in_transaction(self) -> bool:
+        return self.raw.in_transaction
+
+    def now(self) -> datetime.datetime:
+        """The time; fixed within a transaction, and within a query outside of one."""
+        return self._now if self._now is not None else self._clock()
+
+    def begin(self) -> None:
+        self.run("BEGIN IMMEDIATE")
+        self._now = self._clock()
+
+    def commit(self) -> None:
+        with faults.translated():
+            self.raw.execute("COMMIT")
+        self._now = None
+
+    def rollback(self) -> None:
+        """Undo everything; safe to call when SQLite already did (a full disk, for instance)."""
+        self._now = None
+        if self.raw.in_transaction:
+            with faults.translated():
+                self.raw.execute("ROLLBACK")
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let several statements read one state, also outside a transaction."""
+        if self.raw.in_transaction:
+            yield
+            return
+        self.run("BEGIN")
+        try:
+            yield
+        finally:
+            if self.raw.in_transaction:
+                self.run("COMMIT")
+
+    @contextmanager
+    def savepoint(self, name: str = "step") -> Iterator[None]:
+        """All of a block or nothing of it, inside the open transaction."""
+        self.run(f"SAVEPOINT {name}")
+        try:
+            yield
+        except BaseException:
+            if self.raw.in_transaction:
+                self.run(f"ROLLBACK TO {name}")
+                self.run(f"RELEASE {name}")
+            raise
+        self.run(f"RELEASE {name}")
+
+    @contextmanager
+    def without_waiting(self) -> Iterator[None]:
+        """For work that may as well be left: fail at once if another writer is active."""
+        self.raw.set_busy_timeout(0)
+        try:
+            yield
+        finally:
+            self.raw.set_busy_timeout(int(self.timeout * 1000))

@@ -1,0 +1,140 @@
+"""The resident engine: stored relations as tables, plans as statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+from harken.engines.sqlite import foreign, layout
+from harken.engines.sqlite.compile import Compiler, Slots, table_name
+from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.indexes import Indexes
+from harken.engines.sqlite.recursion import Fixpoint, compile_stratum
+from harken.engines.sqlite.values import encoder
+from harken.ir.relations import Kind, Relation
+from harken.ir.types import Type
+from harken.planner.prepare import Plan
+
+_names = count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A compiled plan: fixpoints to run first, lowest first, then one SELECT."""
+
+    relation: Relation
+    sql: str
+    slots: tuple[tuple[int, Type], ...]
+    fixpoints: tuple[Fixpoint, ...]
+    connection: Connection
+
+    def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        def bind(slots: Sequence[tuple[int, Type]]) -> tuple[Any, ...]:
+            return tuple(encoder(type_)(values[index]) for index, type_ in slots)
+
+        if not self.fixpoints:
+            return self.connection.rows(self.sql, bind(self.slots))
+        with self.connection.snapshot():
+            for fixpoint in self.fixpoints:
+                fixpoint.run(self.connection, bind)
+            return self.connection.rows(self.sql, bind(self.slots))
+
+
+class SQLiteEngine:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.indexes = Indexes(connection)
+        self._foreign: dict[str, Callable[..., Any]] = {}
+
+    # --- stored relations ------------------------------------------------------------------
+
+    def create(self, relation: Relation, supertypes: tuple[str, ...] = ()) -> None:
+        self.connection.run(layout.create_table(relation, supertypes))
+        if relation.key is None and relation.inputs:
+            self.indexes.ensure([(relation, tuple(range(relation.inputs)))])
+
+    def drop(self, relation: Relation) -> None:
+        self.connection.run(f"DROP TABLE {quote(table_name(relation))}")
+        self.indexes.reload()
+
+    def count(self, relation: Relation) -> int:
+        return int(self.connection.value(f"SELECT count(*) FROM {quote(table_name(relation))}"))
+
+    def insert_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
+        self.connection.run_many(layout_changes(relation).insert, rows)
+
+    def set_row(self, relation: Relation, row: Sequence[Any]) -> None:
+        self.connection.run(layout_changes(relation).set, row)
+
+    def remove_row(self, relation: Relation, row: Sequence[Any]) -> None:
+        self.connection.run(layout_changes(relation).remove, row)
+
+    def clear(self, relation: Relation, arguments: Sequence[Any]) -> None:
+        self.connection.run(layout_changes(relation).clear, arguments)
+
+    def contains(self, relation: Relation, row: Sequence[Any]) -> bool:
+        return self.connection.value(layout_changes(relation).exists, row) is not None
+
+    def matching(self, relation: Relation, known: Mapping[int, Any]) -> list[tuple[Any, ...]]:
+        """The rows that have these values in these columns."""
+        self.indexes.ensure([(relation, tuple(known))])
+        columns = ", ".join(f"c{i}" for i in range(relation.arity))
+        where = " AND ".join(f"c{position} = ?" for position in known) or "1"
+        sql = f"SELECT {columns} FROM {quote(table_name(relation))} WHERE {where}"
+        return self.connection.rows(sql, tuple(known.values()))
+
+    def results(self, relation: Relation, arguments: Sequence[Any]) -> list[tuple[Any, ...]]:
+        return self.connection.rows(layout_changes(relation).get, arguments)
+
+    # --- queries ---------------------------------------------------------------------------
+
+    def compile(self, plan: Plan) -> Query:
+        query, compiler = self._compile(plan)
+        wanted = list(compiler.lookups)
+        if not query.fixpoints:
+            wanted += self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
+        self.indexes.ensure(wanted)
+        return query
+
+    def _compile(self, plan: Plan) -> tuple[Query, Compiler]:
+        tables: dict[str, str] = {}
+        compiler = Compiler(plan.program.definitions, plan.needs, tables=tables)
+        fixpoints = tuple(
+            compile_stratum(stratum, compiler, tables, f"recursion {next(_names)}")
+            for stratum in plan.recursive
+        )
+        compiler.slots = Slots()
+        goal = plan.program.goal
+        definition = plan.program.definition(goal)
+        if definition is None or goal.id in tables:
+            columns = ", ".join(f"c{i}" for i in range(goal.arity)) or "1"
+            sql = f"SELECT {columns} FROM {compiler.table(goal)}"
+        else:
+            sql = compiler.definition(definition)
+        slots = tuple(compiler.slots.used)
+        return Query(goal, sql, slots, fixpoints, self.connection), compiler
+
+    def explain_sql(self, plan: Plan) -> str:
+        return self._compile(plan)[0].sql
+
+    # --- foreign relations -----------------------------------------------------------------
+
+    def register_foreign(
+        self,
+        relation: Relation,
+        function: Callable[..., Any],
+        decode: Sequence[Callable[[Any], Any]],
+    ) -> None:
+        """Make a Python function callable from SQL; registering it again replaces it."""
+        if relation.kind is not Kind.FOREIGN:
+            raise ValueError(f"{relation.id} is not foreign")
+        foreign.register(self.connection, relation, function, decode)
+
+
+@lru_cache(maxsize=4096)
+def layout_changes(relation: Relation) -> layout.Changes:
+    return layout.changes(relation)

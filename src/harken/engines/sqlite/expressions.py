@@ -1,0 +1,121 @@
+"""Operations as SQLite expressions that mean what Spark's ANSI SQL means.
+
+SQLite turns an integer overflow into a real and a division by zero into NULL. So an integer
+expression stays `raw` while it is only added, subtracted or multiplied (an overflow inside it
+makes the whole a real), and is checked once where its value is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harken.engines.sqlite.values import encode
+from harken.ir.operations import OPERATIONS
+from harken.ir.terms import Constant
+from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    """SQL text with its type. `risky` says that evaluating it can fail."""
+
+    text: str
+    type: Type
+    raw: bool = False
+    risky: bool = False
+
+    def checked(self) -> Sql:
+        if not self.raw:
+            return self
+        text = (
+            f"CASE typeof({self.text}) WHEN 'integer' THEN {self.text} ELSE harken_overflow() END"
+        )
+        return Sql(f"({text})", self.type, risky=self.risky)
+
+
+def constant(term: Constant) -> Sql:
+    value = encode(term.value, term.type)
+    if isinstance(value, str):
+        escaped = value.replace("'", "''")
+        return Sql(f"'{escaped}'", term.type)
+    return Sql(repr(value), term.type)
+
+
+def quote(name: str) -> str:
+    escaped = name.replace('"', '""')
+    return f'"{escaped}"'
+
+
+def literal_text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
+    """The expression of an operation applied to its arguments."""
+    risky = OPERATIONS[name].fallible or any(argument.risky for argument in arguments)
+    types = tuple(argument.type for argument in arguments)
+    arithmetic = _ARITHMETIC.get((name, types))
+    if arithmetic is not None:
+        text = arithmetic(*(argument.text for argument in arguments))
+        return Sql(text, result, raw=result == INTEGER, risky=risky)
+    given = [argument.checked().text for argument in arguments]
+    native = _NATIVE.get((name, types)) or _NATIVE.get((name, None))
+    if native is not None:
+        return Sql(native(*given), result, raw=result in (INTEGER, DATE, TIMESTAMP), risky=risky)
+    suffix = "".join(f"_{type_.name}" for type_ in types) if name in _BY_TYPE else ""
+    return Sql(f"harken_{name}{suffix}({', '.join(given)})", result, risky=risky)
+
+
+_BY_TYPE = frozenset(
+    {"to_string", "to_integer", "to_number", "to_date", "to_timestamp"}
+    | {"year", "month", "day", "hour", "minute", "second"}
+)
+"""Operations whose registered function depends on the types of its arguments."""
+
+
+def _infix(symbol: str) -> Callable[..., str]:
+    return lambda a, b: f"({a} {symbol} {b})"
+
+
+_ARITHMETIC: dict[tuple[str, tuple[Type, ...]], Callable[..., str]] = {
+    (symbol, (type_, type_)): _infix(symbol) for symbol in "+-*" for type_ in (INTEGER, NUMBER)
+} | {
+    ("negate", (INTEGER,)): lambda a: f"(0 - {a})",
+    ("negate", (NUMBER,)): lambda a: f"(- {a})",
+}
+
+
+def _divide(symbol: str) -> Callable[..., str]:
+    return lambda a, b: (
+        f"(CASE WHEN {b} = 0 THEN harken_division_by_zero() ELSE {a} {symbol} {b} END)"
+    )
+
+
+def _seconds(symbol: str) -> Callable[..., str]:
+    return lambda a, b: f"({a} {symbol} CAST(round({b} * 1000000) AS INTEGER))"
+
+
+_NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
+    ("+", (DATE, INTEGER)): _infix("+"),
+    ("-", (DATE, INTEGER)): _infix("-"),
+    ("-", (DATE, DATE)): _infix("-"),
+    ("+", (TIMESTAMP, NUMBER)): _seconds("+"),
+    ("-", (TIMESTAMP, NUMBER)): _seconds("-"),
+    ("-", (TIMESTAMP, TIMESTAMP)): lambda a, b: f"(({a} - {b}) / 1000000.0)",
+    ("+", (TEXT, TEXT)): _infix("||"),
+    ("||", None): _infix("||"),
+    ("concat", None): lambda *given: "(" + " || ".join(given) + ")",
+    ("/", None): _divide("/"),
+    ("div", None): _divide("/"),
+    ("mod", None): _divide("%"),
+    ("widen", None): lambda a: f"CAST({a} AS REAL)",
+    ("length", None): lambda a: f"length({a})",
+    ("abs", (INTEGER,)): lambda a: f"(CASE WHEN {a} < 0 THEN 0 - {a} ELSE {a} END)",
+    ("abs", (NUMBER,)): lambda a: f"abs({a})",
+    ("like", None): lambda a, b: f"({a} LIKE {b} ESCAPE '\\')",
+    ("replace", None): lambda a, b, c: f"replace({a}, {b}, {c})",
+    ("contains", None): lambda a, b: f"(instr({a}, {b}) > 0)",
+    ("position", None): lambda a, b: f"instr({b}, {a})",
+    **{(f"is {op}", None): _infix(op) for op in ("=", "!=", "<", "<=", ">", ">=")},
+}

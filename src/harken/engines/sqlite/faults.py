@@ -1,0 +1,108 @@
+"""SQLite's and the operating system's errors, as ours.
+
+A user never meets an apsw exception: each becomes a Harken error with a code and a way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from harken.errors import ArithmeticFault, HarkenError, StorageError, ValueFault
+
+
+def overflow() -> ArithmeticFault:
+    return ArithmeticFault(
+        "an integer result does not fit in 64 bits",
+        code="overflow",
+        hint="use `number` where values can grow this large",
+    )
+
+
+def division_by_zero() -> ArithmeticFault:
+    return ArithmeticFault(
+        "division by zero",
+        code="division-by-zero",
+        hint="add a condition that leaves the zeros out",
+    )
+
+
+def wrong_object() -> ValueFault:
+    return ValueFault(
+        "an object is not of the type that the function is defined for, or was deleted",
+        code="wrong-object",
+        hint="`add T to :x` gives an object another type",
+    )
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Run a block and turn what SQLite raises into Harken errors."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise fault(error) from error
+
+
+def fault(error: apsw.Error) -> HarkenError:
+    text = str(error)
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return StorageError(
+                "another process is writing to this database",
+                code="locked",
+                hint="wait until its transaction has ended and try again",
+            )
+        case apsw.NotADBError():
+            return not_a_database()
+        case apsw.FullError():
+            return StorageError(
+                "the disk is full; the transaction was undone",
+                code="disk-full",
+                hint="make room and run it again",
+            )
+        case apsw.ReadOnlyError():
+            return StorageError(
+                "this database is open for reading only",
+                code="read-only",
+                hint="open it without read_only, and check that you may write the file",
+            )
+        case apsw.CantOpenError():
+            return StorageError(
+                "the database file cannot be opened",
+                code="cannot-open",
+                hint="check that the directory exists and that you may read and write the file",
+            )
+        case apsw.CorruptError():
+            return StorageError(
+                f"the database file is damaged ({text})",
+                code="not-a-database",
+                hint="restore it from a copy",
+            )
+        case apsw.IOError():
+            return StorageError(
+                f"the disk failed ({text}); the transaction was undone", code="disk-error"
+            )
+        case apsw.ConstraintError():
+            return _constraint(error, text)
+        case apsw.TooBigError():
+            return ValueFault("a value is too large to store", code="bad-value")
+    if "integer overflow" in text:
+        return overflow()
+    return StorageError(f"the database engine refused the work ({text})", code="storage")
+
+
+def not_a_database() -> StorageError:
+    return StorageError(
+        "the file is not a Harken database",
+        code="not-a-database",
+        hint="give the path of a database that Harken made, or of a new file",
+    )
+
+
+def _constraint(error: apsw.Error, text: str) -> HarkenError:
+    if "FOREIGN KEY" in text:
+        return wrong_object()
+    return ValueFault(f"a stored value was refused ({text})", code="bad-value")

@@ -1,0 +1,80 @@
+"""Indexes, made by the engine where a statement needs one and never by the user.
+
+A statement needs an index where it looks a column up by a value it brings, and where SQLite says
+it would otherwise build one for the single run. An index is only speed: where it cannot be made
+now (a reader, another writer at work) the statement runs without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from harken.engines.sqlite import layout
+from harken.engines.sqlite.connection import Connection
+from harken.errors import StorageError
+from harken.ir.relations import Kind, Relation, is_extent
+from harken.ir.types import BOOLEAN
+
+_AUTOMATIC = re.compile(r"SEARCH (t\d+) .*AUTOMATIC .*INDEX \(([^)]*)\)")
+_COLUMN = re.compile(r"c(\d+)=\?")
+
+
+class Indexes:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._known: set[str] = set()
+        self.reload()
+
+    def reload(self) -> None:
+        """After a rollback, or a change by another process."""
+        names = self._connection.rows("SELECT name FROM sqlite_schema WHERE type = 'index'")
+        self._known = {str(name) for (name,) in names}
+
+    def serves(self, relation: Relation, columns: tuple[int, ...]) -> bool:
+        """Can the table be searched by some of these columns already?"""
+        if is_extent(relation) or not columns:
+            return True
+        wanted = set(columns)
+        by_key = any(set(prefix) <= wanted for prefix in layout.key_prefixes(relation))
+        return by_key or any(
+            layout.index_name(relation, (column,)) in self._known for column in columns
+        )
+
+    def ensure(self, wanted: Iterable[tuple[Relation, tuple[int, ...]]]) -> bool:
+        """Make the missing ones; true if any was made."""
+        missing = {
+            (relation, columns[:1])
+            for relation, given in wanted
+            if (columns := _useful(relation, given)) and not self.serves(relation, columns)
+        }
+        if not missing or self._connection.read_only:
+            return False
+        try:
+            with self._connection.without_waiting():
+                for relation, columns in missing:
+                    self._connection.run(layout.create_index(relation, columns))
+                    self._known.add(layout.index_name(relation, columns))
+        except StorageError as error:
+            if error.code not in ("locked", "read-only"):
+                raise
+            return False
+        return True
+
+    def wanted_by(
+        self, sql: str, slots: int, aliases: Mapping[str, Relation]
+    ) -> list[tuple[Relation, tuple[int, ...]]]:
+        """What SQLite would index by itself for one run of the statement."""
+        plan = self._connection.rows(f"EXPLAIN QUERY PLAN {sql}", (None,) * slots)
+        wanted = []
+        for *_, detail in plan:
+            found = _AUTOMATIC.search(str(detail))
+            relation = aliases.get(found.group(1)) if found else None
+            if found and relation is not None and relation.kind is Kind.STORED:
+                columns = tuple(int(number) for number in _COLUMN.findall(found.group(2)))
+                wanted.append((relation, columns))
+        return wanted
+
+
+def _useful(relation: Relation, columns: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(c for c in columns if relation.columns[c].type != BOOLEAN)

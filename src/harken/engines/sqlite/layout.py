@@ -1,0 +1,125 @@
+"""How a stored relation lies in SQLite: its table and the statements that change it.
+
+A function of one object or integer is keyed by the rowid itself; other keys make a clustered
+table; a bag is a plain table with an index on its arguments. A column of a surrogate type refers
+to the extent of its type, so SQLite itself keeps type integrity, and deleting an object takes
+every row that mentions it along.
+
+Law: `set` and `add` of what is already there, and `remove` of what is not, change no row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harken.engines.sqlite.compile import table_name
+from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.values import column_type
+from harken.ir.relations import Relation, extent_name, is_extent
+from harken.ir.types import BOOLEAN, INTEGER
+
+
+def create_table(relation: Relation, supertypes: tuple[str, ...] = ()) -> str:
+    """For an extent, `supertypes` are the extents an object must already be in."""
+    if is_extent(relation):
+        references = "".join(
+            f", FOREIGN KEY (c0) REFERENCES {quote(extent_name(name))} (c0) ON DELETE CASCADE"
+            for name in supertypes
+        )
+        return f"CREATE TABLE {_table(relation)} (c0 INTEGER PRIMARY KEY{references}) STRICT"
+    columns = [_column(relation, position) for position in range(relation.arity)]
+    options = "STRICT"
+    if relation.key == ():
+        columns.append("k INTEGER PRIMARY KEY DEFAULT 0 CHECK (k = 0)")
+    elif relation.key is not None and not _is_rowid_key(relation):
+        key = ", ".join(f"c{position}" for position in relation.key)
+        columns.append(f"PRIMARY KEY ({key})")
+        options = "STRICT, WITHOUT ROWID"
+    return f"CREATE TABLE {_table(relation)} ({', '.join(columns)}) {options}"
+
+
+def _column(relation: Relation, position: int) -> str:
+    type_ = relation.columns[position].type
+    text = f"c{position} {column_type(type_)} NOT NULL"
+    if _is_rowid_key(relation) and relation.key == (position,):
+        text = f"c{position} INTEGER PRIMARY KEY"
+    if type_.surrogate:
+        text += f" REFERENCES {quote(extent_name(type_.name))} (c0) ON DELETE CASCADE"
+    if type_ == BOOLEAN:
+        text += f" CHECK (c{position} IN (0, 1))"
+    return text
+
+
+def _is_rowid_key(relation: Relation) -> bool:
+    if relation.key is None or len(relation.key) != 1:
+        return False
+    type_ = relation.columns[relation.key[0]].type
+    return type_.surrogate or type_ == INTEGER
+
+
+def create_index(relation: Relation, columns: tuple[int, ...]) -> str:
+    return (
+        f"CREATE INDEX IF NOT EXISTS {quote(index_name(relation, columns))} "
+        f"ON {_table(relation)} ({', '.join(f'c{position}' for position in columns)})"
+    )
+
+
+def index_name(relation: Relation, columns: tuple[int, ...]) -> str:
+    return f"index {table_name(relation)} {','.join(map(str, columns))}"
+
+
+def key_prefixes(relation: Relation) -> set[tuple[int, ...]]:
+    """The column lists by which the table itself can be searched."""
+    key = relation.key or ()
+    return {key[:length] for length in range(1, len(key) + 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The statements that change or read a stored relation, each prepared by SQLite once."""
+
+    set: str
+    insert: str
+    remove: str
+    clear: str
+    get: str
+    exists: str
+
+
+def changes(relation: Relation) -> Changes:
+    table = _table(relation)
+    arity = relation.arity
+    columns = ", ".join(f"c{i}" for i in range(arity))
+    marks = ", ".join("?" for _ in range(arity))
+    all_equal = " AND ".join(f"c{i} = ?{i + 1}" for i in range(arity))
+    arguments = " AND ".join(f"c{i} = ?{i + 1}" for i in range(relation.inputs)) or "1"
+    results = ", ".join(f"c{i}" for i in range(relation.inputs, arity)) or "1"
+    insert = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
+    remove = f"DELETE FROM {table} WHERE {all_equal}"
+    if not relation.is_set:
+        one = f"SELECT rowid FROM {table} WHERE {all_equal} LIMIT 1"
+        remove = f"DELETE FROM {table} WHERE rowid = ({one})"
+    return Changes(
+        set=insert + _on_conflict(relation),
+        insert=insert,
+        remove=remove,
+        clear=f"DELETE FROM {table} WHERE {arguments}",
+        get=f"SELECT {results} FROM {table} WHERE {arguments}",
+        exists=f"SELECT 1 FROM {table} WHERE {all_equal}",
+    )
+
+
+def _on_conflict(relation: Relation) -> str:
+    if relation.key is None:
+        return ""
+    values = [i for i in range(relation.arity) if i not in relation.key]
+    target = ", ".join(f"c{i}" for i in relation.key) or "k"
+    if not values:
+        return f" ON CONFLICT ({target}) DO NOTHING"
+    updates = ", ".join(f"c{i} = excluded.c{i}" for i in values)
+    differs = " OR ".join(f"c{i} IS NOT excluded.c{i}" for i in values)
+    return f" ON CONFLICT ({target}) DO UPDATE SET {updates} WHERE {differs}"
+
+
+def _table(relation: Relation) -> str:
+    return quote(table_name(relation))

@@ -1,0 +1,148 @@
+"""Recursive relations by semi-naive evaluation: each round joins only what the last one found.
+
+    full ← the clauses without recursion;  delta ← full
+    until delta is empty:  new ← the recursive clauses with one recursive atom over delta
+                           delta ← new − full;  full ← full ∪ delta
+
+Law: at the end `full` is the least set closed under the clauses, whatever their shape (linear or
+not, mutual or not).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harken.engines.sqlite.compile import Compiler, Slots
+from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.expressions import quote
+from harken.errors import EvaluationError
+from harken.ir.clauses import Atom, Clause, Definition
+from harken.ir.relations import Kind, Relation
+from harken.ir.strata import Stratum
+
+ROUND_LIMIT = 100_000
+
+Bind = Callable[[Sequence[tuple[int, Any]]], tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    sql: str
+    slots: tuple[tuple[int, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The three temporary tables of a recursive relation."""
+
+    full: str
+    delta: str
+    new: str
+    arity: int
+
+    def create(self) -> list[str]:
+        columns = ", ".join(f"c{i}" for i in range(max(1, self.arity)))
+        return [
+            f"CREATE TEMP TABLE IF NOT EXISTS {quote(name)} "
+            f"({columns}, PRIMARY KEY ({columns})) WITHOUT ROWID"
+            for name in (self.full, self.delta, self.new)
+        ]
+
+    def clear(self) -> list[str]:
+        return [f"DELETE FROM temp.{quote(name)}" for name in (self.full, self.delta, self.new)]
+
+    def advance(self) -> list[str]:
+        """Make what is new the next delta."""
+        full, delta, new = quote(self.full), quote(self.delta), quote(self.new)
+        return [
+            f"DELETE FROM temp.{delta}",
+            f"INSERT INTO temp.{delta} SELECT * FROM temp.{new} EXCEPT SELECT * FROM temp.{full}",
+            f"INSERT INTO temp.{full} SELECT * FROM temp.{delta}",
+            f"DELETE FROM temp.{new}",
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Fixpoint:
+    """The compiled evaluation of one recursive stratum."""
+
+    tables: tuple[Table, ...]
+    start: tuple[Statement, ...]
+    step: tuple[Statement, ...]
+    names: tuple[str, ...]
+
+    def run(self, connection: Connection, bind: Bind) -> None:
+        for table in self.tables:
+            for sql in (*table.create(), *table.clear()):
+                connection.run(sql)
+        statements = self.start
+        for _ in range(ROUND_LIMIT):
+            for statement in statements:
+                connection.run(statement.sql, bind(statement.slots))
+            if not self._advance(connection):
+                return
+            statements = self.step
+        raise EvaluationError(
+            f"{' and '.join(self.names)} did not settle after {ROUND_LIMIT} rounds",
+            code="no-fixpoint",
+            hint="a recursive function must not make new values for ever",
+        )
+
+    def _advance(self, connection: Connection) -> bool:
+        for table in self.tables:
+            for sql in table.advance():
+                connection.run(sql)
+        return any(
+            connection.value(f"SELECT EXISTS (SELECT 1 FROM temp.{quote(table.delta)})")
+            for table in self.tables
+        )
+
+
+def compile_stratum(
+    stratum: Stratum, compiler: Compiler, tables: dict[str, str], prefix: str
+) -> Fixpoint:
+    """Compile a recursive stratum; adds its full tables to `tables` for those above it."""
+    made: dict[str, Table] = {}
+    for number, definition in enumerate(stratum.definitions):
+        name = f"{prefix} {number}"
+        made[definition.relation.id] = Table(
+            f"{name} full", f"{name} delta", f"{name} new", definition.relation.arity
+        )
+        tables[definition.relation.id] = f"{name} full"
+        tables[_delta(definition.relation).id] = f"{name} delta"
+    start: list[Statement] = []
+    step: list[Statement] = []
+    for definition in stratum.definitions:
+        target = made[definition.relation.id].new
+        for clause in definition.clauses:
+            rounds = _delta_clauses(clause, stratum.names)
+            if rounds:
+                step += [_insert(compiler, variant, target) for variant in rounds]
+            else:
+                start.append(_insert(compiler, clause, target))
+    names = tuple(sorted(definition.relation.name for definition in stratum.definitions))
+    return Fixpoint(tuple(made.values()), tuple(start), tuple(step), names)
+
+
+def _delta(relation: Relation) -> Relation:
+    return replace(relation, name=f"Δ{relation.name}", kind=Kind.STORED)
+
+
+def _delta_clauses(clause: Clause, recursive: frozenset[str]) -> list[Clause]:
+    """One clause for each recursive atom, with that atom over what the last round found."""
+    variants = []
+    for position, literal in enumerate(clause.body):
+        if isinstance(literal, Atom) and literal.relation.id in recursive:
+            changed = replace(literal, relation=_delta(literal.relation))
+            body = (*clause.body[:position], changed, *clause.body[position + 1 :])
+            variants.append(Clause(clause.head, body))
+    return variants
+
+
+def _insert(compiler: Compiler, clause: Clause, target: str) -> Statement:
+    compiler.slots = Slots()
+    select = compiler.definition(Definition(clause.head.relation, (clause,)))
+    sql = f"INSERT OR IGNORE INTO temp.{quote(target)} {select}"
+    return Statement(sql, tuple(compiler.slots.used))

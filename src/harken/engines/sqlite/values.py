@@ -1,0 +1,158 @@
+"""Values between Python and SQLite.
+
+A date is stored as days and a timestamp as microseconds since 1970 (UTC), a boolean as 0 or 1, an
+object as its number. Law: decode(encode(v)) = v, and the stored order is the order of the values.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from harken.errors import ValueFault
+from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+
+Stored: TypeAlias = int | float | str
+Encoder: TypeAlias = Callable[[Any], Stored]
+Decoder: TypeAlias = Callable[[Any], Any]
+
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
+MICROSECOND = datetime.timedelta(microseconds=1)
+SMALLEST, LARGEST = -(2**63), 2**63 - 1
+
+COLUMN_TYPES = {
+    INTEGER: "INTEGER",
+    NUMBER: "REAL",
+    TEXT: "TEXT",
+    BOOLEAN: "INTEGER",
+    DATE: "INTEGER",
+    TIMESTAMP: "INTEGER",
+}
+
+
+def column_type(type_: Type) -> str:
+    return "INTEGER" if type_.surrogate else COLUMN_TYPES[type_]
+
+
+def _bad(value: object, type_: Type, hint: str | None = None) -> ValueFault:
+    shown = repr(value)
+    if len(shown) > 60:
+        shown = shown[:57] + "..."
+    return ValueFault(f"{shown} is not of type {type_}", code="bad-value", hint=hint)
+
+
+def encode_integer(value: Any) -> int:
+    if type(value) is not int:
+        if not hasattr(value, "__index__") or isinstance(value, bool):
+            raise _bad(value, INTEGER)
+        value = value.__index__()
+    if not SMALLEST <= value <= LARGEST:
+        raise ValueFault(f"{value} does not fit in 64 bits", code="overflow")
+    return value  # type: ignore[no-any-return]
+
+
+def encode_number(value: Any) -> float:
+    if type(value) is float:
+        if math.isfinite(value):
+            return value
+        raise _bad(value, NUMBER, "numbers are finite")
+    if isinstance(value, bool) or not hasattr(value, "__float__") or isinstance(value, str):
+        raise _bad(value, NUMBER)
+    try:
+        result = float(value)
+    except OverflowError:
+        raise ValueFault(f"{value} is too large for a number", code="overflow") from None
+    if isinstance(value, int) and int(result) != value:
+        raise _bad(value, NUMBER, "it is an integer that a number cannot hold exactly")
+    return result
+
+
+def encode_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _bad(value, TEXT)
+    if "\0" in value:
+        raise _bad(value, TEXT, "text cannot hold the character NUL")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise _bad(value, TEXT, "it holds half of a surrogate pair") from None
+    return str(value)
+
+
+def encode_boolean(value: Any) -> int:
+    if value is True or value is False:
+        return int(value)
+    raise _bad(value, BOOLEAN)
+
+
+def encode_date(value: Any) -> int:
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return value.toordinal() - EPOCH_DAY
+    raise _bad(value, DATE)
+
+
+def encode_timestamp(value: Any) -> int:
+    if not isinstance(value, datetime.datetime):
+        raise _bad(value, TIMESTAMP)
+    if value.tzinfo is None:
+        raise _bad(value, TIMESTAMP, "give it a time zone, for example datetime.timezone.utc")
+    return (value - EPOCH) // MICROSECOND
+
+
+def encode_object(value: Any) -> int:
+    """An object handle, or the number of an object that the engine already knows."""
+    oid = getattr(value, "oid", value)
+    if type(oid) is not int:
+        raise ValueFault(f"{value!r} is not an object", code="wrong-object")
+    return oid
+
+
+ENCODERS: dict[Type, Encoder] = {
+    INTEGER: encode_integer,
+    NUMBER: encode_number,
+    TEXT: encode_text,
+    BOOLEAN: encode_boolean,
+    DATE: encode_date,
+    TIMESTAMP: encode_timestamp,
+}
+
+
+def encoder(type_: Type) -> Encoder:
+    return encode_object if type_.surrogate else ENCODERS[type_]
+
+
+def encode(value: Any, type_: Type) -> Stored:
+    return encoder(type_)(value)
+
+
+def decode_boolean(stored: int) -> bool:
+    return bool(stored)
+
+
+def decode_date(stored: int) -> datetime.date:
+    try:
+        return datetime.date.fromordinal(stored + EPOCH_DAY)
+    except (ValueError, OverflowError):
+        raise ValueFault("a date is outside the years 1 to 9999", code="overflow") from None
+
+
+def decode_timestamp(stored: int) -> datetime.datetime:
+    try:
+        return EPOCH + datetime.timedelta(microseconds=stored)
+    except OverflowError:
+        raise ValueFault("a timestamp is outside the years 1 to 9999", code="overflow") from None
+
+
+DECODERS: dict[Type, Decoder] = {
+    BOOLEAN: decode_boolean,
+    DATE: decode_date,
+    TIMESTAMP: decode_timestamp,
+}
+
+
+def decoder(type_: Type) -> Decoder | None:
+    """How to turn what SQLite returns into a Python value; None where it is one already."""
+    return DECODERS.get(type_)

@@ -1,0 +1,170 @@
+"""Every error a user can meet: a stable code, a place in their text, and what to do next.
+
+    HarkenError
+    ├── LanguageError          the program text is wrong; nothing was executed
+    │   ├── SyntaxFault        syntax, missing-semicolon
+    │   ├── NameFault          unknown-type, unknown-function, unknown-variable, exists
+    │   ├── TypeFault          type-mismatch, arity, ambiguous, no-overload
+    │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect
+    ├── EvaluationError        a correct program met bad data; its transaction was undone
+    │   ├── ArithmeticFault    division-by-zero, overflow
+    │   ├── ValueFault         no-value, many-values, wrong-object, bad-value
+    │   └── ForeignFault       foreign
+    ├── IntegrityError         in-use, transaction
+    └── StorageError           not-a-database, newer-format, disk-full, locked, read-only, storage
+
+Codes are part of the contract: scripts match on them, so they never change their meaning.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of source text, by offsets into it; `end` is exclusive."""
+
+    start: int
+    end: int
+
+    def __or__(self, other: Span) -> Span:
+        return Span(min(self.start, other.start), max(self.end, other.end))
+
+    def position(self, text: str) -> tuple[int, int]:
+        """Line and column, both counted from 1.
+
+        >>> Span(4, 5).position("ab\\ncd")
+        (2, 2)
+        """
+        start = min(self.start, len(text))
+        line_start = text.rfind("\n", 0, start) + 1
+        return text.count("\n", 0, start) + 1, start - line_start + 1
+
+
+class HarkenError(Exception):
+    """The root of the tree. `str(error)` is the message alone; `report()` is what a person reads."""
+
+    default_code = "error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        span: Span | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.default_code
+        self.span = span
+        self.hint = hint
+        self.text: str | None = None
+        self.source: str | None = None
+
+    def locate(self, text: str, source: str | None = None) -> HarkenError:
+        """Attach the text that the span points into; the innermost attachment wins."""
+        if self.text is None:
+            self.text = text
+            self.source = source
+        return self
+
+    @property
+    def line(self) -> int | None:
+        return self._position()[0]
+
+    @property
+    def column(self) -> int | None:
+        return self._position()[1]
+
+    def _position(self) -> tuple[int | None, int | None]:
+        if self.span is None or self.text is None:
+            return None, None
+        return self.span.position(self.text)
+
+    def headline(self, source: str | None = None) -> str:
+        """`FILE:LINE:COL: [code] message`, with as much of the place as is known."""
+        place = [str(part) for part in (source or self.source, self.line, self.column) if part]
+        prefix = ":".join(place) + ": " if place else ""
+        return f"{prefix}[{self.code}] {self.message}"
+
+    def report(self, source: str | None = None) -> str:
+        """The headline, the line of text with the place marked, and the hint."""
+        parts = [self.headline(source)]
+        excerpt = self._excerpt()
+        if excerpt:
+            parts.append(excerpt)
+        if self.hint:
+            parts.append(f"hint: {self.hint}")
+        return "\n".join(parts)
+
+    def _excerpt(self) -> str | None:
+        if self.span is None or self.text is None:
+            return None
+        line, column = self.span.position(self.text)
+        shown = self.text.splitlines()[line - 1 : line]
+        if not shown:
+            return None
+        width = max(1, min(self.span.end - self.span.start, len(shown[0]) - column + 1))
+        tabs = "".join("\t" if char == "\t" else " " for char in shown[0][: column - 1])
+        return f"  {shown[0]}\n  {tabs}{'^' * width}"
+
+
+class LanguageError(HarkenError):
+    default_code = "language"
+
+
+class SyntaxFault(LanguageError):
+    default_code = "syntax"
+
+
+class NameFault(LanguageError):
+    default_code = "unknown-name"
+
+
+class TypeFault(LanguageError):
+    default_code = "type-mismatch"
+
+
+class SafetyFault(LanguageError):
+    default_code = "unsafe"
+
+
+class EvaluationError(HarkenError):
+    default_code = "evaluation"
+
+
+class ArithmeticFault(EvaluationError):
+    default_code = "arithmetic"
+
+
+class ValueFault(EvaluationError):
+    default_code = "bad-value"
+
+
+class ForeignFault(EvaluationError):
+    default_code = "foreign"
+
+
+class IntegrityError(HarkenError):
+    default_code = "integrity"
+
+
+class StorageError(HarkenError):
+    default_code = "storage"
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name a person most likely meant, or None.
+
+    >>> nearest("quantiy", ["quantity", "name"])
+    'quantity'
+    """
+    folded: dict[str, str] = {}
+    for candidate in known:
+        folded.setdefault(candidate.lower(), candidate)
+    close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
+    return folded[close[0]] if close else None

@@ -1,0 +1,194 @@
+"""Clauses: a head, and a body that is a conjunction of literals.
+
+Disjunction is several clauses with the same head. Nested calls do not exist: every intermediate
+value has a variable. Negation and aggregation apply to a single atom, so a negated or aggregated
+conjunction is an auxiliary relation of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from harken.errors import Span
+from harken.ir.operations import AGGREGATES, COMPARISONS, OPERATIONS
+from harken.ir.relations import Relation
+from harken.ir.terms import Term, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """`r(X, Y)` or `¬r(X, Y)`."""
+
+    relation: Relation
+    terms: tuple[Term, ...]
+    negated: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.terms) != self.relation.arity:
+            raise ValueError(f"{self.relation.id} takes {self.relation.arity} terms: {self.terms}")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`X < Y`; `=` also binds the one side that is free."""
+
+    operator: str
+    left: Term
+    right: Term
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.operator not in COMPARISONS:
+            raise ValueError(f"unknown comparison {self.operator}")
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """`R = X + Y`: a built-in operation of its bound arguments."""
+
+    result: Term
+    operation: str
+    arguments: tuple[Term, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.operation not in OPERATIONS:
+            raise ValueError(f"unknown operation {self.operation}")
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """`R = sum(V : r(X, V))`: over the rows of the atom that agree with the bound terms.
+
+    Every variable of the atom that the rest of the clause binds is a group term; the others range
+    over the group. `value` is None for `some` and `notany`, and for `count` of rows. Over no rows
+    count and sum are 0, some is false, notany is true, and the others have no value.
+    """
+
+    result: Term
+    aggregate: str
+    value: Variable | None
+    atom: Atom
+    groups: tuple[Term, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.aggregate not in AGGREGATES:
+            raise ValueError(f"unknown aggregate {self.aggregate}")
+        if self.atom.negated:
+            raise ValueError("an aggregate ranges over a positive atom")
+
+
+Literal: TypeAlias = Atom | Comparison | Computation | Aggregation
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    head: Atom
+    body: tuple[Literal, ...]
+
+    def __post_init__(self) -> None:
+        if self.head.negated:
+            raise ValueError("a head is never negated")
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A derived relation with its clauses; no clause means the empty relation.
+
+    `exclusive` says that no row comes from two clauses, which spares a removal of duplicates.
+    """
+
+    relation: Relation
+    clauses: tuple[Clause, ...]
+    exclusive: bool = False
+
+    def __post_init__(self) -> None:
+        if any(clause.head.relation != self.relation for clause in self.clauses):
+            raise ValueError(f"a clause of {self.relation.id} has another head")
+
+
+@dataclass(frozen=True)
+class Program:
+    """The definitions a relation needs, by id; what is not in it is stored or foreign."""
+
+    goal: Relation
+    definitions: Mapping[str, Definition]
+
+    def definition(self, relation: Relation) -> Definition | None:
+        return self.definitions.get(relation.id)
+
+    def replacing(self, definitions: Mapping[str, Definition]) -> Program:
+        return Program(self.goal, {**self.definitions, **definitions})
+
+
+def literal_terms(literal: Literal) -> tuple[Term, ...]:
+    """Every term of a literal, in the order in which it is written."""
+    match literal:
+        case Atom():
+            return literal.terms
+        case Comparison():
+            return (literal.left, literal.right)
+        case Computation():
+            return (literal.result, *literal.arguments)
+        case Aggregation():
+            return (literal.result, *literal.groups)
+
+
+def literal_variables(literal: Literal) -> tuple[Variable, ...]:
+    """The variables through which a literal touches the rest of its clause."""
+    return tuple(term for term in literal_terms(literal) if isinstance(term, Variable))
+
+
+def clause_variables(clause: Clause) -> frozenset[Variable]:
+    inside = (variable for literal in clause.body for variable in literal_variables(literal))
+    head = (term for term in clause.head.terms if isinstance(term, Variable))
+    return frozenset((*head, *inside))
+
+
+def atoms(body: tuple[Literal, ...]) -> Iterator[Atom]:
+    """The atoms of a body, those under an aggregate included."""
+    for literal in body:
+        if isinstance(literal, Atom):
+            yield literal
+        elif isinstance(literal, Aggregation):
+            yield literal.atom
+
+
+def substitute_term(term: Term, mapping: Mapping[Variable, Term]) -> Term:
+    return mapping.get(term, term) if isinstance(term, Variable) else term
+
+
+def substitute(literal: Literal, mapping: Mapping[Variable, Term]) -> Literal:
+    """The literal with variables replaced; the private variables of an aggregate stay."""
+
+    def many(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+        return tuple(substitute_term(term, mapping) for term in terms)
+
+    match literal:
+        case Atom():
+            return replace(literal, terms=many(literal.terms))
+        case Comparison():
+            left, right = many((literal.left, literal.right))
+            return replace(literal, left=left, right=right)
+        case Computation():
+            return replace(
+                literal,
+                result=substitute_term(literal.result, mapping),
+                arguments=many(literal.arguments),
+            )
+        case Aggregation():
+            value = literal.value
+            renamed = mapping.get(value, value) if value is not None else None
+            if renamed is not None and not isinstance(renamed, Variable):
+                raise ValueError("the value of an aggregate stays a variable")
+            return replace(
+                literal,
+                result=substitute_term(literal.result, mapping),
+                value=renamed,
+                atom=replace(literal.atom, terms=many(literal.atom.terms)),
+                groups=many(literal.groups),
+            )

@@ -1,0 +1,170 @@
+"""The built-in operations, comparisons and aggregates, with their types.
+
+They mean what Spark's ANSI SQL means by them: overflow and division by zero are errors, `/` is
+never integer division, text compares by its UTF-8 bytes. An engine spells each one in its SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harken.ir.types import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    NUMBER,
+    NUMERIC,
+    ORDERED,
+    TEXT,
+    TIMESTAMP,
+    Hierarchy,
+    Type,
+)
+
+COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
+NEGATED_COMPARISON = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    arguments: tuple[Type, ...]
+    result: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`symbol` is set for what is written between its arguments.
+
+    `fallible` says that an argument can make it fail, so it must not run before the other
+    conditions of its clause have held. `fixed` says that it is constant within a transaction.
+    """
+
+    name: str
+    signatures: tuple[Signature, ...]
+    symbol: str | None = None
+    fallible: bool = False
+    fixed: bool = False
+
+    def resolve(self, types: Sequence[Type], hierarchy: Hierarchy) -> Signature | None:
+        """The first signature, exact ones first, that the argument types fit."""
+        for fits in (lambda given, wanted: given == wanted, hierarchy.is_subtype):
+            for signature in self.signatures:
+                if len(signature.arguments) == len(types) and all(
+                    fits(given, wanted)
+                    for given, wanted in zip(types, signature.arguments, strict=True)
+                ):
+                    return signature
+        return None
+
+
+def _sig(*types: Type) -> Signature:
+    return Signature(types[:-1], types[-1])
+
+
+_TIME_PARTS = ("year", "month", "day")
+_CLOCK_PARTS = ("hour", "minute", "second")
+_PRINTABLE = (INTEGER, NUMBER, BOOLEAN, DATE, TIMESTAMP, TEXT)
+
+OPERATIONS: dict[str, Operation] = {
+    operation.name: operation
+    for operation in (
+        Operation(
+            "+",
+            (
+                _sig(INTEGER, INTEGER, INTEGER),
+                _sig(DATE, INTEGER, DATE),
+                _sig(NUMBER, NUMBER, NUMBER),
+                _sig(TIMESTAMP, NUMBER, TIMESTAMP),
+                _sig(TEXT, TEXT, TEXT),
+            ),
+            symbol="+",
+        ),
+        Operation(
+            "-",
+            (
+                _sig(INTEGER, INTEGER, INTEGER),
+                _sig(DATE, DATE, INTEGER),
+                _sig(DATE, INTEGER, DATE),
+                _sig(NUMBER, NUMBER, NUMBER),
+                _sig(TIMESTAMP, TIMESTAMP, NUMBER),
+                _sig(TIMESTAMP, NUMBER, TIMESTAMP),
+            ),
+            symbol="-",
+        ),
+        Operation("*", (_sig(INTEGER, INTEGER, INTEGER), _sig(NUMBER, NUMBER, NUMBER)), symbol="*"),
+        Operation("/", (_sig(NUMBER, NUMBER, NUMBER),), symbol="/", fallible=True),
+        Operation("div", (_sig(INTEGER, INTEGER, INTEGER),), fallible=True),
+        Operation("mod", (_sig(INTEGER, INTEGER, INTEGER),), fallible=True),
+        Operation("negate", (_sig(INTEGER, INTEGER), _sig(NUMBER, NUMBER))),
+        Operation("widen", (_sig(INTEGER, NUMBER),)),
+        Operation("||", (_sig(TEXT, TEXT, TEXT),), symbol="||"),
+        Operation("abs", (_sig(INTEGER, INTEGER), _sig(NUMBER, NUMBER))),
+        Operation("round", (_sig(NUMBER, INTEGER), _sig(NUMBER, INTEGER, NUMBER)), fallible=True),
+        Operation("floor", (_sig(NUMBER, INTEGER),), fallible=True),
+        Operation("ceiling", (_sig(NUMBER, INTEGER),), fallible=True),
+        Operation("sqrt", (_sig(NUMBER, NUMBER),), fallible=True),
+        Operation("power", (_sig(NUMBER, NUMBER, NUMBER),), fallible=True),
+        Operation("upper", (_sig(TEXT, TEXT),)),
+        Operation("lower", (_sig(TEXT, TEXT),)),
+        Operation("trim", (_sig(TEXT, TEXT),)),
+        Operation("length", (_sig(TEXT, INTEGER),)),
+        Operation("substring", (_sig(TEXT, INTEGER, TEXT), _sig(TEXT, INTEGER, INTEGER, TEXT))),
+        Operation("concat", (_sig(TEXT, TEXT, TEXT), _sig(TEXT, TEXT, TEXT, TEXT))),
+        Operation("replace", (_sig(TEXT, TEXT, TEXT, TEXT),)),
+        Operation("position", (_sig(TEXT, TEXT, INTEGER),)),
+        Operation("contains", (_sig(TEXT, TEXT, BOOLEAN),)),
+        Operation("like", (_sig(TEXT, TEXT, BOOLEAN),)),
+        Operation("to_string", tuple(_sig(given, TEXT) for given in _PRINTABLE)),
+        Operation("to_integer", (_sig(NUMBER, INTEGER), _sig(TEXT, INTEGER)), fallible=True),
+        Operation("to_number", (_sig(NUMBER, NUMBER), _sig(TEXT, NUMBER)), fallible=True),
+        Operation("now", (_sig(TIMESTAMP),), fixed=True),
+        Operation("today", (_sig(DATE),), fixed=True),
+        Operation("to_date", (_sig(TIMESTAMP, DATE), _sig(TEXT, DATE)), fallible=True),
+        Operation("to_timestamp", (_sig(DATE, TIMESTAMP), _sig(TEXT, TIMESTAMP)), fallible=True),
+        *(Operation(part, (_sig(DATE, INTEGER), _sig(TIMESTAMP, INTEGER))) for part in _TIME_PARTS),
+        *(Operation(part, (_sig(TIMESTAMP, INTEGER),)) for part in _CLOCK_PARTS),
+        *(
+            Operation(
+                f"is {comparison}",
+                tuple(_sig(given, given, BOOLEAN) for given in sorted(ORDERED, key=str)),
+                symbol=comparison,
+            )
+            for comparison in sorted(COMPARISONS)
+        ),
+        Operation("ambiguous", (_sig(TEXT, BOOLEAN),), fallible=True),
+    )
+}
+
+PRIVATE_OPERATIONS = frozenset(
+    {"widen", "negate", "ambiguous", "+", "-", "*", "/", "||"}
+    | {f"is {comparison}" for comparison in COMPARISONS}
+)
+"""Operations that have no name of their own in a program text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """`on_nothing` is its value over no rows; None means that it has none."""
+
+    name: str
+    result: Type | None
+    accepts: frozenset[Type] | None
+    on_nothing: int | bool | None
+
+    def result_type(self, value: Type) -> Type:
+        return self.result or value
+
+
+AGGREGATES: dict[str, Aggregate] = {
+    aggregate.name: aggregate
+    for aggregate in (
+        Aggregate("count", INTEGER, None, 0),
+        Aggregate("sum", None, NUMERIC, 0),
+        Aggregate("avg", NUMBER, NUMERIC, None),
+        Aggregate("min", None, ORDERED, None),
+        Aggregate("max", None, ORDERED, None),
+        Aggregate("some", BOOLEAN, None, False),
+        Aggregate("notany", BOOLEAN, None, True),
+    )
+}

@@ -1,0 +1,90 @@
+"""Relations: the signature of a predicate. Its clauses, if it has any, live in a Program.
+
+A function f(A) -> R is the relation f(A, R): first the argument columns, then the result columns.
+A set has no two equal rows; a keyed set has no two rows that agree on the key, which is how a
+stored function holds one value for each argument. A bag counts its rows.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from harken.ir.types import Type
+
+
+class Kind(enum.Enum):
+    STORED = "stored"
+    DERIVED = "derived"
+    FOREIGN = "foreign"
+
+
+class Semantics(enum.Enum):
+    SET = "set"
+    BAG = "bag"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """`inputs` is how many leading columns are arguments; they tell overloads apart.
+
+    A foreign relation can only be evaluated with its inputs bound.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    inputs: int
+    kind: Kind
+    semantics: Semantics = Semantics.SET
+    key: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.inputs <= len(self.columns):
+            raise ValueError(f"{self.name}: {self.inputs} inputs among {len(self.columns)} columns")
+        if self.key is not None and self.semantics is Semantics.BAG:
+            raise ValueError(f"{self.name}: a bag has no key")
+        if any(not 0 <= position < len(self.columns) for position in self.key or ()):
+            raise ValueError(f"{self.name}: key {self.key} outside the columns")
+
+    @property
+    def id(self) -> str:
+        """The name that is unique in a database: `quantity(item)`, `delivery_time(item,supplier)`."""
+        return f"{self.name}({','.join(c.type.name for c in self.columns[: self.inputs])})"
+
+    @property
+    def signature(self) -> str:
+        """The name adorned with its types, as the papers write it: `income_employee,number`."""
+        return f"{self.name}_{','.join(column.type.name for column in self.columns)}"
+
+    @property
+    def arity(self) -> int:
+        return len(self.columns)
+
+    @property
+    def is_set(self) -> bool:
+        return self.semantics is Semantics.SET
+
+
+def extent_name(type_name: str) -> str:
+    """The id of the relation that holds the objects of a type."""
+    return f"extent {type_name}"
+
+
+def extent_relation(type_: Type, kind: Kind = Kind.STORED) -> Relation:
+    return Relation(
+        name=extent_name(type_.name),
+        columns=(Column("object", type_),),
+        inputs=0,
+        kind=kind,
+        key=(0,) if kind is Kind.STORED else None,
+    )
+
+
+def is_extent(relation: Relation) -> bool:
+    return relation.name.startswith("extent ") and relation.inputs == 0

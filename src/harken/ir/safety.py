@@ -1,0 +1,230 @@
+"""Safety: every clause can be evaluated from left to right in some order, binding as it goes.
+
+A positive atom binds its variables, a computation binds its result once its arguments are bound,
+an equation binds the free side. A negated literal, a comparison and the groups of an aggregate
+bind nothing. `order` finds such an order or names the variable that nothing binds.
+
+Law: a clause is safe for a set of bound head variables iff `order` succeeds for it, and the order
+it gives is a correct evaluation order for any engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from harken.errors import SafetyFault, Span
+from harken.ir.clauses import (
+    Aggregation,
+    Atom,
+    Clause,
+    Comparison,
+    Computation,
+    Definition,
+    Literal,
+    Program,
+    literal_variables,
+)
+from harken.ir.relations import Kind, Relation
+from harken.ir.terms import Term, Variable
+from harken.ir.types import INTEGER
+
+Needs = Mapping[str, frozenset[int]]
+"""For a derived relation that cannot be evaluated alone: the columns its caller must bind."""
+
+INVERSES = {"+": ("-", "-"), "-": ("+", "-")}
+"""`R = X + Y` solved for X and for Y; `R = X - Y` likewise (X = R + Y, Y = X - R)."""
+
+
+def order(
+    body: Iterable[Literal], bound: Iterable[Variable] = (), needs: Needs | None = None
+) -> tuple[Literal, ...]:
+    """The body in an order in which each literal has what it needs; SafetyFault if there is none.
+
+    Cheap tests come as early as they can, generators in the order in which they were written.
+    """
+    known = set(bound)
+    waiting = list(body)
+    ordered: list[Literal] = []
+    while waiting:
+        chosen = _next(waiting, known, needs or {})
+        if chosen is None:
+            raise _unsafe(waiting, known)
+        literal = solve(chosen, known)
+        waiting.remove(chosen)
+        ordered.append(literal)
+        known.update(literal_variables(literal))
+    return tuple(ordered)
+
+
+def check_clause(
+    clause: Clause, bound: Iterable[Variable] = (), needs: Needs | None = None
+) -> None:
+    """SafetyFault unless the body can be ordered and binds every variable of the head."""
+    known = set(bound)
+    for literal in order(clause.body, known, needs):
+        known.update(literal_variables(literal))
+    for term in clause.head.terms:
+        if isinstance(term, Variable) and term not in known:
+            raise unbound(term, clause.head.span)
+
+
+def check_program(program: Program, given: Iterable[int] = ()) -> dict[str, frozenset[int]]:
+    """SafetyFault unless the goal can be evaluated with its `given` columns bound.
+
+    Returns the inputs that its relations require of their callers.
+    """
+    needs = required_inputs(program)
+    allowed = frozenset(given)
+    for name, definition in program.definitions.items():
+        for clause in definition.clauses:
+            needed = needs.get(name, frozenset())
+            if name == program.goal.id:
+                needed = needed & allowed
+            bound = [clause.head.terms[i] for i in needed]
+            check_clause(clause, [term for term in bound if isinstance(term, Variable)], needs)
+    return needs
+
+
+def required_inputs(program: Program) -> dict[str, frozenset[int]]:
+    """The columns that each derived relation of the program needs bound by its caller.
+
+    A column is needed if some clause cannot produce it: `tax(number n)` has nothing to range over.
+    """
+    needs: dict[str, frozenset[int]] = {}
+    changed = True
+    while changed:
+        changed = False
+        for name, definition in program.definitions.items():
+            found = _needed_columns(definition, needs)
+            if found != needs.get(name, frozenset()):
+                needs[name] = found
+                changed = True
+    return {name: columns for name, columns in needs.items() if columns}
+
+
+def _needed_columns(definition: Definition, needs: Needs) -> frozenset[int]:
+    needed: set[int] = set(needs.get(definition.relation.id, ()))
+    for clause in definition.clauses:
+        free = [
+            (position, term)
+            for position, term in enumerate(clause.head.terms)
+            if isinstance(term, Variable)
+        ]
+        producible = _producible(clause, set(), needs)
+        if producible is not None and all(term in producible for _, term in free):
+            continue
+        missing = producible if producible is not None else _partial(clause, needs)
+        needed.update(position for position, term in free if term not in missing)
+    return frozenset(needed)
+
+
+def _producible(clause: Clause, bound: set[Variable], needs: Needs) -> set[Variable] | None:
+    try:
+        ordered = order(clause.body, bound, needs)
+    except SafetyFault:
+        return None
+    return bound.union(*(literal_variables(literal) for literal in ordered))
+
+
+def _partial(clause: Clause, needs: Needs) -> set[Variable]:
+    """What the part of the body that can run without help binds."""
+    known: set[Variable] = set()
+    waiting = list(clause.body)
+    while (chosen := _next(waiting, known, needs)) is not None:
+        waiting.remove(chosen)
+        known.update(literal_variables(chosen))
+    return known
+
+
+def solve(literal: Literal, known: set[Variable]) -> Literal:
+    """A computation whose one unknown is an argument, turned round: `5 = X + 1` is `X = 5 - 1`."""
+    if not isinstance(literal, Computation) or literal.operation not in INVERSES:
+        return literal
+    free = [i for i, term in enumerate(literal.arguments) if not is_bound(term, known)]
+    if len(free) != 1 or not is_bound(literal.result, known):
+        return literal
+    left, right = literal.arguments
+    unknown = literal.arguments[free[0]]
+    inverse = INVERSES[literal.operation][free[0]]
+    if literal.operation == "-" and free[0] == 1:
+        given: tuple[Term, Term] = (left, literal.result)
+    else:
+        given = (literal.result, right if free[0] == 0 else left)
+    return Computation(unknown, inverse, given, span=literal.span)
+
+
+def is_bound(term: Term, known: set[Variable]) -> bool:
+    return not isinstance(term, Variable) or term in known
+
+
+def _next(waiting: list[Literal], known: set[Variable], needs: Needs) -> Literal | None:
+    for literal in waiting:
+        if not _generates(literal) and _ready(literal, known, needs):
+            return literal
+    for literal in waiting:
+        if _ready(literal, known, needs):
+            return literal
+    return None
+
+
+def _generates(literal: Literal) -> bool:
+    return isinstance(literal, Atom) and not literal.negated
+
+
+def _ready(literal: Literal, known: set[Variable], needs: Needs) -> bool:
+    match literal:
+        case Atom(negated=True):
+            return all(is_bound(term, known) for term in literal.terms)
+        case Atom():
+            inputs = input_columns(literal.relation, needs)
+            return all(is_bound(literal.terms[position], known) for position in inputs)
+        case Comparison(operator="="):
+            return is_bound(literal.left, known) or is_bound(literal.right, known)
+        case Comparison():
+            return is_bound(literal.left, known) and is_bound(literal.right, known)
+        case Computation():
+            return _computable(literal, known)
+        case Aggregation():
+            inputs = input_columns(literal.atom.relation, needs)
+            wanted = (*literal.groups, *(literal.atom.terms[i] for i in inputs))
+            return all(is_bound(term, known) for term in wanted)
+
+
+def _computable(literal: Computation, known: set[Variable]) -> bool:
+    free = [term for term in literal.arguments if not is_bound(term, known)]
+    if not free:
+        return True
+    invertible = literal.operation in INVERSES and all(
+        term.type == INTEGER for term in (*literal.arguments, literal.result)
+    )
+    return len(free) == 1 and invertible and is_bound(literal.result, known)
+
+
+def input_columns(relation: Relation, needs: Needs) -> frozenset[int]:
+    """The columns of a relation that must be bound before it can be evaluated."""
+    if relation.kind is Kind.FOREIGN:
+        return frozenset(range(relation.inputs))
+    return needs.get(relation.id, frozenset())
+
+
+def unbound(variable: Variable, span: Span | None = None) -> SafetyFault:
+    return SafetyFault(
+        f"nothing binds {_spoken(variable)}, so the answer could be infinite",
+        code="unsafe",
+        span=span,
+        hint="give it a value from a stored function or a type, for example with `=`",
+    )
+
+
+def _unsafe(waiting: list[Literal], known: set[Variable]) -> SafetyFault:
+    for literal in waiting:
+        for variable in literal_variables(literal):
+            if variable not in known:
+                return unbound(variable, literal.span)
+    return SafetyFault("this cannot be evaluated: nothing in it can come first", code="unsafe")
+
+
+def _spoken(variable: Variable) -> str:
+    if variable.name.startswith("_G"):
+        return f"a value of type {variable.type} in this expression"
+    return f"{variable.name.lower()} ({variable.type})"

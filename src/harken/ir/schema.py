@@ -1,0 +1,73 @@
+"""The schema as front ends see it: types, functions, and the relations behind them.
+
+A function is the user's side of a relation; a procedure is a function with effects and has no
+relation. The database keeps the schema and hands it, as this interface, to every translation.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Protocol
+
+from harken.ir.clauses import Definition
+from harken.ir.relations import Column, Relation
+from harken.ir.types import Hierarchy, Type
+
+
+class FunctionKind(enum.Enum):
+    STORED = "stored"
+    DERIVED = "derived"
+    FOREIGN = "foreign"
+    PROCEDURE = "procedure"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One overload of a named function.
+
+    `oid` is the object that stands for it; `text` its definition as the user wrote it. A variadic
+    function takes any values (a Python procedure registered without a signature).
+    """
+
+    name: str
+    parameters: tuple[Column, ...]
+    results: tuple[Column, ...]
+    kind: FunctionKind
+    bag: bool = False
+    oid: int = 0
+    text: str = ""
+    relation: Relation | None = None
+    variadic: bool = False
+    system: bool = False
+
+    @property
+    def id(self) -> str:
+        """`netincome(employee)`: unique among all functions."""
+        return f"{self.name}({','.join(column.type.name for column in self.parameters)})"
+
+    @property
+    def has_effects(self) -> bool:
+        return self.kind is FunctionKind.PROCEDURE or (
+            self.kind is FunctionKind.FOREIGN and self.relation is None
+        )
+
+
+class Schema(Protocol):
+    @property
+    def hierarchy(self) -> Hierarchy: ...
+
+    def overloads(self, name: str) -> tuple[Function, ...]:
+        """The functions of that name; empty if there is none."""
+
+    def function_names(self) -> tuple[str, ...]: ...
+
+    def type_named(self, name: str) -> Type | None: ...
+
+    def type_names(self) -> tuple[str, ...]: ...
+
+    def extent(self, type_: Type) -> Relation:
+        """The relation of the objects of a surrogate type."""
+
+    def definitions(self, relation: Relation) -> tuple[Definition, ...]:
+        """The definition of a derived relation, and of the auxiliary ones made with it."""

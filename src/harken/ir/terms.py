@@ -1,0 +1,56 @@
+"""Terms: what stands in an argument of a literal.
+
+A variable is known by its name within one clause; a parameter is a value that the caller gives
+when the statement runs, so one plan serves every value.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from harken.ir.types import Type
+
+Value: TypeAlias = int | float | str | bool | datetime.date | datetime.datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    name: str
+    type: Type
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal value, or for a surrogate type the number of the object."""
+
+    value: Value
+    type: Type
+
+    def __str__(self) -> str:
+        if self.type.surrogate:
+            return f"#[{self.type} {self.value}]"
+        if isinstance(self.value, bool):
+            return "true" if self.value else "false"
+        if isinstance(self.value, str):
+            escaped = self.value.replace("\\", "\\\\").replace('"', '\\"')
+            return f'"{escaped}"'
+        return str(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """The value number `index` of those that come with the call."""
+
+    index: int
+    type: Type
+
+    def __str__(self) -> str:
+        return f"?{self.index + 1}"
+
+
+Term: TypeAlias = Variable | Constant | Parameter

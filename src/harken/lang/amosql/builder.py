@@ -1,0 +1,311 @@
+"""The parser's reductions: each rule of the grammar becomes a node of the syntax tree.
+
+Every node's span covers exactly the tokens it was built from, parentheses around a part included;
+the part itself keeps the span without them.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from lark import Token
+
+from harken.errors import Span, SyntaxFault
+from harken.lang.amosql import syntax
+from harken.lang.amosql.literals import (
+    integer_value,
+    real_value,
+    shown,
+    string_value,
+    time_value,
+)
+from harken.lang.amosql.syntax import Node, Statement
+from harken.lang.amosql.tree import descendants
+
+# The phases after this one walk the tree by recursion, within Python's limit of 1000 frames.
+DEEPEST = 200
+
+
+def too_deep(span: Span) -> SyntaxFault:
+    return SyntaxFault(
+        "this is nested too deeply",
+        span=span,
+        hint=f"a statement may be {DEEPEST} levels deep; give parts of it names as functions",
+    )
+
+
+class _Parenthesised(NamedTuple):
+    """Outer spans include the parentheses; the node inside keeps its own."""
+
+    node: Node
+    span: Span
+
+
+class _Where(NamedTuple):
+    condition: Any
+    span: Span
+
+
+_Build: TypeAlias = Callable[["Builder", Span, list[Any]], Any]
+
+
+def _spanned(build: _Build) -> Callable[[Builder, list[Any]], Any]:
+    """A callback of the parser that knows the span of what it builds."""
+
+    @functools.wraps(build)
+    def reduce(self: Builder, parts: list[Any]) -> Any:
+        span = Span(_span(parts[0]).start, _span(parts[-1]).end)
+        return build(self, span, [p.node if isinstance(p, _Parenthesised) else p for p in parts])
+
+    return reduce
+
+
+def _span(part: Any) -> Span:
+    if isinstance(part, Token):
+        return Span(part.start_pos or 0, part.end_pos or 0)
+    return cast(Span, part.span)
+
+
+def _nodes(parts: list[Any], kind: type[Any] = Node) -> tuple[Any, ...]:
+    return tuple(part for part in parts if isinstance(part, kind))
+
+
+def _names(parts: list[Any]) -> list[str]:
+    kinds = ("NAME", "FREE_NAME")
+    return [str(part) for part in parts if isinstance(part, Token) and part.type in kinds]
+
+
+def _has(parts: list[Any], kind: str) -> bool:
+    return any(isinstance(part, Token) and part.type == kind for part in parts)
+
+
+def _condition(parts: list[Any]) -> Any:
+    return next((part.condition for part in parts if isinstance(part, _Where)), None)
+
+
+_SCHEMA = (syntax.CreateType, syntax.CreateFunction, syntax.DeleteType, syntax.DeleteFunction)
+
+
+def _inner(statements: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Statements inside another one: they may change data, not the schema."""
+    for statement in statements:
+        if isinstance(statement, _SCHEMA):
+            raise SyntaxFault(
+                "types and functions cannot be created or deleted inside another statement",
+                span=statement.span,
+                hint="move this statement to the top level of the script",
+            )
+    return statements
+
+
+class Builder:
+    """One method for each rule of the grammar, called as soon as the rule is complete."""
+
+    def script(self, parts: list[Any]) -> tuple[Statement, ...]:
+        return _nodes(parts)
+
+    def top(self, parts: list[Any]) -> Statement:
+        for _, depth in descendants(parts[0]):
+            if depth > DEEPEST:
+                raise too_deep(parts[0].span)
+        return cast(Statement, parts[0])
+
+    @_spanned
+    def create_type(self, span: Span, parts: list[Any]) -> Node:
+        name, *supertypes = _names(parts)
+        return syntax.CreateType(name, tuple(supertypes), _nodes(parts), span=span)
+
+    @_spanned
+    def typed_property(self, span: Span, parts: list[Any]) -> Node:
+        name, type_ = _names(parts)
+        return syntax.Declaration(type_, name, span=span)
+
+    @_spanned
+    def declaration(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Declaration(*_names(parts), span=span)
+
+    @_spanned
+    def create_function(self, span: Span, parts: list[Any]) -> Node:
+        arrow = next(i for i, p in enumerate(parts) if isinstance(p, Token) and p.type == "ARROW")
+        body = _inner((parts[-1],))[0] if _has(parts, "AS") else syntax.StoredBody(span=span)
+        if isinstance(body, syntax.ExpressionStatement):
+            query = body.expression
+            body = query if isinstance(query, syntax.Query) else body
+        return syntax.CreateFunction(
+            _names(parts)[0],
+            _nodes(parts[:arrow], syntax.Declaration),
+            _nodes(parts[arrow:], syntax.Declaration),
+            _has(parts, "BAG"),
+            body,
+            span=span,
+        )
+
+    @_spanned
+    def stored(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.StoredBody(span=span)
+
+    @_spanned
+    def foreign(self, span: Span, parts: list[Any]) -> Node:
+        target = string_value(parts[1], _span(parts[1]).start) if len(parts) > 1 else None
+        return syntax.ForeignBody(target, span=span)
+
+    @_spanned
+    def create_instances(self, span: Span, parts: list[Any]) -> Node:
+        type_, *properties = _names(parts)
+        return syntax.CreateInstances(type_, tuple(properties), _nodes(parts), span=span)
+
+    @_spanned
+    def instance(self, span: Span, parts: list[Any]) -> Node:
+        variable = str(parts[0])[1:] if _has(parts[:1], "VARIABLE") else None
+        return syntax.Instance(variable, _nodes(parts), span=span)
+
+    @_spanned
+    def delete_type(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.DeleteType(_names(parts)[0], span=span)
+
+    @_spanned
+    def delete_function(self, span: Span, parts: list[Any]) -> Node:
+        *qualifier, name = _names(parts)
+        return syntax.DeleteFunction(name, *qualifier, span=span)
+
+    @_spanned
+    def delete_objects(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.DeleteObjects(_nodes(parts), span=span)
+
+    @_spanned
+    def add_type(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.AddType(_names(parts)[0], _nodes(parts), span=span)
+
+    @_spanned
+    def remove_type(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.RemoveType(_names(parts)[0], _nodes(parts), span=span)
+
+    @_spanned
+    def update(self, span: Span, parts: list[Any]) -> Node:
+        verb, target, _, value = parts
+        return syntax.Update(verb.lower(), target, value, span=span)
+
+    @_spanned
+    def assign(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Assign(parts[1], parts[3], span=span)
+
+    @_spanned
+    def expression_statement(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.ExpressionStatement(parts[0], span=span)
+
+    @_spanned
+    def call_statement(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.ExpressionStatement(parts[1], called=True, span=span)
+
+    @_spanned
+    def print_values(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Print(_nodes(parts), span=span)
+
+    @_spanned
+    def block(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Block(_inner(_nodes(parts)), span=span)
+
+    @_spanned
+    def declare_locals(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.DeclareLocals(_nodes(parts), span=span)
+
+    @_spanned
+    def if_then(self, span: Span, parts: list[Any]) -> Node:
+        condition, *branches = _nodes(parts)
+        return syntax.If(condition, *_inner(tuple(branches)), span=span)
+
+    @_spanned
+    def for_each(self, span: Span, parts: list[Any]) -> Node:
+        variables = _nodes(parts[:-1], syntax.Declaration)
+        (body,) = _inner((parts[-1],))
+        return syntax.ForEach(variables, _condition(parts), body, span=span)
+
+    @_spanned
+    def return_value(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Return(parts[1], span=span)
+
+    @_spanned
+    def commit(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Commit(span=span)
+
+    @_spanned
+    def rollback(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Rollback(span=span)
+
+    @_spanned
+    def query(self, span: Span, parts: list[Any]) -> Node:
+        variables = _nodes(parts, syntax.Declaration)
+        items = tuple(n for n in _nodes(parts) if not isinstance(n, syntax.Declaration))
+        distinct = _has(parts, "DISTINCT")
+        return syntax.Query(items, variables, _condition(parts), distinct, span=span)
+
+    @_spanned
+    def where(self, span: Span, parts: list[Any]) -> _Where:
+        return _Where(parts[1], span)
+
+    @_spanned
+    def binary(self, span: Span, parts: list[Any]) -> Node:
+        left, operator, right = parts
+        spelled = {"==": "=", "<>": "!="}.get(operator, operator.lower())
+        return syntax.Binary(spelled, left, right, span=span)
+
+    @_spanned
+    def unary(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Unary(parts[0].lower(), parts[1], span=span)
+
+    @_spanned
+    def number(self, span: Span, parts: list[Any]) -> Node:
+        convert = integer_value if parts[0].type == "INTEGER" else real_value
+        return syntax.Literal(convert(parts[0], span.start), span=span)
+
+    @_spanned
+    def negative_number(self, span: Span, parts: list[Any]) -> Node:
+        convert = integer_value if parts[1].type == "INTEGER" else real_value
+        return syntax.Literal(convert(parts[1], _span(parts[1]).start, -1), span=span)
+
+    @_spanned
+    def string(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Literal(string_value(parts[0], span.start), span=span)
+
+    @_spanned
+    def time(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Literal(time_value(parts[0], span.start), span=span)
+
+    @_spanned
+    def boolean(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Literal(parts[0].type == "TRUE", span=span)
+
+    @_spanned
+    def variable(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.InterfaceVariable(str(parts[0])[1:], span=span)
+
+    @_spanned
+    def name(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Name(str(parts[0]), span=span)
+
+    @_spanned
+    def call(self, span: Span, parts: list[Any]) -> Node:
+        *qualifier, name = _names(parts)
+        return syntax.Call(name, _nodes(parts), *qualifier, span=span)
+
+    @_spanned
+    def function_reference(self, span: Span, parts: list[Any]) -> Node:
+        name = str(parts[0])[2:-1]
+        if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)?", name):
+            raise SyntaxFault(
+                f"{shown(parts[0])} does not name a function",
+                span=span,
+                hint="write #'name', or #'type.name' for one overload",
+            )
+        return syntax.FunctionReference(name, span=span)
+
+    @_spanned
+    def tuple_value(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Tuple(_nodes(parts), span=span)
+
+    @_spanned
+    def parenthesised(self, span: Span, parts: list[Any]) -> _Parenthesised:
+        return _Parenthesised(parts[1], span)

@@ -1,0 +1,156 @@
+"""Expand derived relations into the clauses that mention them (thesis, section 4.2).
+
+A body without derived atoms leaves the engine free to order its joins. A definition is expanded
+if that keeps multiplicities: into a set always, into a bag only if it is itself a bag or makes no
+duplicates. Recursive relations stay, and so does a disjunction that would multiply too far.
+
+Law: the expanded program gives its goal the same rows with the same multiplicities.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+from harken.ir.clauses import (
+    Aggregation,
+    Atom,
+    Clause,
+    Comparison,
+    Definition,
+    Literal,
+    Program,
+    clause_variables,
+    substitute,
+    substitute_term,
+)
+from harken.ir.dependencies import is_duplicate_free
+from harken.ir.relations import Relation
+from harken.ir.safety import Needs
+from harken.ir.strata import reachable, stratify
+from harken.ir.terms import Term, Variable
+from harken.ir.types import Hierarchy
+from harken.planner.simplify import simplify
+
+CLAUSE_LIMIT = 16
+"""A definition that would give its user more clauses than this is kept as a relation."""
+
+
+def expand(program: Program, hierarchy: Hierarchy, needs: Needs) -> Program:
+    """Expand bottom-up, so what is expanded into a clause is itself already expanded."""
+    done: dict[str, Definition] = {}
+    recursive: set[str] = set()
+    numbers = count(1)
+    for stratum in stratify(program):
+        if stratum.recursive:
+            recursive |= stratum.names
+        for definition in stratum.definitions:
+            expander = _Expander(done, recursive, hierarchy, needs, numbers)
+            done[definition.relation.id] = expander.definition(definition)
+    return Program(program.goal, reachable(program.goal, done))
+
+
+class _Expander:
+    def __init__(
+        self,
+        done: dict[str, Definition],
+        recursive: set[str],
+        hierarchy: Hierarchy,
+        needs: Needs,
+        numbers: count[int],
+    ) -> None:
+        self.done = done
+        self.recursive = recursive
+        self.hierarchy = hierarchy
+        self.needs = needs
+        self.numbers = numbers
+
+    def definition(self, definition: Definition) -> Definition:
+        clauses: list[Clause] = []
+        exclusive = definition.exclusive or len(definition.clauses) == 1
+        for clause in definition.clauses:
+            expanded = self._clause(clause, definition.relation)
+            if len(expanded) > 1 and not self._expansion_is_exclusive(clause):
+                exclusive = False
+            clauses += expanded
+        return Definition(definition.relation, tuple(clauses), exclusive)
+
+    def _expansion_is_exclusive(self, clause: Clause) -> bool:
+        """Expanding exclusive keyed definitions in a clause gives exclusive clauses."""
+        several = [
+            found
+            for literal in clause.body
+            if (found := self._expandable(literal, clause.head.relation)) is not None
+            and len(found.clauses) != 1
+        ]
+        return all(d.exclusive for d in several) and is_duplicate_free(clause)
+
+    def _clause(self, clause: Clause, owner: Relation) -> list[Clause]:
+        bodies: list[tuple[Literal, ...]] = [()]
+        for literal in clause.body:
+            found = self._expandable(literal, owner)
+            if found is None:
+                bodies = [(*body, literal) for body in bodies]
+                continue
+            assert isinstance(literal, Atom)
+            fitting = len(bodies) * len(found.clauses) <= CLAUSE_LIMIT
+            if not fitting and not self.needs.get(found.relation.id):
+                bodies = [(*body, literal) for body in bodies]
+                continue
+            bodies = [
+                (*body, *self._inlined(literal, inner))
+                for body in bodies
+                for inner in found.clauses
+            ]
+        simplified = (simplify(Clause(clause.head, body), self.hierarchy) for body in bodies)
+        return [result for result in simplified if result is not None]
+
+    def _expandable(self, literal: Literal, owner: Relation) -> Definition | None:
+        if not isinstance(literal, Atom) or literal.negated:
+            return None
+        if literal.relation.id in self.recursive:
+            return None
+        found = self.done.get(literal.relation.id)
+        if found is None:
+            return None
+        if owner.is_set or not found.relation.is_set:
+            return found
+        exact = (len(found.clauses) == 1 or found.exclusive) and all(
+            is_duplicate_free(clause) for clause in found.clauses
+        )
+        return found if exact else None
+
+    def _inlined(self, atom: Atom, clause: Clause) -> list[Literal]:
+        """The body of a clause with its variables renamed apart and its head equated to the atom."""
+        mapping: dict[Variable, Term] = {
+            variable: Variable(f"_G{next(self.numbers)}x", variable.type)
+            for variable in sorted(clause_variables(clause), key=lambda v: v.name)
+        }
+        equations: list[Literal] = []
+        seen: set[Variable] = set()
+        for term, given in zip(clause.head.terms, atom.terms, strict=True):
+            if isinstance(term, Variable) and term not in seen:
+                seen.add(term)
+                mapping[term] = given
+            else:
+                equations.append(Comparison("=", substitute_term(term, mapping), given))
+        private = self._private(clause, mapping)
+        body = [substitute(literal, {**mapping, **private}) for literal in clause.body]
+        located = [_located(literal, atom) for literal in body]
+        return [*located, *equations]
+
+    def _private(self, clause: Clause, mapping: dict[Variable, Term]) -> dict[Variable, Term]:
+        """New names for the variables that only an aggregate knows."""
+        private: dict[Variable, Term] = {}
+        for literal in clause.body:
+            if isinstance(literal, Aggregation):
+                for term in literal.atom.terms:
+                    if isinstance(term, Variable) and term not in mapping:
+                        name = f"_G{next(self.numbers)}x"
+                        private.setdefault(term, Variable(name, term.type))
+        return private
+
+
+def _located(literal: Literal, atom: Atom) -> Literal:
+    """Errors in an expanded body point at the call, which is in the text at hand."""
+    return replace(literal, span=atom.span)

@@ -1,0 +1,127 @@
+"""Make a body smaller: solve equations, merge atoms that must be the same row, drop tests that
+hold anyway.
+
+Law: the simplified clause has the same answers with the same multiplicities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harken.ir.clauses import (
+    Atom,
+    Clause,
+    Comparison,
+    Computation,
+    Literal,
+    substitute_term,
+)
+from harken.ir.relations import Kind, is_extent
+from harken.ir.terms import Constant, Term
+from harken.ir.types import Hierarchy
+from harken.ir.unify import unify
+
+
+def simplify(clause: Clause, hierarchy: Hierarchy) -> Clause | None:
+    """The simplified clause, or None if its body can never hold."""
+    head, body = clause.head.terms, clause.body
+    while True:
+        literals, solved = unify(body, hierarchy)
+        head = tuple(substitute_term(term, solved) for term in head)
+        merged = _merge(literals)
+        if merged == literals:
+            break
+        body = merged
+    kept = tuple(
+        literal
+        for position, literal in enumerate(literals)
+        if not _is_implied(literal, position, literals, hierarchy)
+    )
+    decided = [_truth(literal) for literal in kept]
+    if False in decided:
+        return None
+    remaining = tuple(
+        literal for literal, truth in zip(kept, decided, strict=True) if truth is None
+    )
+    return Clause(replace(clause.head, terms=head), remaining)
+
+
+def _merge(body: Sequence[Literal]) -> tuple[Literal, ...]:
+    """One pass: of two atoms with the same key, or two equal computations, keep the first and
+    equate what they give."""
+    kept: list[Literal] = []
+    equations: list[Literal] = []
+    for literal in body:
+        twin = next((other for other in kept if _same_row(other, literal)), None)
+        if twin is None:
+            kept.append(literal)
+        else:
+            equations += _equations(twin, literal)
+    return (*kept, *equations)
+
+
+def _same_row(one: Literal, other: Literal) -> bool:
+    match one, other:
+        case Atom(negated=False), Atom(negated=False):
+            if one.relation != other.relation or not one.relation.is_set:
+                return False
+            if one.relation.kind is Kind.FOREIGN:
+                return False
+            key = one.relation.key
+            positions = range(one.relation.arity) if key is None else key
+            return all(one.terms[i] == other.terms[i] for i in positions)
+        case Atom(negated=True), Atom(negated=True):
+            return one == other
+        case Computation(), Computation():
+            return one.operation == other.operation and one.arguments == other.arguments
+    return False
+
+
+def _equations(one: Literal, other: Literal) -> list[Literal]:
+    match one, other:
+        case Atom(), Atom():
+            pairs: list[tuple[Term, Term]] = list(zip(one.terms, other.terms, strict=True))
+        case Computation(), Computation():
+            pairs = [(one.result, other.result)]
+        case _:
+            return []
+    return [Comparison("=", a, b, span=other.span) for a, b in pairs if a != b]
+
+
+def _is_implied(
+    literal: Literal, position: int, body: Sequence[Literal], hierarchy: Hierarchy
+) -> bool:
+    """An extent atom is implied by any other atom that confines its variable to the type."""
+    if not isinstance(literal, Atom) or literal.negated or not is_extent(literal.relation):
+        return False
+    wanted = literal.relation.columns[0].type
+    return any(
+        other_position != position
+        and isinstance(other, Atom)
+        and not other.negated
+        and other.relation.kind is not Kind.FOREIGN
+        and any(
+            term == literal.terms[0]
+            and hierarchy.is_subtype(column.type, wanted)
+            and (not is_extent(other.relation) or column.type != wanted)
+            for term, column in zip(other.terms, other.relation.columns, strict=True)
+        )
+        for other_position, other in enumerate(body)
+    )
+
+
+def _truth(literal: Literal) -> bool | None:
+    """Whether a comparison is decided by its text alone: None if it is not."""
+    if not isinstance(literal, Comparison):
+        return None
+    left, right = literal.left, literal.right
+    if literal.operator in ("=", "<=", ">=") and left == right:
+        return True
+    if not (isinstance(left, Constant) and isinstance(right, Constant)):
+        return None
+    if literal.operator == "=":
+        return left.value == right.value
+    if literal.operator == "!=":
+        return left.value != right.value
+    return None
