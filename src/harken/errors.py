@@ -45,7 +45,7 @@ class Span:
 
 
 class HarkenError(Exception):
-    """The root of the tree. `str(error)` is the message alone; `report()` is what a person reads."""
+    """The root of the tree. `str(error)` is the message; `report()` is what a person reads."""
 
     default_code = "error"
 

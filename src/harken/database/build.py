@@ -227,9 +227,7 @@ class Builder:
             syntax.Name(name, span=variable.span)
             for name, variable in zip(names, node.variables, strict=True)
         )
-        rows = self.query(
-            syntax.Query(items, node.variables, node.where, span=node.span), scope
-        )
+        rows = self.query(syntax.Query(items, node.variables, node.where, span=node.span), scope)
         inner = scope.child()
         for name, variable in zip(names, node.variables, strict=True):
             inner.names[name] = Local(name, self._type(variable.type, variable.span))
@@ -237,9 +235,7 @@ class Builder:
 
     def _return(self, node: syntax.Return, scope: Scope) -> steps.Step:
         if self._function is None:
-            raise SafetyFault(
-                "`return` belongs in a procedure", code="side-effect", span=node.span
-            )
+            raise SafetyFault("`return` belongs in a procedure", code="side-effect", span=node.span)
         results = [column.type for column in self._function.results]
         call = self._procedure_call(node.value, scope)
         if call is not None:
@@ -250,9 +246,7 @@ class Builder:
 
     # --- procedures ------------------------------------------------------------------------
 
-    def _procedure_call(
-        self, node: syntax.Expression, scope: Scope
-    ) -> steps.CallProcedure | None:
+    def _procedure_call(self, node: syntax.Expression, scope: Scope) -> steps.CallProcedure | None:
         """A call, as a statement, of something that has effects; None for any other expression."""
         if not isinstance(node, syntax.Call):
             return None
@@ -440,4 +434,3 @@ def _spoken(node: syntax.Node) -> str:
         syntax.DeclareLocals: "`declare`",
     }
     return words.get(type(node), type(node).__name__)
-

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.ir.clauses import Atom, Clause, Definition
@@ -41,9 +42,7 @@ FIRST_USER_OID = 100
 META = "harken_meta"
 
 
-def _system(
-    name: str, parameter: Type, *results: tuple[str, Type], many: bool = False
-) -> Relation:
+def _system(name: str, parameter: Type, *results: tuple[str, Type], many: bool = False) -> Relation:
     columns = (Column(parameter.name, parameter), *(Column(n, t) for n, t in results))
     key = tuple(range(len(columns))) if many else (0,)
     return Relation(name, columns, 1, Kind.STORED, Semantics.SET, key)
@@ -85,6 +84,7 @@ TYPES_OF = Relation(
     "typesof", (Column("object", OBJECT), Column("type", TYPE)), 1, Kind.DERIVED, Semantics.SET
 )
 
+Rows = list[tuple[Any, ...]]
 Compile = Callable[[Function], tuple[Definition, ...]]
 
 
@@ -109,6 +109,9 @@ class Dependencies:
 
     functions: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
+
+
+NO_DEPENDENCIES = Dependencies()
 
 
 @dataclass(slots=True)
@@ -183,6 +186,16 @@ class Catalog:
             clauses.append(Clause(head, body))
         return Definition(TYPES_OF, tuple(clauses), exclusive=True)
 
+    def named(self, name: str) -> tuple[Function, ...]:
+        """What a person means by `name` or `type.name`: their own before built-in ones."""
+        qualifier, _, plain = name.rpartition(".")
+        found = self.overloads(plain)
+        if qualifier:
+            return tuple(
+                f for f in found if f.parameters and f.parameters[0].type.name == qualifier
+            )
+        return tuple(f for f in found if not f.system) or found
+
     # --- reading ---------------------------------------------------------------------------
 
     def function(self, function_id: str) -> Function:
@@ -208,7 +221,7 @@ class Catalog:
         return self._memory.type_oids[name]
 
     def dependencies(self, function_id: str) -> Dependencies:
-        return self._memory.dependencies.get(function_id, Dependencies())
+        return self._memory.dependencies.get(function_id, NO_DEPENDENCIES)
 
     def dependents(self, name: str) -> list[Function]:
         """The functions whose text calls a function of that name."""
@@ -252,16 +265,18 @@ class Catalog:
     def reload(self) -> None:
         """Read the catalog from its relations."""
         memory = _Memory()
-        names = dict(self._all(TYPE_NAME))
+        names = self._map(TYPE_NAME)
         memory.type_oids = {name: oid for oid, name in names.items()}
         above: dict[str, list[str]] = {}
         for sub, sup in self._all(SUPERTYPES):
             above.setdefault(names[sub], []).append(names[sup])
-        self.hierarchy = Hierarchy({
-            name: tuple(sorted(above.get(name, ())))
-            for name in sorted(memory.type_oids, key=memory.type_oids.__getitem__)
-            if name not in LITERAL_TYPES and name != OBJECT.name
-        })
+        self.hierarchy = Hierarchy(
+            {
+                name: tuple(sorted(above.get(name, ())))
+                for name in sorted(memory.type_oids, key=memory.type_oids.__getitem__)
+                if name not in LITERAL_TYPES and name != OBJECT.name
+            }
+        )
         types = {oid: self._type(name) for oid, name in names.items()}
         self._read_functions(memory, types)
         self._memory = memory
@@ -276,15 +291,15 @@ class Catalog:
         return LITERAL_TYPES.get(name) or Type(name)
 
     def _read_functions(self, memory: _Memory, types: dict[int, Type]) -> None:
-        kinds = dict(self._all(FUNCTION_KIND))
-        bags = dict(self._all(RETURNS_BAG))
-        singles = dict(self._all(SINGLE_VALUED))
-        texts = dict(self._all(DEFINITION))
+        kinds = self._map(FUNCTION_KIND)
+        bags = self._map(RETURNS_BAG)
+        singles = self._map(SINGLE_VALUED)
+        texts = self._map(DEFINITION)
         parameters = _columns(self._all(ARGUMENTS), types)
         results = _columns(self._all(RESULTS), types)
         calls = _grouped(self._all(CALLS))
         mentions = _grouped(self._all(MENTIONS))
-        owners = dict(self._all(PROPERTY_OF))
+        owners = self._map(PROPERTY_OF)
         for oid, name in sorted(self._all(FUNCTION_NAME)):
             function = Function(
                 name=name,
@@ -305,7 +320,11 @@ class Catalog:
             if oid in owners:
                 memory.properties[function.id] = types[owners[oid]].name
 
-    def _all(self, relation: Relation) -> list[tuple]:  # type: ignore[type-arg]
+    def _map(self, relation: Relation) -> dict[int, Any]:
+        """A relation of two columns as a mapping."""
+        return dict(self._all(relation))
+
+    def _all(self, relation: Relation) -> Rows:
         columns = ", ".join(f"c{i}" for i in range(relation.arity))
         return self._engine.connection.rows(f'SELECT {columns} FROM "{relation.id}"')
 
@@ -369,7 +388,7 @@ class Catalog:
     def add_function(
         self,
         function: Function,
-        dependencies: Dependencies = Dependencies(),
+        dependencies: Dependencies = NO_DEPENDENCIES,
         single_valued: bool = False,
         property_of: str | None = None,
     ) -> Function:
@@ -444,7 +463,7 @@ class Catalog:
         self,
         function: Function,
         single_valued: bool,
-        dependencies: Dependencies = Dependencies(),
+        dependencies: Dependencies = NO_DEPENDENCIES,
     ) -> Function:
         oid = function.oid
         for extent in (extent_relation(OBJECT), extent_relation(FUNCTION)):
@@ -487,17 +506,15 @@ def _system_functions() -> Iterator[Function]:
         )
 
 
-def _columns(
-    rows: list[tuple], types: dict[int, Type]  # type: ignore[type-arg]
-) -> dict[int, tuple[Column, ...]]:
+def _columns(rows: Rows, types: dict[int, Type]) -> dict[int, tuple[Column, ...]]:
     found: dict[int, tuple[Column, ...]] = {}
     for oid, _, name, type_oid in sorted(rows):
         found[oid] = (*found.get(oid, ()), Column(name, types[type_oid]))
     return found
 
 
-def _grouped(rows: list[tuple]) -> dict[int, list]:  # type: ignore[type-arg]
-    found: dict[int, list] = {}  # type: ignore[type-arg]
+def _grouped(rows: Rows) -> dict[int, list[Any]]:
+    found: dict[int, list[Any]] = {}
     for oid, value in rows:
         found.setdefault(oid, []).append(value)
     return found

@@ -9,6 +9,7 @@ from types import MappingProxyType, TracebackType
 from typing import Any
 
 from harken.database import definitions, foreign
+from harken.database.build import syntax_of
 from harken.database.catalog import Catalog
 from harken.database.explain import explain_function
 from harken.database.handles import FunctionHandle
@@ -94,7 +95,7 @@ class Database:
         """Find the Python behind `as foreign "module:function"`; a missing one fails when used."""
         for function in self._runtime.catalog.functions():
             if function.kind is FunctionKind.FOREIGN and function.relation is not None:
-                body = definitions.syntax_of(function).body
+                body = syntax_of(function).body
                 if isinstance(body, syntax.ForeignBody):
                     foreign.register(
                         self._runtime, function, foreign.deferred(function, body.target)
@@ -111,9 +112,7 @@ class Database:
         self.run(text, results.append)
         return results
 
-    def run(
-        self, text: str, listener: Callable[[Result], None], source: str | None = None
-    ) -> None:
+    def run(self, text: str, listener: Callable[[Result], None], source: str | None = None) -> None:
         """Run AMOSQL and hand each result on as soon as it is there."""
         self._check_open()
         before = self._runtime.listener
@@ -136,19 +135,14 @@ class Database:
         return FunctionHandle(self._runtime, self._transactions, self._find(name))
 
     def _find(self, name: str) -> Function:
-        qualifier, _, plain = name.rpartition(".")
-        overloads = self._runtime.catalog.overloads(plain)
-        if qualifier:
-            overloads = tuple(
-                f for f in overloads if f.parameters and f.parameters[0].type.name == qualifier
-            )
+        overloads = self._runtime.catalog.named(name)
         if not overloads:
             raise unknown_function(self._runtime.catalog, name, None)
         if len(overloads) > 1:
             raise TypeFault(
-                f"{plain} means {', '.join(sorted(f.id for f in overloads))}",
+                f"{name} means {', '.join(sorted(f.id for f in overloads))}",
                 code="ambiguous",
-                hint=f'name the type: "{overloads[0].parameters[0].type}.{plain}"',
+                hint=f'name the type: "{overloads[0].parameters[0].type}.{name}"',
             )
         return overloads[0]
 

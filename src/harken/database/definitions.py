@@ -15,6 +15,8 @@ from harken.ir.dependencies import inputs_are_key
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind, Schema
 from harken.ir.strata import depends_on
+from harken.ir.terms import Term, Variable
+from harken.ir.types import Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Declared, Translator
@@ -47,9 +49,7 @@ def translate_function(
         )
         used = [pair for name, pair in results.items() if name in scope.used]
         clauses.append(
-            translator.clause(
-                relation, (*head, *items), body, [*declared, *used, *branch.declared]
-            )
+            translator.clause(relation, (*head, *items), body, [*declared, *used, *branch.declared])
         )
     main = Definition(relation, tuple(clauses))
     return (main, *translator.auxiliaries.values()), translator
@@ -64,7 +64,7 @@ def _query_of(node: syntax.CreateFunction) -> syntax.Query:
 
 def _declare_results(
     translator: Translator, node: syntax.CreateFunction, function: Function, scope: Scope
-) -> dict[str, tuple]:  # type: ignore[type-arg]
+) -> dict[str, tuple[Variable, Type]]:
     """Named results are variables of the body, unless a parameter has the name already."""
     found = {}
     for declaration, column in zip(node.results, function.results, strict=True):
@@ -75,7 +75,7 @@ def _declare_results(
 
 
 def _check_results(
-    translator: Translator, function: Function, items: tuple, query: syntax.Query  # type: ignore[type-arg]
+    translator: Translator, function: Function, items: tuple[Term, ...], query: syntax.Query
 ) -> None:
     if len(items) != len(function.results):
         raise TypeFault(
@@ -128,9 +128,7 @@ def columns(
         name = declaration.name or declaration.type
         taken = {column.name for column in made}
         if name in taken and declaration.name is not None:
-            raise TypeFault(
-                f"two columns are called {name}", code="exists", span=declaration.span
-            )
+            raise TypeFault(f"two columns are called {name}", code="exists", span=declaration.span)
         number = 2
         base = name
         while name in taken:

@@ -32,7 +32,7 @@ class Frame:
     def value(self, source: Source) -> Any:
         match source.kind:
             case "literal":
-                return self.literals[source.key]  # type: ignore[index]
+                return self.literals[int(source.key)]
             case "interface":
                 key = source.key
                 name = self.variables[key] if isinstance(key, int) else key
@@ -43,7 +43,7 @@ class Frame:
                 code="unknown-variable",
                 hint=f"give it one with `set {source.key} = ...`",
             )
-        return self.locals[source.key]  # type: ignore[index]
+        return self.locals[str(source.key)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,9 +111,7 @@ def session_function(name: str, python: Callable[..., Any]) -> Function:
     if signature is None:
         return Function(name, (), (), FunctionKind.FOREIGN, variadic=True, text=SESSION)
     parameters, results, bag = signature
-    function = Function(
-        name, parameters, results, FunctionKind.FOREIGN, bag=bag, text=SESSION
-    )
+    function = Function(name, parameters, results, FunctionKind.FOREIGN, bag=bag, text=SESSION)
     return replace(function, relation=relation_of(function))
 
 

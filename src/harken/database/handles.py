@@ -89,9 +89,7 @@ class FunctionHandle:
         if not self._keyed:
             return rows_as_values(self._decoded(rows))
         if not rows:
-            raise NoValue(
-                f"{self._function.name} has no value for {arguments!r}", code="no-value"
-            )
+            raise NoValue(f"{self._function.name} has no value for {arguments!r}", code="no-value")
         return rows_as_values(self._decoded(rows))[0]
 
     def get(self, arguments: Any, default: Any = None) -> Any:
@@ -189,9 +187,7 @@ class FunctionHandle:
                 f"{self._function.name} takes {self._inputs} arguments, not {len(given)}",
                 code="arity",
             )
-        return tuple(
-            turn(value) for turn, value in zip(self._encoders, given, strict=False)
-        )
+        return tuple(turn(value) for turn, value in zip(self._encoders, given, strict=False))
 
     def _encode_values(self, value: Any) -> list[tuple[Any, ...]]:
         """None is no value; a list gives a bag all its values."""

@@ -75,6 +75,7 @@ def _chunks(rows: Any, width: int) -> Iterator[tuple[list[Sequence[Any]], int]]:
         return
     iterator = iter(rows)
     while chunk := list(islice(iterator, CHUNK)):
+        columns: list[Sequence[Any]]
         try:
             columns = list(zip(*chunk, strict=True)) if width else []
         except (TypeError, ValueError):
@@ -94,9 +95,7 @@ def _fill_extents(runtime: Runtime, type_: Type, start: int, stop: int) -> None:
         runtime.engine.connection.run(_RANGE.format(table=table), (start, stop))
 
 
-def _fill_property(
-    runtime: Runtime, target: Target, oids: range, column: Sequence[Any]
-) -> None:
+def _fill_property(runtime: Runtime, target: Target, oids: range, column: Sequence[Any]) -> None:
     type_ = target.relation.columns[1].type
     pairs: Iterable[tuple[int, Any]] = zip(oids, column, strict=True)
     if not _is_clean(column, type_):
@@ -109,8 +108,8 @@ def _is_clean(column: Sequence[Any], type_: Type) -> bool:
     """Are all values already as they are stored? Decided for the whole column at once."""
     kinds = set(map(type, column))
     if type_ == INTEGER and kinds == {int}:
-        return SMALLEST <= min(column) and max(column) <= LARGEST
+        return bool(min(column) >= SMALLEST and max(column) <= LARGEST)
     if type_ == NUMBER and kinds == {float}:
         total = sum(column)
-        return total - total == 0
+        return bool(total - total == 0)
     return type_ == TEXT and kinds == {str} and not any("\0" in text for text in column)

@@ -68,13 +68,19 @@ class Runtime:
     def argument_of(self, name: str, node: syntax.InterfaceVariable) -> Argument:
         if name not in self.interface:
             raise unknown_interface_variable(name, self.interface, node)
+        types = self.types_of_variable(name)
+        if not types:
+            raise deleted_variable(name, node)
+        return Argument(types, exact=True)
+
+    def types_of_variable(self, name: str) -> tuple[Type, ...]:
+        """Empty if the variable has no value, or its object is gone."""
+        if name not in self.interface:
+            return ()
         value = self.interface[name]
         if isinstance(value, Object):
-            types = self.objects.types_of(value.oid)
-            if not types:
-                raise deleted_variable(name, node)
-            return Argument(tuple(Type(type_) for type_ in sorted(types)), exact=True)
-        return Argument((literal_type(value),), exact=True)
+            return tuple(Type(type_) for type_ in sorted(self.objects.types_of(value.oid)))
+        return (literal_type(value),)
 
 
 def unknown_interface_variable(

@@ -62,9 +62,7 @@ def create_type(runtime: Runtime, node: syntax.CreateType) -> None:
         if above is None:
             raise unknown_type(catalog, name, node.span)
         if not above.surrogate or name in ("type", "function"):
-            raise TypeFault(
-                f"{name} can have no subtypes", code="type-mismatch", span=node.span
-            )
+            raise TypeFault(f"{name} can have no subtypes", code="type-mismatch", span=node.span)
     least = sorted(catalog.hierarchy.most_specific(supertypes))
     type_ = catalog.add_type(node.name, tuple(least))
     for declaration in node.properties:
@@ -152,9 +150,7 @@ def _store(runtime: Runtime, function: Function, property_of: str | None = None)
     runtime.engine.create(made.relation)
 
 
-def _create_foreign(
-    runtime: Runtime, function: Function, node: syntax.CreateFunction
-) -> None:
+def _create_foreign(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:
     assert isinstance(node.body, syntax.ForeignBody)
     if node.body.target is not None:
         load_target(node.body.target, node.body.span)
@@ -163,18 +159,14 @@ def _create_foreign(
         register(runtime, made, load_target(node.body.target, node.body.span))
 
 
-def _create_derived(
-    runtime: Runtime, function: Function, node: syntax.CreateFunction
-) -> None:
+def _create_derived(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:
     function = replace(function, relation=relation_of(function))
     runtime.catalog.provisional(function, Dependencies())
     dependencies, single = definitions.check_derived(function, runtime.catalog, node)
     runtime.catalog.add_function(function, dependencies, single)
 
 
-def _create_procedure(
-    runtime: Runtime, function: Function, node: syntax.CreateFunction
-) -> None:
+def _create_procedure(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:
     runtime.catalog.provisional(function, Dependencies())
     builder = Builder(runtime.engine, runtime.catalog, function=function)
     builder.procedure_body(function, node)
@@ -183,11 +175,7 @@ def _create_procedure(
 
 def delete_function(runtime: Runtime, node: syntax.DeleteFunction) -> None:
     catalog = runtime.catalog
-    overloads = catalog.overloads(node.name)
-    if node.qualifier is not None:
-        overloads = tuple(
-            f for f in overloads if f.parameters and f.parameters[0].type.name == node.qualifier
-        )
+    overloads = catalog.named(f"{node.qualifier}.{node.name}" if node.qualifier else node.name)
     if not overloads:
         raise unknown_function(catalog, node.name, node.span)
     if len(overloads) > 1:

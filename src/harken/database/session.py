@@ -15,6 +15,7 @@ from harken.database.runtime import Runtime
 from harken.database.schema_changes import change_schema
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, Span
+from harken.ir.types import Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import Argument
 from harken.lang.amosql.scope import Scope
@@ -122,10 +123,9 @@ class Session:
             self._steps[key] = known
         return known
 
-    def _types(self, name: str) -> Argument | None:
-        if name not in self._runtime.interface:
-            return None
-        return self._runtime.argument_of(name, syntax.InterfaceVariable(name))
+    def _types(self, name: str) -> tuple[Type, ...]:
+        """None for a variable without a value: the statement may be the one that gives it."""
+        return self._runtime.types_of_variable(name)
 
     def _build_located(self, parsed: Parsed) -> steps.Step:
         """A cached tree has the places of the first text of its shape; an error needs its own."""

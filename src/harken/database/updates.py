@@ -160,7 +160,9 @@ def _current(
 ) -> list[tuple[Any, ...]]:
     """The stored rows that now make up f(arguments)."""
     known = {
-        position: arguments[column] if isinstance(column, int) else encode(column.value, column.type)
+        position: arguments[column]
+        if isinstance(column, int)
+        else encode(column.value, column.type)
         for position, column in enumerate(target.columns)
         if isinstance(column, Constant) or column < len(arguments)
     }

@@ -23,7 +23,7 @@ class CompiledQuery(Protocol):
     def sql(self) -> str: ...
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The rows, as stored values; `values` are the parameters by index, encoded by their type."""
+        """The rows, as stored values; `values` are the parameters by index."""
 
 
 class Engine(Protocol):

@@ -54,7 +54,7 @@ class Relation:
 
     @property
     def id(self) -> str:
-        """The name that is unique in a database: `quantity(item)`, `delivery_time(item,supplier)`."""
+        """The name that is unique in a database: `delivery_time(item,supplier)`."""
         return f"{self.name}({','.join(c.type.name for c in self.columns[: self.inputs])})"
 
     @property

@@ -105,34 +105,32 @@ def required_inputs(program: Program) -> dict[str, frozenset[int]]:
 def _needed_columns(definition: Definition, needs: Needs) -> frozenset[int]:
     needed: set[int] = set(needs.get(definition.relation.id, ()))
     for clause in definition.clauses:
-        free = [
-            (position, term)
-            for position, term in enumerate(clause.head.terms)
-            if isinstance(term, Variable)
-        ]
-        producible = _producible(clause, set(), needs)
-        if producible is not None and all(term in producible for _, term in free):
-            continue
-        missing = producible if producible is not None else _partial(clause, needs)
-        needed.update(position for position, term in free if term not in missing)
+        needed |= _needed_by(clause, needed, needs)
     return frozenset(needed)
 
 
-def _producible(clause: Clause, bound: set[Variable], needs: Needs) -> set[Variable] | None:
-    try:
-        ordered = order(clause.body, bound, needs)
-    except SafetyFault:
-        return None
-    return bound.union(*(literal_variables(literal) for literal in ordered))
+def _needed_by(clause: Clause, given: set[int], needs: Needs) -> set[int]:
+    """Bind one column after the other, arguments first, until the clause produces the rest."""
+    head = [(i, term) for i, term in enumerate(clause.head.terms) if isinstance(term, Variable)]
+    bound = {term for position, term in head if position in given}
+    needed = set(given)
+    while True:
+        known = _producible(clause, bound, needs)
+        missing = [(i, term) for i, term in head if term not in known and term not in bound]
+        if not missing:
+            return needed
+        position, term = missing[0]
+        needed.add(position)
+        bound.add(term)
 
 
-def _partial(clause: Clause, needs: Needs) -> set[Variable]:
-    """What the part of the body that can run without help binds."""
-    known: set[Variable] = set()
+def _producible(clause: Clause, bound: set[Variable], needs: Needs) -> set[Variable]:
+    """What the part of the body that can run binds, given some variables."""
+    known = set(bound)
     waiting = list(clause.body)
     while (chosen := _next(waiting, known, needs)) is not None:
         waiting.remove(chosen)
-        known.update(literal_variables(chosen))
+        known.update(literal_variables(solve(chosen, known)))
     return known
 
 

@@ -121,7 +121,7 @@ class _Expander:
         return found if exact else None
 
     def _inlined(self, atom: Atom, clause: Clause) -> list[Literal]:
-        """The body of a clause with its variables renamed apart and its head equated to the atom."""
+        """The body of a clause, its variables renamed apart and its head equated to the atom."""
         mapping: dict[Variable, Term] = {
             variable: Variable(f"_G{next(self.numbers)}x", variable.type)
             for variable in sorted(clause_variables(clause), key=lambda v: v.name)

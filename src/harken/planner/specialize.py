@@ -89,10 +89,13 @@ def _is_handed_on(definition: Definition, position: int) -> bool:
     name = definition.relation.id
     for clause in definition.clauses:
         head = clause.head.terms[position]
-        for literal in clause.body:
-            if isinstance(literal, Atom) and literal.relation.id == name:
-                if not isinstance(head, Variable) or literal.terms[position] != head:
-                    return False
+        handed = [
+            literal.terms[position]
+            for literal in clause.body
+            if isinstance(literal, Atom) and literal.relation.id == name
+        ]
+        if handed and (not isinstance(head, Variable) or set(handed) != {head}):
+            return False
     return True
 
 

@@ -181,7 +181,7 @@ class Compiler:
 
     def _note_lookup(self, atom: Atom, outer: Environment) -> None:
         """Remember which columns are looked up by a value from outside: they want an index."""
-        if atom.relation.kind is Kind.STORED:
+        if atom.relation.kind is Kind.STORED and atom.relation.id not in self.tables:
             known = tuple(
                 position
                 for position, term in enumerate(atom.terms)

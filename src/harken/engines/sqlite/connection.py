@@ -37,7 +37,7 @@ class Connection:
         self.path = path
         self.read_only = read_only
         self.timeout = timeout
-        self._clock = clock or (lambda: datetime.datetime.now(datetime.timezone.utc))
+        self._clock = clock or (lambda: datetime.datetime.now(datetime.UTC))
         self._now: datetime.datetime | None = None
         self._check_path()
         with faults.translated():

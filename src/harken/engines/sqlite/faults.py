@@ -44,6 +44,8 @@ def translated() -> Iterator[None]:
         yield
     except apsw.Error as error:
         raise fault(error) from error
+    except UnicodeEncodeError as error:
+        raise ValueFault("a text holds half of a surrogate pair", code="bad-value") from error
 
 
 def fault(error: apsw.Error) -> HarkenError:

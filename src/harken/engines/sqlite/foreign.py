@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import apsw.ext
+import apsw
 
 from harken.engines.sqlite import faults
 from harken.engines.sqlite.compile import foreign_module
@@ -39,22 +39,96 @@ def register(
                 for turn, value in zip(encoders, row, strict=True)
             )
 
-    # apsw reads the arguments' names from the signature; ours are the columns c0, c1, ...
-    adapter = _with_parameters(rows, relation.inputs)
-    adapter.columns = tuple(f"c{i}" for i in range(relation.inputs, relation.arity))  # type: ignore[attr-defined]
-    adapter.column_access = apsw.ext.VTColumnAccess.By_Index  # type: ignore[attr-defined]
+    module: Any = ForeignModule(relation, rows)
     with faults.translated():
-        apsw.ext.make_virtual_module(connection.raw, foreign_module(relation), adapter)
+        connection.raw.create_module(
+            foreign_module(relation),
+            module,
+            use_bestindex_object=True,
+            eponymous=True,
+            eponymous_only=True,
+            read_only=True,
+        )
 
 
-def _with_parameters(rows: Callable[..., Any], inputs: int) -> Callable[..., Any]:
-    names = [f"a{i}" for i in range(inputs)]
-    scope: dict[str, Any] = {"rows": rows}
-    text = ", ".join(names)
-    defaults = ", ".join(f"{name}=None" for name in names)
-    exec(f"def adapter({defaults}):\n    return rows({text})", scope)
-    adapter: Callable[..., Any] = scope["adapter"]
-    return adapter
+class ForeignModule:
+    """The virtual table: result columns first, then the arguments as hidden columns."""
+
+    def __init__(self, relation: Relation, rows: Callable[..., Iterator[tuple[Any, ...]]]) -> None:
+        self.rows = rows
+        self.inputs = relation.inputs
+        self.width = relation.arity - relation.inputs
+        results = [f"c{i}" for i in range(relation.inputs, relation.arity)]
+        arguments = [f"a{i} HIDDEN" for i in range(relation.inputs)]
+        self.schema = f"CREATE TABLE foreign_function ({', '.join(results + arguments)})"
+
+    def Connect(self, *names: Any) -> tuple[str, ForeignTable]:
+        return self.schema, ForeignTable(self)
+
+    Create = Connect
+
+
+class ForeignTable:
+    def __init__(self, module: ForeignModule) -> None:
+        self.module = module
+
+    def BestIndexObject(self, index: apsw.IndexInfo) -> bool:
+        """Take a plan only if it brings every argument, in the order of the parameters."""
+        module = self.module
+        found: dict[int, int] = {}
+        for number in range(index.nConstraint):
+            argument = index.get_aConstraint_iColumn(number) - module.width
+            is_equation = index.get_aConstraint_op(number) == apsw.SQLITE_INDEX_CONSTRAINT_EQ
+            if argument >= 0 and is_equation and index.get_aConstraint_usable(number):
+                found.setdefault(argument, number)
+        if len(found) != module.inputs:
+            return False
+        for argument, number in found.items():
+            index.set_aConstraintUsage_argvIndex(number, argument + 1)
+            index.set_aConstraintUsage_omit(number, True)
+        index.estimatedRows = 10
+        index.estimatedCost = 1000.0
+        return True
+
+    def Open(self) -> ForeignCursor:
+        return ForeignCursor(self.module)
+
+    def Disconnect(self) -> None:
+        pass
+
+    Destroy = Disconnect
+
+
+class ForeignCursor:
+    def __init__(self, module: ForeignModule) -> None:
+        self.module = module
+        self.arguments: tuple[Any, ...] = ()
+        self.rows: list[tuple[Any, ...]] = []
+        self.position = 0
+
+    def Filter(self, number: int, text: str | None, arguments: tuple[Any, ...]) -> None:
+        self.arguments = arguments
+        self.rows = list(self.module.rows(*arguments))
+        self.position = 0
+
+    def Eof(self) -> bool:
+        return self.position >= len(self.rows)
+
+    def Next(self) -> None:
+        self.position += 1
+
+    def Rowid(self) -> int:
+        return self.position
+
+    def Column(self, number: int) -> Any:
+        if number == -1:
+            return self.position
+        if number < self.module.width:
+            return self.rows[self.position][number]
+        return self.arguments[number - self.module.width]
+
+    def Close(self) -> None:
+        pass
 
 
 def call(name: str, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
@@ -92,7 +166,8 @@ def shape(relation: Relation, produced: Any) -> Iterable[tuple[Any, ...]]:
                 f"the foreign function {relation.name} gave {row!r} where {width} values were due",
                 code="foreign",
             )
-    return [tuple(row) for row in rows]
+    found = [tuple(row) for row in rows]
+    return list(dict.fromkeys(found)) if relation.is_set else found
 
 
 def _is_rows(produced: Any) -> bool:

@@ -21,7 +21,7 @@ from harken.engines.sqlite.values import (
 )
 from harken.errors import ArithmeticFault, EvaluationError, ValueFault
 
-UTC = datetime.timezone.utc
+UTC = datetime.UTC
 
 
 def show_number(value: float) -> str:
@@ -40,8 +40,12 @@ def register(connection: apsw.Connection, clock: Callable[[], datetime.datetime]
         connection.create_scalar_function(f"harken_{name}", function, arguments, deterministic=True)
     for name, (function, arguments) in _FAILING.items():
         connection.create_scalar_function(f"harken_{name}", function, arguments)
-    connection.create_scalar_function("harken_now", lambda: encode_timestamp(clock()), 0)
-    connection.create_scalar_function("harken_today", lambda: encode_date(clock().date()), 0)
+    clocks: dict[str, Callable[..., Any]] = {
+        "harken_now": lambda: encode_timestamp(clock()),
+        "harken_today": lambda: encode_date(clock().date()),
+    }
+    for name, function in clocks.items():
+        connection.create_scalar_function(name, function, 0)
 
 
 def _overflow() -> None:

@@ -30,7 +30,7 @@ def create_table(relation: Relation, supertypes: tuple[str, ...] = ()) -> str:
     columns = [_column(relation, position) for position in range(relation.arity)]
     options = "STRICT"
     if relation.key == ():
-        columns.append("k INTEGER PRIMARY KEY DEFAULT 0 CHECK (k = 0)")
+        columns.append("k INTEGER PRIMARY KEY CHECK (k = 0)")
     elif relation.key is not None and not _is_rowid_key(relation):
         key = ", ".join(f"c{position}" for position in relation.key)
         columns.append(f"PRIMARY KEY ({key})")
@@ -94,7 +94,10 @@ def changes(relation: Relation) -> Changes:
     all_equal = " AND ".join(f"c{i} = ?{i + 1}" for i in range(arity))
     arguments = " AND ".join(f"c{i} = ?{i + 1}" for i in range(relation.inputs)) or "1"
     results = ", ".join(f"c{i}" for i in range(relation.inputs, arity)) or "1"
-    insert = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
+    if relation.key == ():
+        insert = f"INSERT INTO {table} (k, {columns}) VALUES (0, {marks})"
+    else:
+        insert = f"INSERT INTO {table} ({columns}) VALUES ({marks})"
     remove = f"DELETE FROM {table} WHERE {all_equal}"
     if not relation.is_set:
         one = f"SELECT rowid FROM {table} WHERE {all_equal} LIMIT 1"

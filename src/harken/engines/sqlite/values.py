@@ -18,7 +18,7 @@ Stored: TypeAlias = int | float | str
 Encoder: TypeAlias = Callable[[Any], Stored]
 Decoder: TypeAlias = Callable[[Any], Any]
 
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 MICROSECOND = datetime.timedelta(microseconds=1)
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
