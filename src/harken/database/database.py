@@ -21,8 +21,9 @@ from harken.database.session import Session
 from harken.database.transactions import Transactions
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import SQLiteEngine
-from harken.errors import StorageError, TypeFault
+from harken.errors import NameFault, StorageError, TypeFault
 from harken.ir.clauses import Definition
+from harken.ir.operations import AGGREGATES, OPERATIONS
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import unknown_function
@@ -137,6 +138,11 @@ class Database:
     def _find(self, name: str) -> Function:
         overloads = self._runtime.catalog.named(name)
         if not overloads:
+            if name in OPERATIONS or name in AGGREGATES:
+                raise NameFault(
+                    f"{name} is built into the language, not a function of the database",
+                    code="unknown-function",
+                )
             raise unknown_function(self._runtime.catalog, name, None)
         if len(overloads) > 1:
             raise TypeFault(

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-import apsw
-
 from harken.database import updates
 from harken.database.evaluation import decode_rows
 from harken.database.results import rows_as_values
@@ -24,7 +22,7 @@ from harken.database.transactions import Transactions
 from harken.engines.base import CompiledQuery
 from harken.engines.sqlite import faults
 from harken.engines.sqlite.engine import layout_changes
-from harken.engines.sqlite.values import encoder
+from harken.engines.sqlite.values import decoder, encoder
 from harken.errors import TypeFault, ValueFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
@@ -71,13 +69,15 @@ class FunctionHandle:
         self._inputs = self._relation.inputs
         self._encoders: list[Encoder] = [encoder(c.type) for c in self._relation.columns]
         self._types: tuple[Type, ...] = tuple(c.type for c in self._relation.columns)
-        self._is_plain = function.kind is FunctionKind.STORED and not function.system
+        self._plain = function.kind is FunctionKind.STORED and not function.system
         statements = layout_changes(self._relation)
         self._set_sql = statements.set
         self._get_sql = statements.get
-        self._one_to_one = self._is_plain and self._inputs == 1 and self._relation.arity == 2
+        self._one_to_one = self._plain and self._inputs == 1 and self._relation.arity == 2
         self._keyed = self._relation.key is not None
-        self._decode = any(t.surrogate or t.name in _DECODED for t in self._types)
+        results = self._types[self._inputs :]
+        self._single = self._one_to_one and self._keyed and not _needs_decoding(results)
+        self._decode = _needs_decoding(results)
         self._query: CompiledQuery | None = None
         self._epoch = catalog.epoch
 
@@ -85,12 +85,25 @@ class FunctionHandle:
 
     def __getitem__(self, arguments: Any) -> Any:
         """The value; all values of a bag or of a function with several."""
+        if self._single and type(arguments) is not tuple and self._connection.in_transaction:
+            value = self._read_one(arguments)
+            if value is not None:
+                return value
         rows = self._results(arguments)
         if not self._keyed:
             return rows_as_values(self._decoded(rows))
         if not rows:
             raise NoValue(f"{self._function.name} has no value for {arguments!r}", code="no-value")
         return rows_as_values(self._decoded(rows))[0]
+
+    def _read_one(self, arguments: Any) -> Any:
+        """One argument, one result stored as it is, in a transaction: the shortest way."""
+        if self._epoch != self._runtime.catalog.epoch:
+            self._prepare()
+        try:
+            return self._connection.execute(self._get_sql, (self._encoders[0](arguments),)).get
+        except faults.RAISED as error:
+            raise faults.fault(error) from error
 
     def get(self, arguments: Any, default: Any = None) -> Any:
         rows = self._results(arguments)
@@ -106,6 +119,10 @@ class FunctionHandle:
         """All values for the arguments, as a list."""
         return rows_as_values(self._decoded(self._results(arguments)))
 
+    def __iter__(self) -> Iterator[Any]:
+        """The arguments that have a value, as a mapping gives its keys."""
+        return iter(dict.fromkeys(arguments for arguments, _ in self.items()))
+
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Every row, as (arguments, value)."""
         self._refresh()
@@ -119,9 +136,9 @@ class FunctionHandle:
         self._refresh()
         given = self._encode(arguments)
         try:
-            if self._is_plain:
+            if self._plain:
                 return self._connection.execute(self._get_sql, given).fetchall()
-        except apsw.Error as error:
+        except faults.RAISED as error:
             raise faults.fault(error) from error
         return self._derived_rows(arguments)
 
@@ -142,17 +159,22 @@ class FunctionHandle:
     # --- changing --------------------------------------------------------------------------
 
     def __setitem__(self, arguments: Any, value: Any) -> None:
-        if self._one_to_one and self._keyed and self._connection.in_transaction:
-            if self._epoch != self._runtime.catalog.epoch:
-                self._prepare()
+        if not (self._plain and self._keyed and self._connection.in_transaction) or value is None:
+            self._change("set", arguments, value)
+            return
+        if self._epoch != self._runtime.catalog.epoch:
+            self._prepare()
+        row: tuple[Any, ...]
+        if self._one_to_one and type(arguments) is not tuple and type(value) is not tuple:
             turn_argument, turn_value = self._encoders
             row = (turn_argument(arguments), turn_value(value))
-            try:
-                self._connection.execute(self._set_sql, row)
-            except apsw.Error as error:
-                raise faults.fault(error) from error
-            return
-        self._change("set", arguments, value)
+        else:
+            (values,) = self._encode_values(value)
+            row = (*self._encode(arguments), *values)
+        try:
+            self._connection.execute(self._set_sql, row)
+        except faults.RAISED as error:
+            raise faults.fault(error) from error
 
     def __delitem__(self, arguments: Any) -> None:
         """Leave the function without a value for the arguments."""
@@ -238,4 +260,5 @@ def compile_call(runtime: Runtime, relation: Relation) -> CompiledQuery:
     return runtime.engine.compile(prepare(program, runtime.catalog.hierarchy))
 
 
-_DECODED = frozenset({"boolean", "date", "timestamp"})
+def _needs_decoding(types: tuple[Type, ...]) -> bool:
+    return any(type_.surrogate or decoder(type_) is not None for type_ in types)

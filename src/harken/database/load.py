@@ -6,7 +6,8 @@ one prepared statement over a column. Values are checked by type as everywhere e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -21,6 +22,8 @@ from harken.lang.amosql.resolve import Argument, resolve, unknown_type
 
 CHUNK = 50_000
 
+_NOT_ROWS = (str, bytes, Mapping)
+
 _RANGE = """INSERT INTO {table} (c0)
 WITH RECURSIVE number(n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM number WHERE n + 1 < ?2)
 SELECT n FROM number"""
@@ -31,9 +34,13 @@ def load_objects(
 ) -> range:
     """Create an object for each row; the numbers of the new objects."""
     type_ = runtime.catalog.type_named(type_name)
-    if type_ is None or not type_.surrogate:
+    if type_ is None:
         raise unknown_type(runtime.catalog, type_name, None)
+    runtime.objects.refuse_system(type_, "loaded")
+    rows = _as_table(rows)
     names = _property_names(rows, properties)
+    if hasattr(rows, "select"):
+        rows = _select(rows, names)
     targets = [_target(runtime, type_, name) for name in names]
     first = runtime.catalog.allocate(0)
     for columns, length in _chunks(rows, len(names)):
@@ -44,17 +51,39 @@ def load_objects(
     return range(first, runtime.catalog.allocate(0))
 
 
+def _as_table(rows: Any) -> Any:
+    """A record batch, or a reader of them, as an Arrow table; anything else as it is."""
+    if hasattr(rows, "read_all"):
+        return rows.read_all()
+    if hasattr(rows, "column_names") and not hasattr(rows, "to_batches"):
+        import pyarrow
+
+        return pyarrow.Table.from_batches([rows])
+    return rows
+
+
 def _property_names(rows: Any, properties: Sequence[str] | None) -> Sequence[str]:
-    if properties is not None:
-        return properties
-    names = getattr(rows, "column_names", None)
-    if names is None:
+    names = getattr(rows, "column_names", None) if properties is None else properties
+    if names is None or isinstance(names, str):
         raise TypeFault(
             "the properties of the rows are not named",
             code="arity",
-            hint='give them: db.load("item", rows, properties=["name", "quantity"])',
+            hint='give a list: db.load("item", rows, properties=["name", "quantity"])',
         )
+    if len(set(names)) != len(names):
+        raise TypeFault("a property is named twice", code="arity")
     return list(names)
+
+
+def _select(table: Any, names: Sequence[str]) -> Any:
+    missing = [name for name in names if name not in table.column_names]
+    if missing:
+        raise TypeFault(
+            f"the table has no column {missing[0]}",
+            code="arity",
+            hint="it has " + ", ".join(table.column_names),
+        )
+    return table.select(list(names))
 
 
 def _target(runtime: Runtime, type_: Type, name: str) -> Target:
@@ -75,17 +104,21 @@ def _chunks(rows: Any, width: int) -> Iterator[tuple[list[Sequence[Any]], int]]:
         return
     iterator = iter(rows)
     while chunk := list(islice(iterator, CHUNK)):
-        columns: list[Sequence[Any]]
-        try:
-            columns = list(zip(*chunk, strict=True)) if width else []
-        except (TypeError, ValueError):
-            columns = []
-        if len(columns) != width:
-            raise TypeFault(
-                f"each row needs {width} value{'s' if width != 1 else ''}, one for each property",
-                code="arity",
-            )
-        yield columns, len(chunk)
+        yield _columns(chunk, width), len(chunk)
+
+
+def _columns(chunk: list[Any], width: int) -> list[Sequence[Any]]:
+    columns: list[Sequence[Any]] = []
+    if not any(issubclass(kind, _NOT_ROWS) for kind in set(map(type, chunk))):
+        with suppress(TypeError, ValueError):
+            columns = list(zip(*chunk, strict=True))
+    if len(columns) != width:
+        raise TypeFault(
+            f"each row needs {width} value{'s' if width != 1 else ''}, one for each property",
+            code="arity",
+            hint="a row is a tuple, also where it has one value: (5,)",
+        )
+    return columns
 
 
 def _fill_extents(runtime: Runtime, type_: Type, start: int, stop: int) -> None:

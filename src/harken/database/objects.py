@@ -40,7 +40,7 @@ class Objects:
         self._types.clear()
 
     def create(self, type_: Type) -> Object:
-        self._refuse_system(type_, "created")
+        self.refuse_system(type_, "created")
         oid = self._catalog.allocate(1)
         for name in self._catalog.hierarchy.topological(
             self._catalog.hierarchy.ancestors(type_.name)
@@ -50,7 +50,7 @@ class Objects:
         return Object(oid, type_.name)
 
     def add_type(self, oid: int, type_: Type) -> None:
-        self._refuse_system(type_, "added")
+        self.refuse_system(type_, "added")
         self._refuse_system_object(oid)
         if not self.types_of(oid):
             raise deleted()
@@ -61,7 +61,7 @@ class Objects:
 
     def remove_type(self, oid: int, type_: Type) -> None:
         """Takes the subtypes, and what functions say of the object as one of that type, along."""
-        self._refuse_system(type_, "removed")
+        self.refuse_system(type_, "removed")
         self._refuse_system_object(oid)
         self._index_mentions(type_.name)
         self._engine.remove_row(extent_relation(type_), (oid,))
@@ -113,7 +113,7 @@ class Objects:
             if column.type.surrogate and column.type.name in concerned
         )
 
-    def _refuse_system(self, type_: Type, what: str) -> None:
+    def refuse_system(self, type_: Type, what: str) -> None:
         if not type_.surrogate or type_ in (OBJECT, TYPE, FUNCTION):
             raise IntegrityError(
                 f"objects of type {type_} cannot be {what} by hand",

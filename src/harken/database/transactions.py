@@ -18,7 +18,11 @@ class Transactions:
         self._runtime = runtime
         self._connection = runtime.engine.connection
         self._first_oid = 0
+        self._begun = False
+        self._statements = 0
         self._blocks = 0
+        self._block_undone = False
+        self._text_open = False
         self._data_version = -1
 
     @property
@@ -40,28 +44,79 @@ class Transactions:
             self._connection.rollback()
             raise
         self._first_oid = self._runtime.catalog.allocate(0)
+        self._begun = True
 
     def refresh(self) -> None:
         """See what other processes committed: their objects, and their schema if it changed."""
         version = self._connection.data_version()
         if version == self._data_version:
             return
-        self._data_version = version
         self._runtime.objects.forget()
-        if self._runtime.catalog.is_stale():
-            self._reread()
+        # The catalog is many relations: read all of them in the same state.
+        with self._connection.snapshot():
+            if self._runtime.catalog.is_stale():
+                self._reread()
+        self._data_version = version
 
     def commit(self) -> None:
+        self._refuse_in_statement("commit")
+        if self._blocks:
+            raise IntegrityError(
+                "inside `with db.transaction()` the end of the block commits",
+                code="transaction",
+                hint="leave `commit` out",
+            )
+        self._commit()
+
+    def _commit(self) -> None:
         if not self._connection.in_transaction:
             return
-        self._runtime.catalog.save_counter()
-        self._connection.commit()
+        try:
+            self._runtime.catalog.save_counter()
+            self._connection.commit()
+        except BaseException:
+            self._rollback()
+            raise
         self._runtime.catalog.changed = False
+        self._begun = False
 
     def rollback(self) -> None:
+        """Undo the open transaction. A block cannot go on after that: it ends with an error."""
+        self._refuse_in_statement("rollback")
+        if self._blocks:
+            self._block_undone = True
+            raise _rolled_back()
+        self._rollback()
+
+    def _rollback(self) -> None:
+        """Also after SQLite did it by itself, as it does when the disk is full."""
+        if not self._begun:
+            return
+        self._begun = False
         self._connection.rollback()
         self._runtime.drop_variables_from(self._first_oid)
         self._undo(self._runtime.catalog.changed)
+        self._keep_counter()
+
+    def _keep_counter(self) -> None:
+        """A number given in what was undone is not given again: someone may still hold it."""
+        if self._runtime.catalog.allocate(0) == self._first_oid:
+            return
+        try:
+            with self._connection.without_waiting():
+                self._connection.begin()
+                self._runtime.catalog.save_counter()
+                self._connection.commit()
+        except StorageError:
+            self._connection.rollback()
+
+    def _refuse_in_statement(self, what: str) -> None:
+        if self._statements:
+            raise IntegrityError(
+                f"{what} is not possible while a statement is running",
+                code="transaction",
+                hint="leave it to the text that calls this function",
+            )
 
     @contextmanager
     def statement(self) -> Iterator[None]:
@@ -69,17 +124,20 @@ class Transactions:
         self.begin()
         catalog = self._runtime.catalog
         epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
+        self._statements += 1
         try:
             with self._connection.savepoint():
                 yield
         except BaseException:
-            self._runtime.drop_variables_from(first_oid)
             if not self._connection.in_transaction:
-                self._undo(True)
+                self._rollback()
             else:
+                self._runtime.drop_variables_from(first_oid)
                 self._undo(catalog.epoch != epoch)
                 catalog.changed = changed
             raise
+        finally:
+            self._statements -= 1
 
     @contextmanager
     def block(self) -> Iterator[None]:

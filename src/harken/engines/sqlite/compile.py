@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harken.engines.sqlite.expressions import Sql, constant, operation, quote
+from harken.engines.sqlite.expressions import Risk, Sql, constant, operation, quote
 from harken.errors import SafetyFault
 from harken.ir.clauses import (
     Aggregation,
@@ -48,10 +48,15 @@ class Slots:
 
 @dataclass(slots=True)
 class Select:
-    """A SELECT under construction. Risky conditions run only where all the others hold."""
+    """A SELECT under construction: what joins its sources, and what tests their rows.
+
+    A condition that can fail runs only where the less risky ones hold. One that merely might
+    overflow does not wait for the joins, so that they stay free to use it early.
+    """
 
     sources: list[str] = field(default_factory=list)
-    conditions: list[Sql] = field(default_factory=list)
+    joins: list[Sql] = field(default_factory=list)
+    tests: list[Sql] = field(default_factory=list)
 
     def text(self, columns: str, distinct: bool = False) -> str:
         parts = [f"SELECT {'DISTINCT ' if distinct else ''}{columns}"]
@@ -63,12 +68,22 @@ class Select:
         return " ".join(parts)
 
     def _where(self) -> list[str]:
-        safe = [condition.text for condition in self.conditions if not condition.risky]
-        risky = [condition.text for condition in self.conditions if condition.risky]
-        if not safe or not risky:
-            return safe + risky
-        guard = " AND ".join(safe)
-        return [*safe, *(f"CASE WHEN {guard} THEN {text} ELSE 0 END" for text in risky)]
+        conditions = [*self.joins, *self.tests]
+        safe = [each.text for each in conditions if each.risk is Risk.NONE]
+        tests = [each.text for each in self.tests if each.risk is Risk.NONE]
+        growing = [each.text for each in conditions if each.risk is Risk.OVERFLOW]
+        failing = [each.text for each in conditions if each.risk is Risk.FAILURE]
+        return [*safe, *_guarded(tests, growing), *_guarded(safe + growing, failing)]
+
+    @property
+    def risk(self) -> Risk:
+        return max((each.risk for each in (*self.joins, *self.tests)), default=Risk.NONE)
+
+
+def _guarded(guards: list[str], conditions: list[str]) -> list[str]:
+    if not guards:
+        return conditions
+    return [f"CASE WHEN {' AND '.join(guards)} THEN {text} ELSE 0 END" for text in conditions]
 
 
 @dataclass(slots=True)
@@ -131,7 +146,7 @@ class Compiler:
             for literal in order(clause.body, environment, self.needs):
                 self._literal(literal, select, environment, outer)
             for term, value in equations:
-                select.conditions.append(_compare("=", self.term(term, environment), value))
+                select.joins.append(_compare("=", self.term(term, environment), value))
             yield clause, select, environment
 
     # --- literals --------------------------------------------------------------------------
@@ -141,9 +156,9 @@ class Compiler:
     ) -> None:
         match literal:
             case Atom(negated=True):
-                select.conditions += [
-                    Sql(f"NOT EXISTS ({text})", BOOLEAN)
-                    for text in self._existence(literal, environment)
+                select.tests += [
+                    Sql(f"NOT EXISTS ({found.text})", BOOLEAN, risk=found.risk)
+                    for found in self._existence(literal, environment)
                 ]
             case Atom():
                 self._atom(literal, select, environment, outer)
@@ -156,7 +171,8 @@ class Compiler:
             case Aggregation():
                 value = self._aggregate(literal, environment)
                 if AGGREGATES[literal.aggregate].on_nothing is None:
-                    select.conditions.append(Sql(f"{value.text} IS NOT NULL", value.type))
+                    present = Sql(f"{value.text} IS NOT NULL", BOOLEAN, risk=value.risk)
+                    select.tests.append(present)
                 self._bind(literal.result, value, select, environment)
 
     def _atom(
@@ -221,15 +237,18 @@ class Compiler:
             if not isinstance(term, Variable) or term in environment
         }
 
-    def _existence(self, atom: Atom, environment: Environment) -> list[str]:
+    def _existence(self, atom: Atom, environment: Environment) -> list[Sql]:
         """SELECTs, one of which has a row iff a row of the relation agrees with the known terms."""
         definition = self._definition_of(atom.relation)
         if definition is not None:
             known = self._known(atom, environment)
-            return [select.text("1") for _, select, _ in self._branches(definition, known)]
+            return [
+                Sql(select.text("1"), BOOLEAN, risk=select.risk)
+                for _, select, _ in self._branches(definition, known)
+            ]
         select = Select()
         self._atom(atom, select, dict(environment), environment)
-        return [select.text("1")]
+        return [Sql(select.text("1"), BOOLEAN, risk=select.risk)]
 
     def _definition_of(self, relation: Relation) -> Definition | None:
         return None if relation.id in self.tables else self.definitions.get(relation.id)
@@ -239,18 +258,19 @@ class Compiler:
     def _aggregate(self, literal: Aggregation, environment: Environment) -> Sql:
         result = literal.result.type
         if literal.aggregate in ("some", "notany"):
-            exists = " OR ".join(
-                f"EXISTS ({text})" for text in self._existence(literal.atom, environment)
-            )
+            found = self._existence(literal.atom, environment)
+            exists = " OR ".join(f"EXISTS ({each.text})" for each in found)
             text = f"({exists or '0'})"
-            return Sql(text if literal.aggregate == "some" else f"(NOT {text})", result)
+            risk = max((each.risk for each in found), default=Risk.NONE)
+            return Sql(text if literal.aggregate == "some" else f"(NOT {text})", result, risk=risk)
         rows = self._group_rows(literal, environment)
         value = "v" if literal.value is not None else "*"
         if literal.aggregate == "sum":
             whole = "total(v)" if result == NUMBER else "coalesce(sum(v), 0)"
-        else:
-            whole = f"{literal.aggregate}({value})"
-        return Sql(f"(SELECT {whole} FROM ({rows}))", result)
+            raw = result == NUMBER
+            return Sql(f"(SELECT {whole} FROM ({rows}))", result, raw=raw, risk=Risk.FAILURE)
+        text = f"(SELECT {literal.aggregate}({value}) FROM ({rows}))"
+        return Sql(text, result, risk=Risk.FAILURE)
 
     def _group_rows(self, literal: Aggregation, environment: Environment) -> str:
         """The rows of the group: the value as `v`, and the other private columns beside it."""
@@ -283,7 +303,8 @@ class Compiler:
         if isinstance(term, Variable) and term not in environment:
             environment[term] = value
         else:
-            select.conditions.append(_compare("=", value, self.term(term, environment)))
+            kind = select.joins if isinstance(term, Variable) else select.tests
+            kind.append(_compare("=", value, self.term(term, environment)))
 
     def _comparison(self, literal: Comparison, select: Select, environment: Environment) -> None:
         left, right = literal.left, literal.right
@@ -292,7 +313,7 @@ class Compiler:
                 left, right = right, left
             self._bind(right, self.term(left, environment), select, environment)
         else:
-            select.conditions.append(
+            select.tests.append(
                 _compare(
                     literal.operator, self.term(left, environment), self.term(right, environment)
                 )
@@ -303,8 +324,9 @@ class Compiler:
 
 
 def _compare(operator: str, left: Sql, right: Sql) -> Sql:
-    text = f"{left.checked().text} {operator} {right.checked().text}"
-    return Sql(text, BOOLEAN, risky=left.risky or right.risky)
+    left, right = left.checked(), right.checked()
+    text = f"{left.text} {operator} {right.text}"
+    return Sql(text, BOOLEAN, risk=max(left.risk, right.risk))
 
 
 def _needs_distinct(definition: Definition) -> bool:

@@ -121,20 +121,26 @@ class Connection:
     # --- statements ------------------------------------------------------------------------
 
     def run(self, sql: str, values: Any = ()) -> None:
-        with faults.translated():
+        try:
             self.raw.execute(sql, values)
+        except faults.RAISED as error:
+            raise faults.fault(error) from error
 
     def rows(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
-        with faults.translated():
+        try:
             return self.raw.execute(sql, values).fetchall()
+        except faults.RAISED as error:
+            raise faults.fault(error) from error
 
     def run_many(self, sql: str, values: Iterable[Any]) -> None:
         with faults.translated():
             self.raw.executemany(sql, values)
 
     def value(self, sql: str, values: Any = ()) -> Any:
-        with faults.translated():
+        try:
             return self.raw.execute(sql, values).get
+        except faults.RAISED as error:
+            raise faults.fault(error) from error
 
     # --- transactions ----------------------------------------------------------------------
 
@@ -145,7 +151,11 @@ class Connection:
 
     @property
     def in_transaction(self) -> bool:
-        return self.raw.in_transaction
+        """False also when it is closed; the next statement says so."""
+        try:
+            return self.raw.in_transaction
+        except apsw.ConnectionClosedError:
+            return False
 
     def now(self) -> datetime.datetime:
         """The time; fixed within a transaction, and within a query outside of one."""
@@ -163,21 +173,21 @@ class Connection:
     def rollback(self) -> None:
         """Undo everything; safe to call when SQLite already did (a full disk, for instance)."""
         self._now = None
-        if self.raw.in_transaction:
+        if self.in_transaction:
             with faults.translated():
                 self.raw.execute("ROLLBACK")
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Let several statements read one state, also outside a transaction."""
-        if self.raw.in_transaction:
+        if self.in_transaction:
             yield
             return
         self.run("BEGIN")
         try:
             yield
         finally:
-            if self.raw.in_transaction:
+            if self.in_transaction:
                 self.run("COMMIT")
 
     @contextmanager
@@ -187,7 +197,7 @@ class Connection:
         try:
             yield
         except BaseException:
-            if self.raw.in_transaction:
+            if self.in_transaction:
                 self.run(f"ROLLBACK TO {name}")
                 self.run(f"RELEASE {name}")
             raise

@@ -2,11 +2,13 @@
 
 SQLite turns an integer overflow into a real and a division by zero into NULL. So an integer
 expression stays `raw` while it is only added, subtracted or multiplied (an overflow inside it
-makes the whole a real), and is checked once where its value is used.
+makes the whole a real), and is checked once where its value is used. A number that grows past all
+bounds becomes infinite, and then nothing at all (NULL); the same check stops it.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,23 +17,38 @@ from harken.ir.operations import OPERATIONS
 from harken.ir.terms import Constant
 from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
+LARGEST_NUMBER = "1.7976931348623157e308"
+
+
+class Risk(enum.IntEnum):
+    """Can evaluating an expression fail: never, where numbers grow too large, or readily?"""
+
+    NONE = 0
+    OVERFLOW = 1
+    FAILURE = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Sql:
-    """SQL text with its type. `risky` says that evaluating it can fail."""
+    """SQL text with its type, and the risk of evaluating it."""
 
     text: str
     type: Type
     raw: bool = False
-    risky: bool = False
+    risk: Risk = Risk.NONE
 
     def checked(self) -> Sql:
+        """The value, or an error where the arithmetic left the range of its type."""
         if not self.raw:
             return self
-        text = (
-            f"CASE typeof({self.text}) WHEN 'integer' THEN {self.text} ELSE harken_overflow() END"
-        )
-        return Sql(f"({text})", self.type, risky=self.risky)
+        x = self.text
+        if self.type == NUMBER:
+            test = f"CASE WHEN {x} BETWEEN -{LARGEST_NUMBER} AND {LARGEST_NUMBER} THEN {x}"
+        else:
+            test = f"CASE typeof({x}) WHEN 'integer' THEN {x}"
+        failure = "harken_number_overflow" if self.type == NUMBER else "harken_overflow"
+        risk = max(self.risk, Risk.OVERFLOW)
+        return Sql(f"({test} ELSE {failure}() END)", self.type, risk=risk)
 
 
 def constant(term: Constant) -> Sql:
@@ -53,19 +70,23 @@ def literal_text(text: str) -> str:
 
 def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
     """The expression of an operation applied to its arguments."""
-    risky = OPERATIONS[name].fallible or any(argument.risky for argument in arguments)
+    own = Risk.FAILURE if OPERATIONS[name].fallible else Risk.NONE
+    risk = max(own, *(argument.risk for argument in arguments), Risk.NONE)
     types = tuple(argument.type for argument in arguments)
     arithmetic = _ARITHMETIC.get((name, types))
     if arithmetic is not None:
         text = arithmetic(*(argument.text for argument in arguments))
-        return Sql(text, result, raw=result == INTEGER, risky=risky)
+        return Sql(text, result, raw=True, risk=risk)
     given = [argument.checked().text for argument in arguments]
     native = _NATIVE.get((name, types)) or _NATIVE.get((name, None))
     if native is not None:
-        return Sql(native(*given), result, raw=result in (INTEGER, DATE, TIMESTAMP), risky=risky)
+        overflows = name in _CAN_OVERFLOW and result != TEXT
+        return Sql(native(*given), result, raw=overflows, risk=risk)
     suffix = "".join(f"_{type_.name}" for type_ in types) if name in _BY_TYPE else ""
-    return Sql(f"harken_{name}{suffix}({', '.join(given)})", result, risky=risky)
+    return Sql(f"harken_{name}{suffix}({', '.join(given)})", result, risk=risk)
 
+
+_CAN_OVERFLOW = frozenset({"+", "-", "/", "div", "abs"})
 
 _BY_TYPE = frozenset(
     {"to_string", "to_integer", "to_number", "to_date", "to_timestamp"}
@@ -103,8 +124,8 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("+", (TIMESTAMP, NUMBER)): _seconds("+"),
     ("-", (TIMESTAMP, NUMBER)): _seconds("-"),
     ("-", (TIMESTAMP, TIMESTAMP)): lambda a, b: f"(({a} - {b}) / 1000000.0)",
-    ("+", (TEXT, TEXT)): _infix("||"),
     ("||", None): _infix("||"),
+    ("+", (TEXT, TEXT)): _infix("||"),
     ("concat", None): lambda *given: "(" + " || ".join(given) + ")",
     ("/", None): _divide("/"),
     ("div", None): _divide("/"),

@@ -37,20 +37,24 @@ def wrong_object() -> ValueFault:
     )
 
 
+RAISED = (apsw.Error, UnicodeEncodeError)
+"""What apsw raises for a statement that fails, other than the exceptions of our own functions."""
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Run a block and turn what SQLite raises into Harken errors."""
     try:
         yield
-    except apsw.Error as error:
+    except RAISED as error:
         raise fault(error) from error
-    except UnicodeEncodeError as error:
-        raise ValueFault("a text holds half of a surrogate pair", code="bad-value") from error
 
 
-def fault(error: apsw.Error) -> HarkenError:
+def fault(error: Exception) -> HarkenError:
     text = str(error)
     match error:
+        case UnicodeEncodeError():
+            return ValueFault("a text holds half of a surrogate pair", code="bad-value")
         case apsw.BusyError() | apsw.LockedError():
             return StorageError(
                 "another process is writing to this database",
@@ -88,7 +92,7 @@ def fault(error: apsw.Error) -> HarkenError:
                 f"the disk failed ({text}); the transaction was undone", code="disk-error"
             )
         case apsw.ConstraintError():
-            return _constraint(error, text)
+            return _constraint(text)
         case apsw.TooBigError():
             return ValueFault("a value is too large to store", code="bad-value")
     if "integer overflow" in text:
@@ -104,7 +108,7 @@ def not_a_database() -> StorageError:
     )
 
 
-def _constraint(error: apsw.Error, text: str) -> HarkenError:
+def _constraint(text: str) -> HarkenError:
     if "FOREIGN KEY" in text:
         return wrong_object()
     return ValueFault(f"a stored value was refused ({text})", code="bad-value")

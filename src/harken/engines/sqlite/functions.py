@@ -52,6 +52,10 @@ def _overflow() -> None:
     raise faults.overflow()
 
 
+def _number_overflow() -> None:
+    raise ArithmeticFault("a number is too large", code="overflow", hint="numbers are finite")
+
+
 def _division_by_zero() -> None:
     raise faults.division_by_zero()
 
@@ -157,6 +161,7 @@ def _timestamp_part(part: str) -> Callable[[int], int]:
 _FAILING: dict[str, tuple[Callable[..., Any], int]] = {
     # Not deterministic on purpose: SQLite would run a constant call before it is needed.
     "overflow": (_overflow, 0),
+    "number_overflow": (_number_overflow, 0),
     "division_by_zero": (_division_by_zero, 0),
     "ambiguous": (_ambiguous, 1),
 }

@@ -2,7 +2,7 @@
 
 A statement needs an index where it looks a column up by a value it brings, and where SQLite says
 it would otherwise build one for the single run. An index is only speed: where it cannot be made
-now (a reader, another writer at work) the statement runs without it.
+now (a reader, another writer at work, a full disk) the statement runs without it.
 """
 
 from __future__ import annotations
@@ -50,13 +50,16 @@ class Indexes:
         }
         if not missing or self._connection.read_only:
             return False
+        before = self._connection.in_transaction
         try:
             with self._connection.without_waiting():
                 for relation, columns in missing:
                     self._connection.run(layout.create_index(relation, columns))
                     self._known.add(layout.index_name(relation, columns))
         except StorageError as error:
-            if error.code not in ("locked", "read-only"):
+            # A full disk can make SQLite undo the whole transaction: that is not ours to hide.
+            undone = before and not self._connection.in_transaction
+            if undone or error.code not in ("locked", "read-only", "disk-full", "disk-error"):
                 raise
             return False
         return True

@@ -1,0 +1,89 @@
+"""`harken bench query`: the condition of the thesis as a query, against SQL written by hand.
+
+Both run on the same tables of the same file. The SQL is what someone would write who knows those
+tables and their indexes and checks no arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from functools import partial
+from typing import Any
+
+import apsw
+
+import harken
+from harken.bench import baseline, inventory
+from harken.bench.figures import Figure, compare, seconds
+
+LOW_STOCK = "select i, quantity(i) for each item i where quantity(i) < threshold(i);"
+
+JOIN = """
+SELECT q.c0, q.c1
+FROM "supplies(supplier)" s
+JOIN "quantity(item)" q ON q.c0 = s.c1
+JOIN "consume_frequency(item)" f ON f.c0 = s.c1
+JOIN "delivery_time(item,supplier)" d ON d.c0 = s.c1 AND d.c1 = s.c0
+JOIN "min_stock(item)" m ON m.c0 = s.c1
+"""
+LOW_STOCK_SQL = f"{JOIN} WHERE q.c1 < f.c1 * d.c2 + m.c1"
+THRESHOLD_SQL = f"SELECT f.c1 * d.c2 + m.c1 {JOIN[JOIN.index('FROM'):]} WHERE s.c1 = ?"
+POINTS = 2_000
+
+
+def figures(items: int = 1_000_000, rounds: int = 7) -> Iterator[Figure]:
+    params = {"items": items}
+    with baseline.directory() as directory:
+        path = str(directory / "inventory.db")
+        with harken.connect(path) as db, closing(baseline.connect(path)) as plain:
+            stock = inventory.fill(db, items)
+            first = seconds(partial(_low_stock_ours, db))
+            yield Figure("query-join", "harken s, first run, which makes the index", first, params)
+            yield from _join(db, plain, params, rounds)
+            every = max(1, items // POINTS)
+            yield from _points(db, plain, list(stock[::every]), params, rounds)
+
+
+def _join(
+    db: harken.Database, plain: apsw.Connection, params: dict[str, Any], rounds: int
+) -> Iterator[Figure]:
+    ours, theirs = _low_stock_ours(db), plain.execute(LOW_STOCK_SQL).fetchall()
+    if sorted((item.oid, quantity) for item, quantity in ours) != sorted(theirs):
+        raise AssertionError("the two ways disagree about the low stock")
+    timing = compare(
+        partial(_low_stock_ours, db), lambda: plain.execute(LOW_STOCK_SQL).fetchall(), rounds
+    )
+    yield Figure("query-join", "rows", len(ours), params)
+    yield Figure("query-join", "harken s", timing.ours, params)
+    yield Figure("query-join", "hand-written SQL s", timing.theirs, params)
+    yield Figure("query-join", "harken/hand-written SQL", timing.ratio, params, needs="<= 1.2")
+
+
+def _low_stock_ours(db: harken.Database) -> list[tuple[harken.Object, int]]:
+    return db.amosql(LOW_STOCK).rows
+
+
+def _points(
+    db: harken.Database,
+    plain: apsw.Connection,
+    items: list[harken.Object],
+    params: dict[str, Any],
+    rounds: int,
+) -> Iterator[Figure]:
+    """The threshold of one item, a derived function, through the fast path."""
+    oids = [item.oid for item in items]
+
+    def ours() -> list[int]:
+        threshold = db.function("threshold")
+        return [threshold[item] for item in items]
+
+    def theirs() -> list[int]:
+        return [plain.execute(THRESHOLD_SQL, (oid,)).get for oid in oids]
+
+    if ours() != theirs():
+        raise AssertionError("the two ways disagree about the thresholds")
+    timing = compare(ours, theirs, rounds)
+    yield Figure("query-point", "harken µs", timing.ours / len(items) * 1e6, params)
+    yield Figure("query-point", "hand-written SQL µs", timing.theirs / len(items) * 1e6, params)
+    yield Figure("query-point", "harken/hand-written SQL", timing.ratio, params)
