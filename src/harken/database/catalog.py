@@ -140,6 +140,8 @@ class Catalog:
         """Changes with every change of the schema in memory; plans are kept per epoch."""
         self.changed = False
         """Has the open transaction changed the schema?"""
+        self.when_reloaded: Callable[[], None] = lambda: None
+        """Told whenever the schema was read again."""
 
     # --- Schema ----------------------------------------------------------------------------
 
@@ -286,6 +288,7 @@ class Catalog:
         self._next_oid = max(self._next_oid, self._saved_oid)
         self.changed = False
         self.epoch += 1
+        self.when_reloaded()
 
     def _type(self, name: str) -> Type:
         return LITERAL_TYPES.get(name) or Type(name)

@@ -25,7 +25,6 @@ from harken.errors import NameFault, StorageError, TypeFault
 from harken.ir.clauses import Definition
 from harken.ir.operations import AGGREGATES, OPERATIONS
 from harken.ir.schema import Function, FunctionKind
-from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import unknown_function
 
 
@@ -70,10 +69,10 @@ class Database:
         self._runtime = Runtime(engine, catalog, Objects(engine, catalog))
         if connection.is_new:
             self._initialise(catalog)
+        catalog.when_reloaded = self._find_python
         catalog.reload()
         self._transactions = Transactions(self._runtime)
         self._session = Session(self._runtime, self._transactions)
-        self._load_foreign_functions()
 
     def _initialise(self, catalog: Catalog) -> None:
         """Another process may be doing the same: look again once we may write."""
@@ -92,15 +91,11 @@ class Database:
     def _compile(self, function: Function) -> tuple[Definition, ...]:
         return definitions.translate_function(function, self._runtime.catalog)[0]
 
-    def _load_foreign_functions(self) -> None:
-        """Find the Python behind `as foreign "module:function"`; a missing one fails when used."""
+    def _find_python(self) -> None:
+        """Put Python behind the declared foreign functions; a missing one fails when used."""
         for function in self._runtime.catalog.functions():
-            if function.kind is FunctionKind.FOREIGN and function.relation is not None:
-                body = syntax_of(function).body
-                if isinstance(body, syntax.ForeignBody):
-                    foreign.register(
-                        self._runtime, function, foreign.deferred(function, body.target)
-                    )
+            if function.kind is FunctionKind.FOREIGN and function.text != foreign.SESSION:
+                foreign.register_declared(self._runtime, function, syntax_of(function))
 
     # --- programs --------------------------------------------------------------------------
 
@@ -159,6 +154,7 @@ class Database:
         and without annotations it is a procedure that takes any values.
         """
         self._check_open()
+        foreign.check_registration(name, function)
         declared = [
             f
             for f in self._runtime.catalog.overloads(name)
@@ -169,6 +165,7 @@ class Database:
             raise foreign.mismatch(name, declared)
         if foreign_ones:
             for each in foreign_ones:
+                self._runtime.replaced[each.id] = function
                 foreign.register(self._runtime, each, function)
             return
         made = foreign.session_function(name, function)

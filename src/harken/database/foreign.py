@@ -21,6 +21,7 @@ from harken.database.objects import Object
 from harken.database.runtime import Runtime
 from harken.engines.sqlite.values import decoder
 from harken.errors import ForeignFault, Span, TypeFault
+from harken.ir.operations import AGGREGATES, OPERATIONS
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import (
@@ -33,6 +34,7 @@ from harken.ir.types import (
     TIMESTAMP,
     Type,
 )
+from harken.lang.amosql import syntax
 
 PYTHON_TYPES: dict[object, Type] = {
     int: INTEGER,
@@ -89,6 +91,23 @@ def deferred(function: Function, target: str | None) -> Callable[..., Any]:
         return load_target(target, None)(*arguments)
 
     return call
+
+
+def register_declared(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:
+    """Put Python behind a function declared `as foreign`, if possible where it is called."""
+    assert isinstance(node.body, syntax.ForeignBody)
+    python = runtime.replaced.get(function.id) or deferred(function, node.body.target)
+    register(runtime, function, python)
+
+
+def check_registration(name: str, python: object) -> None:
+    """Refuse what could never be called."""
+    if not callable(python):
+        raise ForeignFault(f"{python!r} is not a function", code="foreign")
+    if name in AGGREGATES or name in OPERATIONS or name in ("tclose", "print"):
+        raise TypeFault(f"{name} is built into the language", code="exists")
+    if not name.isidentifier():
+        raise TypeFault(f"{name!r} cannot be the name of a function", code="exists")
 
 
 def register(runtime: Runtime, function: Function, python: Callable[..., Any]) -> None:

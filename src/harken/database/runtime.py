@@ -27,6 +27,8 @@ class Runtime:
     objects: Objects
     python: dict[str, Callable[..., Any]] = field(default_factory=dict)
     """The Python functions behind foreign functions, by function id."""
+    replaced: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    """What `db.foreign` put behind functions that are declared in AMOSQL."""
     interface: dict[str, Any] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     """The interface variable by which an object is printed."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from harken.database import definitions
 from harken.database.build import Builder, syntax_of
 from harken.database.catalog import Catalog, Dependencies, relation_of
-from harken.database.foreign import load_target, register
+from harken.database.foreign import load_target, register_declared
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
 from harken.ir.operations import AGGREGATES
@@ -154,9 +154,9 @@ def _create_foreign(runtime: Runtime, function: Function, node: syntax.CreateFun
     assert isinstance(node.body, syntax.ForeignBody)
     if node.body.target is not None:
         load_target(node.body.target, node.body.span)
+    runtime.replaced.pop(function.id, None)
     made = runtime.catalog.add_function(function)
-    if node.body.target is not None:
-        register(runtime, made, load_target(node.body.target, node.body.span))
+    register_declared(runtime, made, node)
 
 
 def _create_derived(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:

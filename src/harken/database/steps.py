@@ -16,7 +16,7 @@ from harken.database.evaluation import Evaluation, Frame, decode_rows
 from harken.database.objects import Object
 from harken.database.runtime import CALL_DEPTH, Runtime
 from harken.engines.sqlite.foreign import call as call_python
-from harken.engines.sqlite.foreign import shape
+from harken.engines.sqlite.foreign import stored_rows
 from harken.errors import EvaluationError, ForeignFault, ValueFault
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import BOOLEAN, Type
@@ -235,7 +235,8 @@ def call_foreign(
     produced = call_python(function.name, python, given)
     if function.relation is None or _is_done(function, produced):
         return []
-    return list(shape(function.relation, produced))
+    types = tuple(column.type for column in function.results)
+    return decode_rows(stored_rows(function.relation, produced), types)
 
 
 def _is_done(function: Function, produced: Any) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from harken.database.runtime import Runtime
-from harken.errors import IntegrityError
+from harken.errors import IntegrityError, StorageError
 
 
 class Transactions:
@@ -36,6 +36,7 @@ class Transactions:
     def begin(self) -> None:
         if self._connection.in_transaction:
             return
+        self._notice_loss()
         self._connection.begin()
         try:
             self.refresh()
@@ -48,6 +49,7 @@ class Transactions:
 
     def refresh(self) -> None:
         """See what other processes committed: their objects, and their schema if it changed."""
+        self._notice_loss()
         version = self._connection.data_version()
         if version == self._data_version:
             return
@@ -79,6 +81,7 @@ class Transactions:
             raise
         self._runtime.catalog.changed = False
         self._begun = False
+        self._text_open = False
 
     def rollback(self) -> None:
         """Undo the open transaction. A block cannot go on after that: it ends with an error."""
@@ -93,14 +96,21 @@ class Transactions:
         if not self._begun:
             return
         self._begun = False
+        self._text_open = False
         self._connection.rollback()
         self._runtime.drop_variables_from(self._first_oid)
         self._undo(self._runtime.catalog.changed)
         self._keep_counter()
 
+    def _notice_loss(self) -> None:
+        """SQLite undid the transaction in a statement of the fast path, which does not look."""
+        if self._begun and not self._connection.in_transaction:
+            self._rollback()
+
     def _keep_counter(self) -> None:
         """A number given in what was undone is not given again: someone may still hold it."""
-        if self._runtime.catalog.allocate(0) == self._first_oid:
+        unchanged = self._runtime.catalog.allocate(0) == self._first_oid
+        if unchanged or self._connection.in_memory:
             return
         try:
             with self._connection.without_waiting():
@@ -122,9 +132,17 @@ class Transactions:
     def statement(self) -> Iterator[None]:
         """Run one changing statement: all of it or, if it fails, none."""
         self.begin()
+        self._statements += 1
+        try:
+            with self._all_or_nothing():
+                yield
+        finally:
+            self._statements -= 1
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
         catalog = self._runtime.catalog
         epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
-        self._statements += 1
         try:
             with self._connection.savepoint():
                 yield
@@ -136,8 +154,6 @@ class Transactions:
                 self._undo(catalog.epoch != epoch)
                 catalog.changed = changed
             raise
-        finally:
-            self._statements -= 1
 
     @contextmanager
     def block(self) -> Iterator[None]:
@@ -148,22 +164,31 @@ class Transactions:
                 code="transaction",
                 hint="one `with db.transaction()` block is enough for all of it",
             )
+        self._refuse_in_statement("a transaction of its own")
         self._blocks = 1
+        self._block_undone = False
         joined = self.active
         try:
             if joined:
-                with self.statement():
+                with self._all_or_nothing():
                     yield
+                    self._check_block()
             else:
                 self.begin()
                 yield
-            self.commit()
+                self._check_block()
+            self._commit()
         except BaseException:
             if not joined:
-                self.rollback()
+                self._rollback()
             raise
         finally:
             self._blocks = 0
+
+    def _check_block(self) -> None:
+        """A block whose transaction is gone must not end as if it had been committed."""
+        if self._block_undone or not self.active:
+            raise _rolled_back()
 
     @contextmanager
     def text(self) -> Iterator[None]:
@@ -173,22 +198,22 @@ class Transactions:
             try:
                 yield
             except BaseException:
-                if self.active and not self.in_block:
-                    self.rollback()
+                if not self.in_block:
+                    self._rollback()
                 raise
             return
         name = "whole_text"
         catalog = self._runtime.catalog
         epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
         self._connection.run(f"SAVEPOINT {name}")
-        self._text_open = True
+        outer, self._text_open = self._text_open, True
         try:
             yield
         except BaseException:
-            if not self._text_open:
-                if self.active and not self.in_block:
-                    self.rollback()
-            elif self.active:
+            if not self._text_open or not self.active:
+                if not self.in_block:
+                    self._rollback()
+            else:
                 self._connection.run(f"ROLLBACK TO {name}")
                 self._connection.run(f"RELEASE {name}")
                 self._runtime.drop_variables_from(first_oid)
@@ -199,13 +224,11 @@ class Transactions:
             if self._text_open and self.active:
                 self._connection.run(f"RELEASE {name}")
         finally:
-            self._text_open = False
-
-    _text_open = False
+            # A foreign procedure may run a text within a text.
+            self._text_open = outer and self._text_open
 
     def end_text(self) -> None:
-        """A commit or rollback inside the text ends what it was to be undone with."""
-        self._text_open = False
+        """`commit` and `rollback` see to it themselves."""
 
     def _undo(self, schema_changed: bool) -> None:
         self._runtime.objects.forget()
@@ -216,3 +239,11 @@ class Transactions:
     def _reread(self) -> None:
         self._runtime.catalog.reload()
         self._runtime.engine.indexes.reload()
+
+
+def _rolled_back() -> IntegrityError:
+    return IntegrityError(
+        "the block `with db.transaction()` was rolled back",
+        code="rolled-back",
+        hint="to leave the block undone, let this error pass or raise one of your own",
+    )

@@ -55,6 +55,8 @@ def fault(error: Exception) -> HarkenError:
     match error:
         case UnicodeEncodeError():
             return ValueFault("a text holds half of a surrogate pair", code="bad-value")
+        case apsw.ConnectionClosedError():
+            return StorageError("the database is closed", code="closed")
         case apsw.BusyError() | apsw.LockedError():
             return StorageError(
                 "another process is writing to this database",

@@ -6,7 +6,7 @@ one value, or None for no value; a bag or several columns give an iterable of va
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import apsw
@@ -27,17 +27,9 @@ def register(
     function: Callable[..., Any],
     decode: Sequence[Decode],
 ) -> None:
-    results = relation.columns[relation.inputs :]
-    encoders = [encoder(column.type) for column in results]
-
     def rows(*arguments: Any) -> Iterator[tuple[Any, ...]]:
         given = [turn(value) for turn, value in zip(decode, arguments, strict=True)]
-        produced = call(relation.name, function, given)
-        for row in shape(relation, produced):
-            yield tuple(
-                _encode(relation.name, turn, value)
-                for turn, value in zip(encoders, row, strict=True)
-            )
+        return iter(stored_rows(relation, call(relation.name, function, given)))
 
     module: Any = ForeignModule(relation, rows)
     with faults.translated():
@@ -145,40 +137,46 @@ def failed(name: str, error: BaseException) -> ForeignFault:
     return ForeignFault(
         f"the foreign function {name} failed: {type(error).__name__}: {error}",
         code="foreign",
-        hint="see the Python function; the transaction was undone",
+        hint="look into the Python function; nothing of this statement was done",
     )
 
 
-def shape(relation: Relation, produced: Any) -> Iterable[tuple[Any, ...]]:
-    """What a foreign function returned, as rows of result columns."""
+def stored_rows(relation: Relation, produced: Any) -> list[tuple[Any, ...]]:
+    """What a foreign function returned, as rows of stored values; ForeignFault if it is wrong."""
     width = relation.arity - relation.inputs
     if relation.is_set and not _is_rows(produced):
         produced = () if produced is None else (produced,)
     elif produced is None:
         produced = ()
     try:
-        rows = [row if width > 1 else (row,) for row in produced]
+        given = [row if width > 1 else (row,) for row in produced]
+    except HarkenError:
+        raise
     except Exception as error:
         raise failed(relation.name, error) from error
-    for row in rows:
-        if not isinstance(row, tuple | list) or len(row) != width:
-            raise ForeignFault(
-                f"the foreign function {relation.name} gave {row!r} where {width} values were due",
-                code="foreign",
-            )
-    found = [tuple(row) for row in rows]
-    return list(dict.fromkeys(found)) if relation.is_set else found
+    rows = [_stored_row(relation, row) for row in given]
+    return list(dict.fromkeys(rows)) if relation.is_set else rows
+
+
+def _stored_row(relation: Relation, row: Any) -> tuple[Any, ...]:
+    columns = relation.columns[relation.inputs :]
+    if not isinstance(row, tuple | list) or len(row) != len(columns):
+        raise ForeignFault(
+            f"the foreign function {relation.name} gave {row!r} where {len(columns)} values were "
+            "due",
+            code="foreign",
+        )
+    try:
+        return tuple(
+            encoder(column.type)(value) for column, value in zip(columns, row, strict=True)
+        )
+    except HarkenError as error:
+        raise ForeignFault(
+            f"the foreign function {relation.name} gave a wrong value: {error.message}",
+            code="foreign",
+        ) from error
 
 
 def _is_rows(produced: Any) -> bool:
     """A set function gives one value or tuple; a list, set or generator gives several."""
     return isinstance(produced, list | set | frozenset | Iterator)
-
-
-def _encode(name: str, turn: Callable[[Any], Any], value: Any) -> Any:
-    try:
-        return turn(value)
-    except HarkenError as error:
-        raise ForeignFault(
-            f"the foreign function {name} gave a wrong value: {error.message}", code="foreign"
-        ) from error
