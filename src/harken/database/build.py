@@ -92,6 +92,8 @@ class Builder:
                 return self._return(node, scope)
             case syntax.Rollback():
                 return steps.Rollback()
+        if self._function is None:
+            raise _outside(node)
         raise SafetyFault(
             f"{_spoken(node)} is not allowed inside a procedure",
             code="side-effect",
@@ -144,12 +146,7 @@ class Builder:
             return steps.Assign(node.target.name, node.target.slot, True, produce)
         found = scope.find(node.target.name)
         if not isinstance(found, Local):
-            raise NameFault(
-                f"there is no local variable {node.target.name}",
-                code="unknown-variable",
-                span=node.target.span,
-                hint=f"declare it first: `declare integer {node.target.name};`",
-            )
+            raise _no_local(node.target.name, node.target.span)
         produce = self._produce(node.value, scope, found.type)
         return steps.Assign(found.name, None, False, produce)
 
@@ -170,17 +167,40 @@ class Builder:
         for instance in node.instances:
             if len(instance.values) != len(targets):
                 raise TypeFault(
-                    f"{len(targets)} properties are named, and this gives "
-                    f"{len(instance.values)} values",
+                    f"{_counted(len(targets), 'property', 'properties')} named, and this gives "
+                    f"{len(instance.values)}",
                     code="arity",
                     span=instance.span,
+                    hint="give one value for each property, in the same order",
                 )
             given = tuple(
                 (target, self.values((value,), scope, [c.type for c in target.function.results]))
                 for target, value in zip(targets, instance.values, strict=True)
             )
-            instances.append((instance.variable, given))
+            self._check_holder(instance, type_, scope)
+            instances.append(steps.NewObject(instance.variable, instance.local, given))
         return steps.CreateObjects(type_, tuple(instances))
+
+    def _check_holder(self, instance: syntax.Instance, type_: Type, scope: Scope) -> None:
+        """The variable that is to hold a new object must be able to."""
+        if instance.variable is None:
+            return
+        if not instance.local:
+            if self._function is not None:
+                no_interface_variables(
+                    syntax.InterfaceVariable(instance.variable, span=instance.span)
+                )
+            return
+        found = scope.find(instance.variable)
+        if not isinstance(found, Local):
+            raise _no_local(instance.variable, instance.span)
+        if not self._catalog.hierarchy.is_subtype(type_, found.type):
+            raise TypeFault(
+                f"{instance.variable} holds {found.type}, and this is {type_}",
+                code="type-mismatch",
+                span=instance.span,
+                hint=f"declare it as {type_}",
+            )
 
     def _property(self, type_: Type, name: str, span: Span | None) -> Target:
         self.called.add(name)
@@ -195,6 +215,7 @@ class Builder:
                     f"an object is needed here, and this is {type_}",
                     code="type-mismatch",
                     span=node.span,
+                    hint="name it by its interface variable, `:x`",
                 )
         return evaluation
 
@@ -235,7 +256,7 @@ class Builder:
 
     def _return(self, node: syntax.Return, scope: Scope) -> steps.Step:
         if self._function is None:
-            raise SafetyFault("`return` belongs in a procedure", code="side-effect", span=node.span)
+            raise _outside(node)
         results = [column.type for column in self._function.results]
         call = self._procedure_call(node.value, scope)
         if call is not None:
@@ -342,10 +363,10 @@ class Builder:
         """The terms as values of the wanted types; TypeFault if they are not."""
         if len(terms) != len(types):
             raise TypeFault(
-                f"{len(types)} value{'s are' if len(types) != 1 else ' is'} needed here, and this "
-                f"gives {len(terms)}",
+                f"{_counted(len(types), 'value')} needed here, and this gives {len(terms)}",
                 code="arity",
                 span=span,
+                hint="several columns are written as a tuple: <a, b>",
             )
         for term, wanted in zip(terms, types, strict=True):
             if not translator.argument(term).may_fit(wanted, self._catalog.hierarchy):
@@ -353,6 +374,7 @@ class Builder:
                     f"{wanted} is needed here, and this is {translator.argument(term)}",
                     code="type-mismatch",
                     span=span,
+                    hint=_how_to_convert(wanted),
                 )
         return tuple(
             translator.coerce(term, wanted, body, span)
@@ -389,7 +411,10 @@ class Builder:
         type_ = self._type(name, span)
         if not type_.surrogate:
             raise TypeFault(
-                f"{name} is a type of values, not of objects", code="type-mismatch", span=span
+                f"{name} is a type of values, not of objects",
+                code="type-mismatch",
+                span=span,
+                hint="objects are of types made with `create type`",
             )
         return type_
 
@@ -424,6 +449,36 @@ def as_statement_query(node: syntax.Expression) -> syntax.Query:
     return node if isinstance(node, syntax.Query) else syntax.Query((node,), span=node.span)
 
 
+def _no_local(name: str, span: Span | None) -> NameFault:
+    return NameFault(
+        f"there is no local variable {name}",
+        code="unknown-variable",
+        span=span,
+        hint=f"declare it in the procedure, `declare integer {name};`, or write :{name}",
+    )
+
+
+def _outside(node: syntax.Node) -> SafetyFault:
+    return SafetyFault(
+        f"{_spoken(node)} belongs in a procedure",
+        code="side-effect",
+        span=node.span,
+        hint="write it between `begin` and `end` of a `create function`",
+    )
+
+
+def _counted(number: int, one: str, many: str | None = None) -> str:
+    return f"1 {one} is" if number == 1 else f"{number} {many or one + 's'} are"
+
+
+def _how_to_convert(wanted: Type) -> str:
+    if wanted.surrogate:
+        return f"`add {wanted} to :x` makes an object one of that type"
+    converters = {"charstring": "to_string", "integer": "to_integer", "number": "to_number"}
+    converter = converters.get(wanted.name)
+    return f"{converter}(...) converts" if converter else f"give a value of type {wanted}"
+
+
 def _spoken(node: syntax.Node) -> str:
     words = {
         syntax.CreateType: "`create type`",
@@ -432,5 +487,6 @@ def _spoken(node: syntax.Node) -> str:
         syntax.DeleteFunction: "`delete function`",
         syntax.Commit: "`commit`",
         syntax.DeclareLocals: "`declare`",
+        syntax.Return: "`return`",
     }
     return words.get(type(node), type(node).__name__)

@@ -16,7 +16,7 @@ from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import Argument
 from harken.lang.amosql.translate import literal_type
 
-CALL_DEPTH = 200
+CALL_DEPTH = 500
 """How deep procedures may call each other before we take it for a loop without end."""
 
 
@@ -102,4 +102,5 @@ def deleted_variable(name: str, node: syntax.InterfaceVariable) -> ValueFault:
         f"the object that :{name} held was deleted",
         code="wrong-object",
         span=node.span,
+        hint="give the variable another value with `set :x = ...`",
     )

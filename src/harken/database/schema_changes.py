@@ -62,7 +62,12 @@ def create_type(runtime: Runtime, node: syntax.CreateType) -> None:
         if above is None:
             raise unknown_type(catalog, name, node.span)
         if not above.surrogate or name in ("type", "function"):
-            raise TypeFault(f"{name} can have no subtypes", code="type-mismatch", span=node.span)
+            raise TypeFault(
+                f"{name} can have no subtypes",
+                code="type-mismatch",
+                span=node.span,
+                hint="a supertype is `object` or a type made with `create type`",
+            )
     least = sorted(catalog.hierarchy.most_specific(supertypes))
     type_ = catalog.add_type(node.name, tuple(least))
     for declaration in node.properties:
@@ -96,7 +101,7 @@ def delete_type(runtime: Runtime, node: syntax.DeleteType) -> None:
     if catalog.type_named(name) is None:
         raise unknown_type(catalog, name, node.span)
     if name in LITERAL_TYPES or name in SYSTEM_TYPES or name in ALIASES:
-        raise IntegrityError(f"{name} is built in", code="in-use", span=node.span)
+        raise built_in(name, node.span)
     properties = catalog.properties_of(name)
     doomed = {function.id for function in properties}
     users = [f"function {f.id}" for f in catalog.users_of_type(name) if f.id not in doomed]
@@ -187,7 +192,7 @@ def delete_function(runtime: Runtime, node: syntax.DeleteFunction) -> None:
         )
     function = overloads[0]
     if function.system:
-        raise IntegrityError(f"{function.id} is built in", code="in-use", span=node.span)
+        raise built_in(function.id, node.span)
     catalog.remove_function(function)
     _recheck_after_removal(runtime, function, node.span)
 
@@ -277,6 +282,15 @@ def _refuse_replacing_data(catalog: Catalog, function: Function, span: Span | No
             span=span,
             hint="delete it first if you no longer need its data",
         )
+
+
+def built_in(name: str, span: Span | None) -> IntegrityError:
+    return IntegrityError(
+        f"{name} is built in",
+        code="in-use",
+        span=span,
+        hint="only what was made with `create` can be deleted",
+    )
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -71,8 +71,9 @@ class Session:
                 | syntax.CreateFunction()
                 | syntax.DeleteFunction()
             ):
+                located = node if parsed.shape is None else reparse(parsed)
                 with self._transactions.statement():
-                    change_schema(self._runtime, node, parsed.text.strip())
+                    change_schema(self._runtime, located, parsed.text.strip())
             case _:
                 self._run_step(parsed)
 

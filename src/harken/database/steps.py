@@ -7,7 +7,9 @@ change the loop.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +23,9 @@ from harken.errors import EvaluationError, ForeignFault, ValueFault
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import BOOLEAN, Type
 from harken.lang.amosql.resolve import Argument, resolve
+
+PYTHON_FRAMES = 40 * CALL_DEPTH
+"""Enough for that many procedures, each with its statements nested a few deep."""
 
 
 class Step(Protocol):
@@ -89,20 +94,31 @@ def choose_by_object(
 
 
 @dataclass(frozen=True, slots=True)
+class NewObject:
+    """What is to hold the object (None if nothing), and the properties it starts with."""
+
+    variable: str | None
+    local: bool
+    properties: tuple[tuple[updates.Target, Evaluation], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CreateObjects:
-    """`create T(p, ...) instances :a(v, ...)`; anonymous objects have no variable."""
+    """`create T(p, ...) instances :a(v, ...)`."""
 
     type: Type
-    instances: tuple[tuple[str | None, tuple[tuple[updates.Target, Evaluation], ...]], ...]
+    instances: tuple[NewObject, ...]
 
     def run(self, runtime: Runtime, frame: Frame) -> None:
-        for variable, properties in self.instances:
-            values = [(target, evaluation.stored(frame)) for target, evaluation in properties]
+        for new in self.instances:
+            values = [(target, evaluation.stored(frame)) for target, evaluation in new.properties]
             created = runtime.objects.create(self.type)
             for target, rows in values:
                 updates.apply(runtime.engine, "set", target, (created.oid,), rows)
-            if variable is not None:
-                runtime.assign(variable, created)
+            if new.local and new.variable is not None:
+                frame.locals[new.variable] = created
+            elif new.variable is not None:
+                runtime.assign(new.variable, created)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +165,7 @@ class Assign:
                 f"{':' if self.interface else ''}{name} takes one value, and this gives "
                 f"{len(rows) or 'none'}",
                 code="many-values" if rows else "no-value",
+                hint="use an aggregate such as min(...) to make it one" if rows else None,
             )
         if self.interface:
             runtime.assign(name, rows[0][0])
@@ -203,11 +220,8 @@ class CallProcedure:
                 code="no-fixpoint",
                 hint="a procedure that calls itself must stop at some point",
             )
-        runtime.depth += 1
-        try:
+        with _deeper(runtime):
             return self.body(function).call(runtime, frame, values)
-        finally:
-            runtime.depth -= 1
 
     def run(self, runtime: Runtime, frame: Frame) -> None:
         """As a statement: show what the procedure explicitly returned, if anything."""
@@ -215,6 +229,20 @@ class CallProcedure:
         if rows:
             names = tuple(column.name for column in self.candidates[0].results)
             runtime.emit("rows", names, rows)
+
+
+@contextmanager
+def _deeper(runtime: Runtime) -> Iterator[None]:
+    """One call deeper; the outermost makes room on Python's stack for all the others."""
+    limit = sys.getrecursionlimit()
+    if runtime.depth == 0:
+        sys.setrecursionlimit(max(limit, PYTHON_FRAMES))
+    runtime.depth += 1
+    try:
+        yield
+    finally:
+        runtime.depth -= 1
+        sys.setrecursionlimit(limit)
 
 
 def call_foreign(

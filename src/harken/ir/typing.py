@@ -49,17 +49,25 @@ def _check_atom(atom: Atom) -> None:
     for term, column in zip(atom.terms, atom.relation.columns, strict=True):
         if not _meet(term.type, column.type):
             raise _mismatch(
-                f"{atom.relation.name} has {column.type} where this gives {term.type}", atom.span
+                f"{atom.relation.name} has {column.type} where this gives {term.type}",
+                atom.span,
+                f"give a value of type {column.type}",
             )
 
 
 def _check_comparison(literal: Comparison) -> None:
     left, right = literal.left.type, literal.right.type
     if not _meet(left, right):
-        raise _mismatch(f"{left} cannot be compared with {right}", literal.span)
+        raise _mismatch(
+            f"{left} cannot be compared with {right}",
+            literal.span,
+            "compare values of the same type; to_string and to_number convert",
+        )
     if left.surrogate and literal.operator not in ("=", "!="):
         raise _mismatch(
-            f"objects have no order, so `{literal.operator}` cannot compare {left}", literal.span
+            f"objects have no order, so `{literal.operator}` cannot compare {left}",
+            literal.span,
+            "compare a property of theirs",
         )
 
 
@@ -73,7 +81,12 @@ def _check_computation(literal: Computation, hierarchy: Hierarchy) -> None:
 def _check_aggregate(literal: Aggregation) -> None:
     accepts = AGGREGATES[literal.aggregate].accepts
     if literal.value is not None and accepts is not None and literal.value.type not in accepts:
-        raise _mismatch(f"{literal.aggregate} cannot take {literal.value.type}", literal.span)
+        offers = ", ".join(sorted(type_.name for type_ in accepts))
+        raise _mismatch(
+            f"{literal.aggregate} cannot take {literal.value.type}",
+            literal.span,
+            f"it takes {offers}",
+        )
 
 
 def operation_mismatch(name: str, types: tuple[Type, ...], span: Span | None) -> TypeFault:
@@ -88,8 +101,8 @@ def operation_mismatch(name: str, types: tuple[Type, ...], span: Span | None) ->
     )
 
 
-def _mismatch(message: str, span: Span | None) -> TypeFault:
-    return TypeFault(message, code="type-mismatch", span=span)
+def _mismatch(message: str, span: Span | None, hint: str) -> TypeFault:
+    return TypeFault(message, code="type-mismatch", span=span, hint=hint)
 
 
 def _meet(one: Type, other: Type) -> bool:

@@ -161,6 +161,17 @@ class Connection:
         """The time; fixed within a transaction, and within a query outside of one."""
         return self._now if self._now is not None else self._clock()
 
+    @contextmanager
+    def fixed_time(self) -> Iterator[None]:
+        """Let `now()` be one time throughout a query."""
+        before = self._now
+        if before is None:
+            self._now = self._clock()
+        try:
+            yield
+        finally:
+            self._now = before
+
     def begin(self) -> None:
         self.run("BEGIN IMMEDIATE")
         self._now = self._clock()

@@ -37,8 +37,9 @@ class Query:
             return tuple(encoder(type_)(values[index]) for index, type_ in slots)
 
         if not self.fixpoints:
-            return self.connection.rows(self.sql, bind(self.slots))
-        with self.connection.snapshot():
+            with self.connection.fixed_time():
+                return self.connection.rows(self.sql, bind(self.slots))
+        with self.connection.snapshot(), self.connection.fixed_time():
             for fixpoint in self.fixpoints:
                 fixpoint.run(self.connection, bind)
             return self.connection.rows(self.sql, bind(self.slots))

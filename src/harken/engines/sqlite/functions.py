@@ -53,7 +53,11 @@ def _overflow() -> None:
 
 
 def _number_overflow() -> None:
-    raise ArithmeticFault("a number is too large", code="overflow", hint="numbers are finite")
+    raise _too_large()
+
+
+def _too_large() -> ArithmeticFault:
+    return ArithmeticFault("a number is too large", code="overflow", hint="numbers are finite")
 
 
 def _division_by_zero() -> None:
@@ -87,9 +91,15 @@ def _round(value: float, digits: int | None = None) -> float | int:
     return _integer(float(exact)) if digits is None else float(exact)
 
 
+def _bad_argument(message: str) -> ArithmeticFault:
+    return ArithmeticFault(
+        message, code="bad-value", hint="add a condition that leaves such values out"
+    )
+
+
 def _sqrt(value: float) -> float:
     if value < 0:
-        raise ArithmeticFault("the square root of a negative number", code="bad-value")
+        raise _bad_argument("the square root of a negative number")
     return math.sqrt(value)
 
 
@@ -99,9 +109,9 @@ def _power(base: float, exponent: float) -> float:
     except ZeroDivisionError:
         raise faults.division_by_zero() from None
     except OverflowError:
-        raise ArithmeticFault("a number is too large", code="overflow") from None
+        raise _too_large() from None
     if isinstance(result, complex):
-        raise ArithmeticFault("a fractional power of a negative number", code="bad-value")
+        raise _bad_argument("a fractional power of a negative number")
     return float(result)
 
 
@@ -122,7 +132,9 @@ def _parse(kind: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
         try:
             return parse(text.strip())
         except (ValueError, OverflowError):
-            raise ValueFault(f'"{text}" is not a {kind}', code="bad-value") from None
+            raise ValueFault(
+                f'"{text}" is not {kind}', code="bad-value", hint="leave such texts out with `like`"
+            ) from None
 
     return parsed
 
@@ -183,16 +195,16 @@ _PURE: dict[str, tuple[Callable[..., Any], int]] = {
     "to_string_timestamp": (lambda micros: show_timestamp(decode_timestamp(micros)), 1),
     "to_string_charstring": (lambda text: text, 1),
     "to_integer_number": (lambda value: _integer(math.trunc(value)), 1),
-    "to_integer_charstring": (_parse("integer", _parse_integer), 1),
+    "to_integer_charstring": (_parse("an integer", _parse_integer), 1),
     "to_number_number": (lambda value: value, 1),
-    "to_number_charstring": (_parse("number", _parse_number), 1),
+    "to_number_charstring": (_parse("a number", _parse_number), 1),
     "to_date_timestamp": (lambda micros: encode_date(decode_timestamp(micros).date()), 1),
     "to_date_charstring": (
-        _parse("date", lambda text: encode_date(datetime.date.fromisoformat(text))),
+        _parse("a date", lambda text: encode_date(datetime.date.fromisoformat(text))),
         1,
     ),
     "to_timestamp_date": (lambda days: days * 86_400_000_000, 1),
-    "to_timestamp_charstring": (_parse("timestamp", _parse_timestamp), 1),
+    "to_timestamp_charstring": (_parse("a timestamp", _parse_timestamp), 1),
     **{f"{part}_date": (_date_part(part), 1) for part in ("year", "month", "day")},
     **{
         f"{part}_timestamp": (_timestamp_part(part), 1)

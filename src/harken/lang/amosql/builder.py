@@ -159,8 +159,11 @@ class Builder:
 
     @_spanned
     def instance(self, span: Span, parts: list[Any]) -> Node:
-        variable = str(parts[0])[1:] if _has(parts[:1], "VARIABLE") else None
-        return syntax.Instance(variable, _nodes(parts), span=span)
+        if _has(parts[:1], "VARIABLE"):
+            return syntax.Instance(str(parts[0])[1:], _nodes(parts), span=span)
+        local = _has(parts[:1], "NAME")
+        variable = str(parts[0]) if local else None
+        return syntax.Instance(variable, _nodes(parts), local, span=span)
 
     @_spanned
     def delete_type(self, span: Span, parts: list[Any]) -> Node:

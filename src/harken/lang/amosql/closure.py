@@ -51,6 +51,7 @@ def translate(
             "the count of tclose is an integer that is known before the query runs",
             code="type-mismatch",
             span=node.arguments[2].span,
+            hint="give a number, an interface variable or a local variable",
         )
     relation = _power(step, count)
     given = translator.coerce(start, relation.columns[0].type, literals, node.span)
@@ -98,6 +99,7 @@ class _Step:
                 f"for {start}",
                 code="type-mismatch",
                 span=node.span,
+                hint="for example parent(person) -> person",
             )
         common = translator.schema.hierarchy.common(start, result.type)
         self.type = common if common is not None else start
@@ -111,6 +113,7 @@ class _Step:
                 f"tclose needs a function with one result; {self.name} has {len(results)}",
                 code="arity",
                 span=self.node.span,
+                hint="define a derived function that selects the one column",
             )
         return literals, results[0]
 

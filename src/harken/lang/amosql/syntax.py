@@ -168,10 +168,15 @@ class DeleteFunction(Node):
 
 @dataclass(frozen=True, slots=True)
 class Instance(Node):
-    """One object to create: its interface variable (None for an anonymous one) and its values."""
+    """One object to create and its values.
+
+    `variable` is the interface variable that is to hold it, in a procedure a local one (then
+    `local` is set), or None for an anonymous object.
+    """
 
     variable: str | None
     values: tuple[Expression, ...] = ()
+    local: bool = False
 
 
 @dataclass(frozen=True, slots=True)

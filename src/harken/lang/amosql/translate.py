@@ -160,6 +160,7 @@ class Translator:
                 f"one value is needed here, and this gives {len(terms)}",
                 code="arity",
                 span=node.span,
+                hint="take the columns apart: `where f(x) = <a, b>`",
             )
         return literals, terms[0]
 
@@ -346,6 +347,7 @@ class Translator:
                 f"{node.function} takes one value, and this gives {width}",
                 code="arity",
                 span=node.span,
+                hint="select one column",
             )
         outer = self._outer(branches, scope)
         relation = self.query_relation(self.auxiliary_name(node.function), outer, branches, bag)
@@ -410,6 +412,7 @@ class Translator:
                 f"`{node.operator}` cannot compare {len(left)} values with {len(right)}",
                 code="arity",
                 span=node.span,
+                hint="several columns compare with `=` and a tuple: `f(x) = <a, b>`",
             )
         for one, other in zip(left, right, strict=True):
             one = self.coerce(one, other.type, literals, node.span)
@@ -495,7 +498,8 @@ class Translator:
             return where
         branches = [Branch(list(body), (), declared) for body in where]
         ranged = {variable: None for variable, _ in declared}
-        outer = tuple({**ranged, **dict.fromkeys(self._outer(branches, scope))})
+        given = {each: None for each in self._outer(branches, scope) if each not in ranged}
+        outer = (*given, *ranged)
         relation = self.query_relation(self.auxiliary_name("where"), outer, branches, bag=False)
         self.define(relation, outer, branches, scope)
         return [[Atom(relation, outer)]]

@@ -1,0 +1,68 @@
+"""What must hold of every database file, whatever happened to it."""
+
+from __future__ import annotations
+
+from harken import Database
+from harken.engines.sqlite.compile import table_name
+from harken.ir.relations import extent_relation
+from harken.ir.schema import FunctionKind
+from harken.ir.types import Type
+
+
+def check(db: Database) -> None:
+    """Assert that file, tables and catalog agree with each other."""
+    check_file(db)
+    check_tables(db)
+    check_extents(db)
+    check_definitions(db)
+
+
+def rows(db: Database, sql: str) -> list[tuple]:  # type: ignore[type-arg]
+    return db._connection.raw.execute(sql).fetchall()
+
+
+def check_file(db: Database) -> None:
+    assert rows(db, "PRAGMA integrity_check") == [("ok",)]
+    assert rows(db, "PRAGMA foreign_key_check") == []
+
+
+def check_tables(db: Database) -> None:
+    """Every stored function and type has its table, and every table its function or type."""
+    catalog = db._runtime.catalog
+    stored = {table_name(relation) for relation in catalog.stored_relations()}
+    extents = {table_name(extent_relation(Type(name))) for name in catalog.hierarchy}
+    found = {
+        name for (name,) in rows(db, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+    }
+    assert found - {"harken_meta"} == stored | extents
+
+
+def check_extents(db: Database) -> None:
+    """An object of a type is one of its supertypes; its number counts as given."""
+    hierarchy = db._runtime.catalog.hierarchy
+    members = {
+        name: {oid for (oid,) in rows(db, f'SELECT c0 FROM "{table_name(extent_relation(Type(name)))}"')}
+        for name in hierarchy
+    }
+    for name, above in hierarchy.supertypes.items():
+        for supertype in above:
+            assert members[name] <= members[supertype]
+    ((next_oid,),) = rows(db, "SELECT value FROM harken_meta WHERE key = 'next_oid'")
+    assert max(members["object"]) < next_oid
+
+
+def check_definitions(db: Database) -> None:
+    """Every function in the catalog can be used as what it says it is."""
+    catalog = db._runtime.catalog
+    for function in catalog.functions():
+        if function.kind is FunctionKind.DERIVED:
+            assert function.relation is not None
+            assert catalog.definitions(function.relation)
+        ((name,),) = db.amosql(f"select name(f) for each function f where f = #'{spelled(function)}';").rows
+        assert name == function.name
+
+
+def spelled(function) -> str:  # type: ignore[no-untyped-def]
+    if not function.parameters:
+        return str(function.name)
+    return f"{function.parameters[0].type}.{function.name}"

@@ -1,0 +1,124 @@
+"""Every script in `cases/` prints what its comments say; `cases/README.md` describes the notation.
+
+Each runs in memory, and in a file that is closed and opened again after every commit. A statement
+that is to fail must leave the data, the schema and the interface variables as they were.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harken
+from harken.lang.amosql.shapes import split
+
+CASES = sorted((Path(__file__).parent / "cases").glob("*.amosql"))
+EXPECTATION = re.compile(r"/\*([=!])(.*?)\*/", re.DOTALL)
+COMMIT = re.compile(r"commit(\s+work)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Step:
+    """The statements up to an expectation: the lines they print, or the fault of the last one."""
+
+    line: int
+    statements: list[str]
+    lines: Counter[str]
+    fault: str | None = None
+    words: str = ""
+
+
+def steps(script: str) -> Iterator[Step]:
+    position = 0
+    for found in EXPECTATION.finditer(script):
+        statements = [piece.text for piece in split(script[position : found.start()])]
+        line = script.count("\n", 0, found.start()) + 1
+        position = found.end()
+        if found[1] == "!":
+            code, _, words = found[2].strip().partition(":")
+            yield Step(line, statements, Counter(), code, words.strip())
+        else:
+            expected = (each.strip() for each in found[2].splitlines())
+            yield Step(line, statements, Counter(each for each in expected if each))
+    rest = [piece.text for piece in split(script[position:])]
+    yield Step(script.count("\n") + 1, rest, Counter())
+
+
+class Runner:
+    """A session that can lose its connection at a commit, but not its interface variables."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.db = harken.connect(path)
+
+    def run(self, statement: str) -> list[str]:
+        printed: list[str] = []
+        self.db.run(statement, lambda result: printed.extend(result.lines()))
+        if COMMIT.fullmatch(statement) and self.path != ":memory:":
+            self.reopen()
+        return printed
+
+    def reopen(self) -> None:
+        variables = dict(self.db.variables)
+        self.db.close()
+        self.db = harken.connect(self.path)
+        for name, value in variables.items():
+            self.db.assign(name, value)
+
+    def state(self) -> dict[str, Any]:
+        """Every row of every table, and the session's variables."""
+        connection = self.db._connection
+        tables = connection.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        rows = {name: connection.rows(f'SELECT * FROM "{name}"') for (name,) in tables}
+        return {name: sorted(each) for name, each in rows.items()} | {":": dict(self.db.variables)}
+
+
+def check(runner: Runner, step: Step) -> None:
+    printed: Counter[str] = Counter()
+    last = len(step.statements) - 1
+    for number, statement in enumerate(step.statements):
+        if step.fault is not None and number == last:
+            check_fault(runner, step, statement)
+        else:
+            printed.update(any_number(line) for line in runner.run(statement))
+    assert printed == step.lines, f"before line {step.line}"
+
+
+def check_fault(runner: Runner, step: Step, statement: str) -> None:
+    before = runner.state()
+    with pytest.raises(harken.HarkenError) as caught:
+        runner.run(statement)
+    error, place = caught.value, f"before line {step.line}"
+    assert error.code == step.fault, f"{place}: {error.report()}"
+    assert step.words in error.report(), place
+    assert error.span is not None, place
+    assert 0 <= error.span.start <= error.span.end <= len(statement), place
+    assert error.hint, place
+    assert runner.state() == before, f"{place}: the statement failed, and changed something"
+
+
+def any_number(line: str) -> str:
+    """An object without a name prints with a number, which a script cannot know."""
+    return re.sub(r"#\[(\w+) \d+\]", r"#[\1 ?]", line)
+
+
+@pytest.mark.parametrize("store", ["memory", "file"])
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
+def test_case(case: Path, store: str, tmp_path: Path) -> None:
+    runner = Runner(":memory:" if store == "memory" else str(tmp_path / "case.db"))
+    try:
+        for step in steps(case.read_text("utf-8")):
+            check(runner, step)
+    finally:
+        runner.db.close()
+
+
+def test_each_case_has_a_title() -> None:
+    for case in CASES:
+        assert case.read_text("utf-8").startswith("/* "), case.name
