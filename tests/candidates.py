@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from meanings import LITERAL_TYPES, Failure, Row, literal_type
+from meanings import LITERAL_TYPES, Environment, Failure, Row, Static, literal_type
 
 from harken import Object
 from harken.lang.amosql import syntax
 from harken.lang.amosql.tree import children, descendants
 
 if TYPE_CHECKING:
-    from interpreter import Environment, Function, World
+    from interpreter import Function, World
 
 Types = dict[str, str]
 Found = dict[str, set[Any]]
@@ -84,15 +84,15 @@ class _Search:
 
     def _values(self, node: syntax.Expression) -> Iterator[Row]:
         """The values of an expression for all values of the variables in it."""
-        used = [n for n in self.types if syntax.Name(n) in (m for m, _ in descendants(node))]
+        used = _free_names(node) & self.types.keys()
         ranges = [
             sorted(self.found[n]) if n in self.found else self.world.extent(self.types[n])
-            for n in used
+            for n in sorted(used)
         ]
         for values in product(*ranges):
             env = dict(self.around)
-            for name, value in zip(used, values, strict=True):
-                env[name] = (value, _static(self.types[name]))
+            for name, value in zip(sorted(used), values, strict=True):
+                env[name] = (value, Static((self.types[name],)))
             outside, self.world.discarded = self.world.discarded, set()
             rows = self.world.value(node, env)
             self.world.discarded = outside
@@ -141,7 +141,6 @@ def _declared(query: syntax.Node) -> Types:
     return found
 
 
-def _static(type_name: str) -> Any:
-    from interpreter import Static
-
-    return Static((type_name,))
+def _free_names(node: syntax.Node) -> set[str]:
+    names = {found.name for found, _ in descendants(node) if isinstance(found, syntax.Name)}
+    return names - _declared(node).keys()

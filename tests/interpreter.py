@@ -25,9 +25,11 @@ from meanings import (
     AGGREGATES,
     COMPARE,
     LITERAL_TYPES,
+    Environment,
     Failure,
     Outcome,
     Row,
+    Static,
     aggregated,
     literal_type,
     operate,
@@ -47,15 +49,6 @@ class Refused(Exception):
     """The text has no meaning: an unknown name, or types that do not fit."""
 
 
-@dataclass(frozen=True)
-class Static:
-    """What is known of a value before the query runs: its types, exactly or as upper bounds."""
-
-    types: tuple[str, ...]
-    exact: bool = False
-
-
-Environment = dict[str, tuple[Any, Static]]
 Truth = bool | Failure
 
 

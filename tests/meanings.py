@@ -26,8 +26,18 @@ class Failure:
     code: str
 
 
+@dataclass(frozen=True)
+class Static:
+    """What is known of a value before the query runs: its types, exactly or as upper bounds."""
+
+    types: tuple[str, ...]
+    exact: bool = False
+
+
 Row = tuple[Any, ...]
 Outcome = Row | Failure
+Environment = dict[str, tuple[Any, Static]]
+"""The variables at some place of a text, with their values."""
 
 COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,

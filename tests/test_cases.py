@@ -72,9 +72,14 @@ class Runner:
             self.db.assign(name, value)
 
     def state(self) -> dict[str, Any]:
-        """Every row of every table, and the session's variables."""
+        """Every row of every table, and the session's variables.
+
+        Not the counter of objects: a number once given is not given again.
+        """
         connection = self.db._connection
-        tables = connection.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        tables = connection.rows(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'harken_meta'"
+        )
         rows = {name: connection.rows(f'SELECT * FROM "{name}"') for (name,) in tables}
         return {name: sorted(each) for name, each in rows.items()} | {":": dict(self.db.variables)}
 

@@ -57,4 +57,4 @@ def peers(_peers: list[Peer]) -> Iterator[Callable[[int], list[Peer]]]:
 
     yield start
     for peer in _peers:
-        peer("close")
+        peer.reset()

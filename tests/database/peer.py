@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from typing import Any
 
 
@@ -33,16 +34,19 @@ class Peer:
             text=True,
             encoding="utf-8",
         )
+        self._awaited = 1
         assert self.receive() == "ready"
 
     def send(self, command: str, *arguments: Any) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps([command, *arguments]) + "\n")
         self._process.stdin.flush()
+        self._awaited += 1
 
     def receive(self) -> Any:
         assert self._process.stdout is not None
         answer = json.loads(self._process.stdout.readline())
+        self._awaited -= 1
         if "error" in answer:
             raise PeerError(answer["error"], answer["message"])
         return answer["value"]
@@ -54,6 +58,14 @@ class Peer:
     def amosql(self, text: str) -> Any:
         """The rows of the last query in the text; objects are their numbers."""
         return self("amosql", text)
+
+    def reset(self) -> None:
+        """Leave the database, whatever the test was doing when it ended."""
+        while self._awaited:
+            with suppress(PeerError):
+                if self.receive() == "waiting":
+                    self.send("give up")
+        self("leave")
 
     def stop(self) -> None:
         assert self._process.stdin is not None
@@ -73,9 +85,13 @@ class Server:
         self.db = harken.connect(path, timeout=timeout, read_only=read_only)
 
     def close(self) -> None:
+        self.db.close()
+        self.db = None
+
+    def leave(self) -> None:
         if self.db is not None:
-            self.db.close()
-            self.db = None
+            self.db.rollback()
+            self.close()
 
     def amosql(self, text: str) -> list[list[Any]]:
         return [[plain(value) for value in row] for row in self.db.amosql(text).rows]
@@ -112,7 +128,7 @@ def serve() -> None:
             answer({"value": getattr(server, command)(*arguments)})
         except harken.HarkenError as error:
             answer({"error": error.code, "message": error.message})
-    server.close()
+    server.leave()
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import apsw
 
 import harken
 from harken.bench import baseline
-from harken.bench.figures import Figure, compare, median_seconds
+from harken.bench.figures import Figure, Work, compare, median_seconds
 
 SCHEMA = "create type item properties (quantity integer); commit;"
 TABLE = "CREATE TABLE stock (item INTEGER PRIMARY KEY, quantity INTEGER NOT NULL) STRICT"
@@ -46,12 +46,18 @@ def _measure(
     oids = [item.oid for item in items]
     writes = partial(_write_ours, db, changes), partial(_write_plain, plain, changes)
     reads = partial(_read_ours, db, items), partial(_read_plain, plain, oids)
-    for name, (ours, theirs) in (("point-write", writes), ("point-read", reads)):
+    grouped = partial(_in_transaction, db, reads[0]), partial(_in_block, plain, reads[1])
+    for name, (ours, theirs) in (
+        ("point-write", writes),
+        ("point-read", grouped),
+        ("point-read, no transaction", reads),
+    ):
         timing = compare(ours, theirs, rounds)
         yield Figure(name, "harken µs", timing.ours / len(items) * 1e6, params)
         yield Figure(name, "apsw µs", timing.theirs / len(items) * 1e6, params)
         yield Figure(name, "harken/apsw", timing.ratio, params, needs="<= 4")
-    _check(_read_ours(db, items), _read_plain(plain, oids))
+    if reads[0]() != reads[1]():
+        raise AssertionError("the two ways disagree about the quantities")
     yield from _text_figures(db, changes, params, rounds)
 
 
@@ -87,19 +93,22 @@ def _write_plain(plain: apsw.Connection, changes: Changes) -> None:
 
 def _read_ours(db: harken.Database, items: list[harken.Object]) -> list[int]:
     quantity = db.function("quantity")
-    with db.transaction():
-        return [quantity[item] for item in items]
+    return [quantity[item] for item in items]
 
 
 def _read_plain(plain: apsw.Connection, oids: list[int]) -> list[int]:
     execute = plain.execute
+    return [execute(SELECT, (oid,)).get for oid in oids]
+
+
+def _in_transaction(db: harken.Database, work: Work) -> None:
+    with db.transaction():
+        work()
+
+
+def _in_block(plain: apsw.Connection, work: Work) -> None:
     with plain:
-        return [execute(SELECT, (oid,)).get for oid in oids]
-
-
-def _check(ours: list[int], theirs: list[int]) -> None:
-    if ours != theirs:
-        raise AssertionError("the two ways disagree about the quantities")
+        work()
 
 
 # --- the same through program text ---------------------------------------------------------

@@ -225,11 +225,9 @@ class Database:
         """Commit what is open and close the file."""
         if self._closed:
             return
-        try:
-            self._transactions.commit()
-        finally:
-            self._closed = True
-            self._connection.close()
+        self._transactions.commit()
+        self._closed = True
+        self._connection.close()
 
     def __enter__(self) -> Database:
         return self

@@ -275,7 +275,11 @@ def _refuse_replacing_data(catalog: Catalog, function: Function, span: Span | No
     if not catalog.has_function(function.id):
         return
     known = catalog.function(function.id)
-    if known.system or known.kind is FunctionKind.STORED:
+    if known.system:
+        raise NameFault(
+            f"{function.id} is built in", code="exists", span=span, hint="choose another name"
+        )
+    if known.kind is FunctionKind.STORED:
         raise NameFault(
             f"there is already a stored function {function.id}",
             code="exists",

@@ -14,7 +14,7 @@ from harken.database.evaluation import Frame
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import change_schema
 from harken.database.transactions import Transactions
-from harken.errors import HarkenError, IntegrityError, Span
+from harken.errors import HarkenError, Span
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import Argument
@@ -62,9 +62,9 @@ class Session:
         node = parsed.statement
         match node:
             case syntax.Commit():
-                self._commit()
+                self._transactions.commit()
             case syntax.Rollback():
-                self._rollback()
+                self._transactions.rollback()
             case (
                 syntax.CreateType()
                 | syntax.DeleteType()
@@ -76,22 +76,6 @@ class Session:
                     change_schema(self._runtime, located, parsed.text.strip())
             case _:
                 self._run_step(parsed)
-
-    def _commit(self) -> None:
-        if self._transactions.in_block:
-            raise IntegrityError(
-                "inside `with db.transaction()` the end of the block commits",
-                code="transaction",
-                hint="leave `commit` out",
-            )
-        self._transactions.end_text()
-        self._transactions.commit()
-
-    def _rollback(self) -> None:
-        if self._transactions.in_block:
-            raise IntegrityError("the transaction was rolled back", code="rolled-back")
-        self._transactions.end_text()
-        self._transactions.rollback()
 
     def _run_step(self, parsed: Parsed) -> None:
         if not self._transactions.active:
@@ -105,7 +89,7 @@ class Session:
             with self._transactions.statement():
                 step.run(self._runtime, frame)
         except steps.RollbackRequest:
-            self._rollback()
+            self._transactions.rollback()
 
     def _step(self, parsed: Parsed) -> steps.Step:
         catalog = self._runtime.catalog

@@ -227,9 +227,6 @@ class Transactions:
             # A foreign procedure may run a text within a text.
             self._text_open = outer and self._text_open
 
-    def end_text(self) -> None:
-        """`commit` and `rollback` see to it themselves."""
-
     def _undo(self, schema_changed: bool) -> None:
         self._runtime.objects.forget()
         self._runtime.engine.indexes.reload()

@@ -36,17 +36,21 @@ INVERSES = {"+": ("-", "-"), "-": ("+", "-")}
 
 
 def order(
-    body: Iterable[Literal], bound: Iterable[Variable] = (), needs: Needs | None = None
+    body: Iterable[Literal],
+    bound: Iterable[Variable] = (),
+    needs: Needs | None = None,
+    solving: bool = True,
 ) -> tuple[Literal, ...]:
     """The body in an order in which each literal has what it needs; SafetyFault if there is none.
 
     Cheap tests come as early as they can, generators in the order in which they were written.
+    Without `solving`, a computation is never turned round to bind one of its arguments.
     """
     known = set(bound)
     waiting = list(body)
     ordered: list[Literal] = []
     while waiting:
-        chosen = _next(waiting, known, needs or {})
+        chosen = _next(waiting, known, needs or {}, solving)
         if chosen is None:
             raise _unsafe(waiting, known)
         literal = solve(chosen, known)
@@ -155,21 +159,19 @@ def is_bound(term: Term, known: set[Variable]) -> bool:
     return not isinstance(term, Variable) or term in known
 
 
-def _next(waiting: list[Literal], known: set[Variable], needs: Needs) -> Literal | None:
-    for literal in waiting:
-        if not _generates(literal) and _ready(literal, known, needs):
-            return literal
-    for literal in waiting:
-        if _ready(literal, known, needs):
-            return literal
-    return None
+def _next(
+    waiting: list[Literal], known: set[Variable], needs: Needs, solving: bool = True
+) -> Literal | None:
+    ready = [literal for literal in waiting if _ready(literal, known, needs, solving)]
+    tests = (literal for literal in ready if not _generates(literal))
+    return next(tests, None) or next(iter(ready), None)
 
 
 def _generates(literal: Literal) -> bool:
     return isinstance(literal, Atom) and not literal.negated
 
 
-def _ready(literal: Literal, known: set[Variable], needs: Needs) -> bool:
+def _ready(literal: Literal, known: set[Variable], needs: Needs, solving: bool) -> bool:
     match literal:
         case Atom(negated=True):
             return all(is_bound(term, known) for term in literal.terms)
@@ -181,19 +183,21 @@ def _ready(literal: Literal, known: set[Variable], needs: Needs) -> bool:
         case Comparison():
             return is_bound(literal.left, known) and is_bound(literal.right, known)
         case Computation():
-            return _computable(literal, known)
+            return _computable(literal, known, solving)
         case Aggregation():
             inputs = input_columns(literal.atom.relation, needs)
             wanted = (*literal.groups, *(literal.atom.terms[i] for i in inputs))
             return all(is_bound(term, known) for term in wanted)
 
 
-def _computable(literal: Computation, known: set[Variable]) -> bool:
+def _computable(literal: Computation, known: set[Variable], solving: bool) -> bool:
     free = [term for term in literal.arguments if not is_bound(term, known)]
     if not free:
         return True
-    invertible = literal.operation in INVERSES and all(
-        term.type == INTEGER for term in (*literal.arguments, literal.result)
+    invertible = (
+        solving
+        and literal.operation in INVERSES
+        and all(term.type == INTEGER for term in (*literal.arguments, literal.result))
     )
     return len(free) == 1 and invertible and is_bound(literal.result, known)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harken.errors import SafetyFault
-from harken.ir.clauses import Program
-from harken.ir.safety import Needs, check_program, required_inputs
+from harken.ir.clauses import Definition, Program
+from harken.ir.safety import Needs, check_program, order, required_inputs
 from harken.ir.strata import Stratum, stratify
 from harken.ir.types import Hierarchy
 from harken.ir.typing import check_types
@@ -43,8 +43,18 @@ def prepare(program: Program, hierarchy: Hierarchy, given: Iterable[int] = ()) -
 def _refuse_open_recursion(stratum: Stratum, needs: Needs) -> None:
     for definition in stratum.definitions:
         if needs.get(definition.relation.id):
-            raise SafetyFault(
-                f"{definition.relation.name} calls itself with an argument that nothing bounds",
-                code="unsafe",
-                hint="let the argument range over a type or a stored function",
-            )
+            raise _open_recursion(definition)
+        for clause in definition.clauses:
+            try:
+                order(clause.body, (), needs, solving=False)
+            except SafetyFault:
+                raise _open_recursion(definition) from None
+
+
+def _open_recursion(definition: Definition) -> SafetyFault:
+    """`f(n) = n * f(n - 1)` would count upwards for ever: its argument comes from nowhere."""
+    return SafetyFault(
+        f"{definition.relation.name} calls itself with an argument that nothing bounds",
+        code="unsafe",
+        hint="let the argument range over a type or a stored function, or write a procedure",
+    )

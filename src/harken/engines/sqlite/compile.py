@@ -9,6 +9,7 @@ derived if it is a bag.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +23,7 @@ from harken.ir.clauses import (
     Computation,
     Definition,
     Literal,
+    literal_terms,
 )
 from harken.ir.dependencies import is_duplicate_free
 from harken.ir.operations import AGGREGATES
@@ -78,6 +80,17 @@ class Select:
     @property
     def risk(self) -> Risk:
         return max((each.risk for each in (*self.joins, *self.tests)), default=Risk.NONE)
+
+
+def _unread_results(clause: Clause) -> list[Variable]:
+    """Results that nothing reads: they are computed all the same, for they may fail."""
+    results = [
+        literal.result
+        for literal in clause.body
+        if isinstance(literal, Computation) and isinstance(literal.result, Variable)
+    ]
+    read = Counter(term for literal in clause.body for term in literal_terms(literal))
+    return [each for each in results if read[each] == 1 and each not in clause.head.terms]
 
 
 def _guarded(guards: list[str], conditions: list[str]) -> list[str]:
@@ -145,6 +158,9 @@ class Compiler:
             environment = dict(outer)
             for literal in order(clause.body, environment, self.needs):
                 self._literal(literal, select, environment, outer)
+            for unread in _unread_results(clause):
+                value = environment[unread].checked()
+                select.tests.append(Sql(f"{value.text} IS NOT NULL", BOOLEAN, risk=value.risk))
             for term, value in equations:
                 select.joins.append(_compare("=", self.term(term, environment), value))
             yield clause, select, environment

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -82,7 +83,7 @@ class Connection:
         self.raw.set_busy_timeout(int(self.timeout * 1000))
         is_new = self._identify()
         if not self.in_memory and not self.read_only:
-            self.raw.pragma("journal_mode", "wal")
+            self._use_write_ahead_log()
             self.raw.pragma("synchronous", "full")
         self.raw.pragma("foreign_keys", True)
         self.raw.pragma("case_sensitive_like", True)
@@ -90,6 +91,18 @@ class Connection:
         self.raw.pragma("cache_size", -64_000)
         functions.register(self.raw, self.now)
         return is_new
+
+    def _use_write_ahead_log(self) -> None:
+        """SQLite does not wait for the lock that this takes, as when two create a database."""
+        deadline = time.monotonic() + self.timeout
+        while True:
+            try:
+                self.raw.pragma("journal_mode", "wal")
+                return
+            except apsw.BusyError:
+                if time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.002)
 
     def _identify(self) -> bool:
         """Refuse what is not ours before anything is written."""

@@ -148,8 +148,9 @@ class Translator:
             case syntax.Unary(operator="-"):
                 return self._negative(node, scope)
             case syntax.Binary() if node.operator in ("+", "-", "*", "/", "||"):
-                literals, terms = self.values((node.left, node.right), scope)
-                return self.operate(node.operator, terms, literals, node.span)
+                literals, left = self.single(node.left, scope)
+                more, right = self.single(node.right, scope)
+                return self.operate(node.operator, (left, right), [*literals, *more], node.span)
             case _:
                 return self._truth_value(node, scope)
 
