@@ -43,10 +43,16 @@ from harken.lang.amosql.tree import descendants
 ARITHMETIC = ("+", "-", "*", "/", "||")
 ALIASES = {"real": "number", "string": "charstring"}
 ROUNDS = 100
+PATIENCE = 20_000
+"""How many combinations of variables are tried before an answer is given up."""
 
 
 class Refused(Exception):
     """The text has no meaning: an unknown name, or types that do not fit."""
+
+
+class TooLong(Exception):
+    """The answer would take this interpreter, which tries everything, too long."""
 
 
 Truth = bool | Failure
@@ -88,6 +94,7 @@ class World:
         self.discarded: set[str] = set()
         """Codes of errors that were met but did not decide the answer: another order of
         evaluation may or may not meet them."""
+        self._tried = 0
         self._calls: dict[tuple[str, Row], tuple[list[Outcome], set[str]]] = {}
         self._cycles: dict[str, frozenset[str]] = {}
         self._active: dict[frozenset[str], dict[tuple[str, Row], list[Outcome]]] = {}
@@ -154,6 +161,7 @@ class World:
     def answer(self, query: syntax.Query, bag: bool) -> list[Outcome]:
         """The rows of a query at the top level."""
         self.discarded = set()
+        self._tried = 0
         return self.rows(query, {}, bag)
 
     def rows(self, query: syntax.Query, around: Environment, bag: bool) -> list[Outcome]:
@@ -179,6 +187,9 @@ class World:
             for name, type_ in declared.items()
         ]
         for values in product(*ranges):
+            self._tried += 1
+            if self._tried > PATIENCE:
+                raise TooLong
             inside = dict(around)
             for (name, type_), value in zip(declared.items(), values, strict=True):
                 inside[name] = (value, Static((type_,)))

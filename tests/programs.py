@@ -117,9 +117,20 @@ class Maker:
         gives = tuple(self.any_type(1) for _ in range(self.choose((1, 1, 1, 2))))
         bag = self.one_in(3)
         if known:
-            takes = tuple(self.any_type(6) for _ in known[0].takes)
+            takes = self._other_takes(known)
             gives, bag = known[0].gives, known[0].bag if self.below(3) else bag
+        if self.schema.functions.get(Signature(name, takes, gives).id):
+            name = f"s{len(self.schema.functions) + 5}"
         return self._declared(Signature(name, takes, gives, bag, stored=True))
+
+    def _other_takes(self, known: list[Signature]) -> tuple[str, ...]:
+        """Argument types for another overload. The first is new, so that a dot can tell it."""
+        width = len(known[0].takes)
+        used = {f.takes[0] for f in known if f.takes}
+        free = [t for t in (*self.schema.supertypes, "integer") if t not in used]
+        if not width or not free:
+            return known[0].takes
+        return (self.choose(free), *(self.any_type(6) for _ in range(width - 1)))
 
     def _declared(self, function: Signature, parameters: Scope = ()) -> str:
         """The head of a definition; makes the function known."""
@@ -139,16 +150,11 @@ class Maker:
         gives = tuple(self.any_type(1) for _ in range(self.choose((1, 1, 1, 2))))
         bag = self.one_in(4)
         if known:
-            takes = tuple(self.any_type(6) for _ in known[0].takes)
+            takes = self._other_takes(known)
             gives, bag = known[0].gives, known[0].bag if self.below(3) else bag
         parameters: Scope = tuple((self.fresh("p"), type_) for type_ in takes)
-        function = Signature(name, takes, gives, bag)
-        before = dict(self.schema.functions)
         body = self.query(gives, parameters, depth)
-        head = self._declared(function, parameters)
-        if function.id in before and before[function.id].stored:
-            self.schema.functions[function.id] = before[function.id]
-        return f"{head} as {body}"
+        return f"{self._declared(Signature(name, takes, gives, bag), parameters)} as {body}"
 
     def recursive_function(self) -> list[str]:
         """One of a few shapes of recursion over a function from a type to the same type."""

@@ -38,6 +38,11 @@ CREATE TABLE item (
 ) STRICT;
 """
 
+ITERABLE = "harken from an iterable"
+ARROW = "harken from an Arrow table"
+SAME = "executemany into the same tables"
+WIDE = "executemany into one wide table"
+
 Row: TypeAlias = tuple[int, float, str]
 Way: TypeAlias = Callable[[str], float]
 """Loads all rows into a new database at that path; the seconds it took."""
@@ -48,10 +53,10 @@ def figures(items: int = 1_000_000, rounds: int = 3) -> Iterator[Figure]:
     quantities, prices, names = (list(column) for column in zip(*rows, strict=True))
     table = pyarrow.table({"quantity": quantities, "price": prices, "name": names})
     ways: dict[str, Way] = {
-        "iterable": lambda path: _load_ours(path, iter(rows), rows),
-        "arrow": lambda path: _load_ours(path, table, rows),
-        "same tables": lambda path: _load_plain(path, SAME_TABLES, _fill_same, rows),
-        "wide table": lambda path: _load_plain(path, WIDE_TABLE, _fill_wide, rows),
+        ITERABLE: lambda path: _load_ours(path, iter(rows), rows),
+        ARROW: lambda path: _load_ours(path, table, rows),
+        SAME: lambda path: _load_plain(path, SAME_TABLES, _fill_same, rows),
+        WIDE: lambda path: _load_plain(path, WIDE_TABLE, _fill_wide, rows),
     }
     for where in ("memory", "file"):
         yield from _figures(_take_turns(ways, where, rounds), {"items": items, "database": where})
@@ -71,19 +76,11 @@ def _take_turns(ways: dict[str, Way], where: str, rounds: int) -> dict[str, list
 
 def _figures(took: dict[str, list[float]], params: dict[str, Any]) -> Iterator[Figure]:
     for name, times in took.items():
-        kind = "executemany, " if name.endswith("tables") or name.endswith("table") else ""
-        yield Figure("load", f"{kind}{name} s", statistics.median(times), params)
-    for source in ("iterable", "arrow"):
-        yield Figure(
-            f"load-{source}",
-            "harken/same tables",
-            _ratio(took[source], took["same tables"]),
-            params,
-            needs="<= 3",
-        )
-        yield Figure(
-            f"load-{source}", "harken/wide table", _ratio(took[source], took["wide table"]), params
-        )
+        yield Figure("load", f"{name} s", statistics.median(times), params)
+    for source in (ITERABLE, ARROW):
+        for plain, needs in ((SAME, "<= 3"), (WIDE, None)):
+            ratio = _ratio(took[source], took[plain])
+            yield Figure("load", f"{source}/{plain}", ratio, params, needs)
 
 
 def _ratio(ours: list[float], theirs: list[float]) -> float:

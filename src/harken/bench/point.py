@@ -50,7 +50,7 @@ def _measure(
     for name, (ours, theirs) in (
         ("point-write", writes),
         ("point-read", grouped),
-        ("point-read, no transaction", reads),
+        ("point-read-alone", reads),
     ):
         timing = compare(ours, theirs, rounds)
         yield Figure(name, "harken µs", timing.ours / len(items) * 1e6, params)

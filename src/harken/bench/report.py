@@ -1,12 +1,39 @@
-"""The figures of a benchmark as a table for people."""
+"""Runs benchmarks and prints their figures: lines of JSON for tools, a table for people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from rich.console import Console
 from rich.table import Table
 
+from harken.bench import BENCHMARKS, run
 from harken.bench.figures import Figure, rounded
+from harken.errors import HarkenError
+
+
+def run_benchmarks(
+    names: Sequence[str], items: int | None, rounds: int | None, *, as_json: bool
+) -> None:
+    """All of them if none is named. Progress goes to standard error."""
+    for name in names:
+        if name not in BENCHMARKS:
+            raise HarkenError(
+                f"there is no benchmark {name}",
+                code="unknown-benchmark",
+                hint=f"there are {', '.join(BENCHMARKS)}",
+            )
+    output, progress = Console(highlight=False), Console(stderr=True)
+    for name in names or BENCHMARKS:
+        figures = run(name, items, rounds)
+        if as_json:
+            for figure in figures:
+                print(figure.json_line(), flush=True)
+        else:
+            with progress.status(f"bench {name} …"):
+                shown = table(figures)
+            output.print(shown)
+            output.print()
 
 
 def table(figures: Iterable[Figure]) -> Table:

@@ -328,7 +328,7 @@ class Builder:
             for branch in branches:
                 branch.items = self._fit(translator, branch.items, types, branch.body, node.span)
         self._note(translator)
-        return self._compiled(translator, branches, scope, bag)
+        return self._compiled(translator, branches, bag)
 
     def _is_bag_call(self, node: syntax.Expression) -> bool:
         return isinstance(node, syntax.Call) and any(
@@ -350,7 +350,7 @@ class Builder:
             sources = tuple(translator.parameters.sources)
             return Evaluation(tuple(term.type for term in terms), sources, terms, None)
         bag = any(isinstance(literal, Atom) and not literal.relation.is_set for literal in body)
-        return self._compiled(translator, [Branch(body, terms, [])], Scope(), bag)
+        return self._compiled(translator, [Branch(body, terms, [])], bag)
 
     def _fit(
         self,
@@ -381,11 +381,9 @@ class Builder:
             for term, wanted in zip(terms, types, strict=True)
         )
 
-    def _compiled(
-        self, translator: Translator, branches: list[Branch], scope: Scope, bag: bool
-    ) -> Evaluation:
+    def _compiled(self, translator: Translator, branches: list[Branch], bag: bool) -> Evaluation:
         relation = translator.query_relation("query", (), branches, bag)
-        translator.define(relation, (), branches, scope)
+        translator.define(relation, (), branches)
         program = assemble(relation, translator.auxiliaries.values(), self._catalog)
         plan = prepare(program, self._catalog.hierarchy)
         query = self._engine.compile(plan)

@@ -83,6 +83,7 @@ def _check_results(
             f"{len(items)}",
             code="arity",
             span=query.span,
+            hint="select one value for each result column",
         )
     for term, column in zip(items, function.results, strict=True):
         if not translator.argument(term).fits(column.type, translator.schema.hierarchy):
@@ -128,7 +129,12 @@ def columns(
         name = declaration.name or declaration.type
         taken = {column.name for column in made}
         if name in taken and declaration.name is not None:
-            raise TypeFault(f"two columns are called {name}", code="exists", span=declaration.span)
+            raise TypeFault(
+                f"two columns are called {name}",
+                code="exists",
+                span=declaration.span,
+                hint="give each a name of its own",
+            )
         number = 2
         base = name
         while name in taken:

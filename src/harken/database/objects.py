@@ -124,8 +124,9 @@ class Objects:
     def _refuse_system_object(self, oid: int) -> None:
         if self.types_of(oid) & {TYPE.name, FUNCTION.name}:
             raise IntegrityError(
-                "types and functions are changed with `create` and `delete type` or `function`",
+                "types and functions are changed with statements of their own",
                 code="in-use",
+                hint="use `create`, `delete type` and `delete function`",
             )
 
 

@@ -89,7 +89,10 @@ def _create_property(runtime: Runtime, owner: Type, declaration: syntax.Declarat
     )
     if runtime.catalog.has_function(function.id):
         raise NameFault(
-            f"there is already a function {function.id}", code="exists", span=declaration.span
+            f"there is already a function {function.id}",
+            code="exists",
+            span=declaration.span,
+            hint="choose another name for the property",
         )
     _store(runtime, function, property_of=owner.name)
     recheck(runtime, name)

@@ -14,7 +14,7 @@ from harken.database.evaluation import Frame
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import change_schema
 from harken.database.transactions import Transactions
-from harken.errors import HarkenError, Span
+from harken.errors import HarkenError, LanguageError, Span
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import Argument
@@ -116,7 +116,7 @@ class Session:
         """A cached tree has the places of the first text of its shape; an error needs its own."""
         try:
             return self._build(parsed, parsed.statement)
-        except HarkenError:
+        except LanguageError:
             return self._build(parsed, reparse(parsed))
 
     def _build(self, parsed: Parsed, node: syntax.Statement) -> steps.Step:

@@ -20,7 +20,7 @@ from harken.engines.sqlite.values import encode
 from harken.errors import SafetyFault, Span, ValueFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, literal_variables
-from harken.ir.relations import Relation, is_extent
+from harken.ir.relations import Kind, Relation, is_extent
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant, Parameter, Variable
 from harken.planner.prepare import prepare
@@ -86,6 +86,8 @@ def _map_columns(function: Function, clause: Clause, span: Span | None) -> Targe
     if len(bases) != 1:
         raise _refused(function, f"it combines {len(bases)} stored functions", span)
     base = bases[0]
+    if base.relation.kind is not Kind.STORED:
+        raise _refused(function, "its condition can hold in several ways", span)
     head = clause.head.terms
     if len(set(head)) != len(head) or not all(isinstance(term, Variable) for term in head):
         raise _refused(function, "its columns are not independent of each other", span)

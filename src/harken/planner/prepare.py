@@ -31,10 +31,8 @@ class Plan:
 def prepare(program: Program, hierarchy: Hierarchy, given: Iterable[int] = ()) -> Plan:
     """`given` are the columns of the goal whose values the caller brings."""
     check_types(program, hierarchy)
-    stratify(program)
-    needs = check_program(program, given)
-    rewritten = specialize(expand(program, hierarchy, needs))
-    plan = Plan(rewritten, stratify(rewritten), required_inputs(rewritten))
+    rewritten = specialize(expand(program, hierarchy, required_inputs(program)))
+    plan = Plan(rewritten, stratify(rewritten), check_program(rewritten, given))
     for stratum in plan.recursive:
         _refuse_open_recursion(stratum, plan.needs)
     return plan

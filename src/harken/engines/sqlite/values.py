@@ -128,6 +128,14 @@ def encode(value: Any, type_: Type) -> Stored:
     return encoder(type_)(value)
 
 
+def _outside_calendar(what: str) -> ValueFault:
+    return ValueFault(
+        f"a {what} is outside the years 1 to 9999",
+        code="overflow",
+        hint="add a condition that leaves such values out",
+    )
+
+
 def decode_boolean(stored: int) -> bool:
     return bool(stored)
 
@@ -136,14 +144,14 @@ def decode_date(stored: int) -> datetime.date:
     try:
         return datetime.date.fromordinal(stored + EPOCH_DAY)
     except (ValueError, OverflowError):
-        raise ValueFault("a date is outside the years 1 to 9999", code="overflow") from None
+        raise _outside_calendar("date") from None
 
 
 def decode_timestamp(stored: int) -> datetime.datetime:
     try:
         return EPOCH + datetime.timedelta(microseconds=stored)
     except OverflowError:
-        raise ValueFault("a timestamp is outside the years 1 to 9999", code="overflow") from None
+        raise _outside_calendar("timestamp") from None
 
 
 DECODERS: dict[Type, Decoder] = {

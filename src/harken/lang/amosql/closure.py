@@ -92,7 +92,8 @@ class _Step:
         self.name = name
         self.qualifier = qualifier
         self.node = node
-        _, result = self.apply(translator.fresh(start))
+        origin = translator.fresh(start)
+        literals, result = self.apply(origin)
         if not translator.schema.hierarchy.related(result.type, start):
             raise TypeFault(
                 f"tclose needs a function from a type to the same type; {name} gives {result.type} "
@@ -101,8 +102,8 @@ class _Step:
                 span=node.span,
                 hint="for example parent(person) -> person",
             )
-        common = translator.schema.hierarchy.common(start, result.type)
-        self.type = common if common is not None else start
+        self.origin = _column_of(origin, literals)
+        self.result = result.type
 
     def apply(self, origin: Term) -> tuple[list[Literal], Term]:
         literals, results = self.translator.apply(
@@ -118,11 +119,19 @@ class _Step:
         return literals, results[0]
 
 
+def _column_of(origin: Variable, literals: list[Literal]) -> Type:
+    """The type of what the function really takes: the column its argument stands in."""
+    for literal in literals:
+        if isinstance(literal, Atom) and origin in literal.terms:
+            return literal.relation.columns[literal.terms.index(origin)].type
+    return origin.type
+
+
 def _closure(step: _Step) -> Relation:
     translator = step.translator
-    columns = (Column("from", step.type), Column("to", step.type))
+    columns = (Column("from", step.origin), Column("to", step.result))
     relation = Relation(translator.auxiliary_name(f"tclose_{step.name}"), columns, 1, Kind.DERIVED)
-    start, middle = translator.fresh(step.type), translator.fresh(step.type)
+    start, middle = translator.fresh(step.origin), translator.fresh(step.result)
     first, reached = step.apply(start)
     again, further = step.apply(middle)
     clauses = (
@@ -139,9 +148,11 @@ def _closure(step: _Step) -> Relation:
 def _power(step: _Step, count: Term) -> Relation:
     """f applied 0, 1, ... `count` times; the count bounds the recursion, so cycles are no harm."""
     translator = step.translator
-    columns = (Column("from", step.type), Column("n", INTEGER), Column("to", step.type))
+    common = translator.schema.hierarchy.common(step.origin, step.result)
+    assert common is not None, "the function leads from a type to a related one"
+    columns = (Column("from", step.origin), Column("n", INTEGER), Column("to", common))
     relation = Relation(translator.auxiliary_name(f"power_{step.name}"), columns, 2, Kind.DERIVED)
-    start, middle = translator.fresh(step.type), translator.fresh(step.type)
+    start, middle = translator.fresh(step.origin), translator.fresh(common)
     before, now = translator.fresh(INTEGER), translator.fresh(INTEGER)
     first, reached = step.apply(start)
     again, further = step.apply(middle)
@@ -158,8 +169,8 @@ def _power(step: _Step, count: Term) -> Relation:
             ),
         ),
     ]
-    if step.type.surrogate:
-        own = Atom(translator.schema.extent(step.type), (start,))
+    if step.origin.surrogate:
+        own = Atom(translator.schema.extent(step.origin), (start,))
         clauses.append(Clause(Atom(relation, (start, ZERO, start)), (own,)))
     translator.auxiliaries[relation.id] = Definition(relation, tuple(clauses))
     return relation

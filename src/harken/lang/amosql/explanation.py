@@ -88,7 +88,7 @@ _FORMS = {
 _CHARACTERS = {
     "!": "`not equal` is written != and negation is written not",
     "&": "write and",
-    "%": "there is no remainder operator",
+    "%": "there is no remainder operator: write mod(a, b)",
     ":": "an interface variable is a colon with its name directly after it, as in :x",
     "#": "a function itself is written #'name'",
     "|": "a time is written |2026-11-15/08:30:00|, and strings are joined by ||",

@@ -332,7 +332,7 @@ class Translator:
         branches = self.branches(node, scope, bag=False)
         outer = self._outer(branches, scope)
         relation = self.query_relation(self.auxiliary_name("select"), outer, branches, bag=False)
-        self.define(relation, outer, branches, scope)
+        self.define(relation, outer, branches)
         results = tuple(self.fresh(column.type) for column in relation.columns[len(outer) :])
         return [Atom(relation, (*outer, *results), span=node.span)], results
 
@@ -352,7 +352,7 @@ class Translator:
             )
         outer = self._outer(branches, scope)
         relation = self.query_relation(self.auxiliary_name(node.function), outer, branches, bag)
-        self.define(relation, outer, branches, scope)
+        self.define(relation, outer, branches)
         private = tuple(self.fresh(column.type) for column in relation.columns[len(outer) :])
         value = private[0] if aggregate.accepts is not None else None
         atom = Atom(relation, (*outer, *private), span=node.span)
@@ -367,7 +367,7 @@ class Translator:
         branches = [Branch(list(body), (), []) for body in alternatives]
         outer = self._outer(branches, scope)
         relation = self.query_relation(self.auxiliary_name(purpose), outer, branches, bag=False)
-        self.define(relation, outer, branches, scope)
+        self.define(relation, outer, branches)
         return Atom(relation, outer, span=node.span), outer
 
     def _outer(self, branches: list[Branch], scope: Scope) -> tuple[Variable, ...]:
@@ -502,7 +502,7 @@ class Translator:
         given = {each: None for each in self._outer(branches, scope) if each not in ranged}
         outer = (*given, *ranged)
         relation = self.query_relation(self.auxiliary_name("where"), outer, branches, bag=False)
-        self.define(relation, outer, branches, scope)
+        self.define(relation, outer, branches)
         return [[Atom(relation, outer)]]
 
     def query_relation(
@@ -516,12 +516,12 @@ class Translator:
         semantics = Semantics.BAG if bag else Semantics.SET
         return Relation(name, columns, len(outer), Kind.DERIVED, semantics)
 
-    def define(
-        self, relation: Relation, outer: Sequence[Term], branches: list[Branch], scope: Scope
-    ) -> None:
-        guaranteed = scope.variables()
+    def define(self, relation: Relation, outer: Sequence[Variable], branches: list[Branch]) -> None:
+        """Define an auxiliary relation; the outer variables it mentions keep to their types in
+        it too, so that its columns are as true as those of any other relation."""
+        ranged = [(variable, variable.type) for variable in outer]
         clauses = tuple(
-            self.clause(relation, (*outer, *branch.items), branch.body, branch.declared, guaranteed)
+            self.clause(relation, (*outer, *branch.items), branch.body, [*ranged, *branch.declared])
             for branch in branches
         )
         self.auxiliaries[relation.id] = Definition(relation, clauses)
@@ -532,32 +532,21 @@ class Translator:
         head: Sequence[Term],
         body: Sequence[Literal],
         declared: Declared,
-        guaranteed: frozenset[Variable] = frozenset(),
     ) -> Clause:
         """Solve the equations, and let each declared variable range over its type if nothing
         else in the body already confines it to that type."""
         literals, solved = unify(body, self.schema.hierarchy)
         for variable, type_ in declared:
             term = substitute_term(variable, solved)
-            if type_.surrogate and not self._confined(
-                term, type_, literals, guaranteed - {variable}
-            ):
+            if type_.surrogate and not self._confined(term, type_, literals):
                 literals = (*literals, Atom(self.schema.extent(type_), (term,)))
         terms = tuple(substitute_term(term, solved) for term in head)
         return Clause(Atom(relation, terms), literals)
 
-    def _confined(
-        self,
-        term: Term,
-        type_: Type,
-        body: tuple[Literal, ...],
-        guaranteed: frozenset[Variable],
-    ) -> bool:
+    def _confined(self, term: Term, type_: Type, body: tuple[Literal, ...]) -> bool:
         hierarchy = self.schema.hierarchy
         if isinstance(term, Parameter):
             return self.parameters.argument(term).fits(type_, hierarchy)
-        if term in guaranteed and hierarchy.is_subtype(term.type, type_):
-            return True
         return any(
             isinstance(literal, Atom)
             and not literal.negated

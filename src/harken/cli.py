@@ -1,0 +1,275 @@
+"""The `harken` command.
+
+Law: standard output holds results and nothing else; what went wrong goes to standard error, and
+the exit code is 0, 1 after an error, 2 for a wrong command line, or 130 after Ctrl-C. A person
+never sees a traceback unless they set HARKEN_DEBUG.
+"""
+
+from __future__ import annotations
+
+import enum
+import io
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import harken
+from harken.database.results import Result, to_json
+from harken.errors import HarkenError
+
+app = typer.Typer(
+    help="Harken watches data and acts on change.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+SUFFIXES = (".amosql", ".sql", ".dl")
+STDIN = "<stdin>"
+
+
+class Format(enum.StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+class ExplainFormat(enum.StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    SVG = "svg"
+
+
+class Engine(enum.StrEnum):
+    RESIDENT = "resident"
+    LAKE = "lake"
+
+
+class CommandError(HarkenError):
+    """cannot-read, not-utf-8, unknown-suffix, unsupported; internal for a bug."""
+
+
+Database = Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")]
+Output = Annotated[Format, typer.Option("--format", help="How results are printed.")]
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except Exception as error:
+        sys.exit(fail(as_ours(error), None))
+
+
+def fail(error: HarkenError, source: str | None) -> int:
+    print(error.report(source), file=sys.stderr, flush=True)
+    return 1
+
+
+def as_ours(error: Exception) -> HarkenError:
+    """What is not a Harken error is a bug of ours; HARKEN_DEBUG shows where."""
+    if isinstance(error, HarkenError):
+        return error
+    if os.environ.get("HARKEN_DEBUG"):
+        traceback.print_exception(error)
+    return CommandError(
+        f"{type(error).__name__}: {error}",
+        code="internal",
+        hint="this is a bug in Harken: please report it, with what HARKEN_DEBUG=1 shows",
+    )
+
+
+def print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"harken {harken.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def harken_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    """Harken watches data and acts on change."""
+
+
+# --- run -----------------------------------------------------------------------------------
+
+
+@app.command()
+def run(
+    files: Annotated[list[str], typer.Argument(help="Programs; - is standard input.")],
+    db: Database = ":memory:",
+    engine: Annotated[Engine, typer.Option(help="Where relations live.")] = Engine.RESIDENT,
+    format: Output = Format.TEXT,
+) -> None:
+    """Run programs one after the other, in one session.
+
+    Each that ends well is committed. At the first error that program is undone from its last
+    commit on, and the rest do not run.
+    """
+    source = None
+    try:
+        if engine is Engine.LAKE:
+            raise unsupported("the lake engine")
+        programs = [(STDIN if name == "-" else name, read_program(name)) for name in files]
+        source = db
+        with harken.connect(db) as database:
+            for source, text in programs:
+                database.run(text, writer(format), source)
+                database.commit()
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        raise typer.Exit(report(as_ours(error), source, format)) from None
+
+
+def writer(format: Format) -> Callable[[Result], None]:
+    """Prints each result at once, so that a reader at the other end of a pipe need not wait."""
+
+    def write(result: Result) -> None:
+        lines = result.lines() if format is Format.TEXT else result.json_lines()
+        if lines:
+            print("\n".join(lines), flush=True)
+
+    return write
+
+
+def report(error: HarkenError, source: str | None, format: Format) -> int:
+    if format is Format.JSON:
+        print(error_line(error, source), flush=True)
+    return fail(error, source)
+
+
+def error_line(error: HarkenError, source: str | None) -> str:
+    return to_json(
+        {
+            "kind": "error",
+            "code": error.code,
+            "message": error.message,
+            "file": source or error.source,
+            "line": error.line,
+            "column": error.column,
+            "hint": error.hint,
+        }
+    )
+
+
+def read_program(name: str) -> str:
+    if name == "-":
+        return decode(sys.stdin.buffer.read(), STDIN)
+    suffix = Path(name).suffix
+    if suffix not in SUFFIXES:
+        raise located(
+            name,
+            f"the suffix {suffix!r} is of no language" if suffix else "the file has no suffix",
+            "unknown-suffix",
+            f"the languages are AMOSQL ({SUFFIXES[0]}), SQL ({SUFFIXES[1]}) and Datalog "
+            f"({SUFFIXES[2]}); only AMOSQL is in this version",
+        )
+    if suffix != ".amosql":
+        raise unsupported(f"programs in {'SQL' if suffix == '.sql' else 'Datalog'}", name)
+    try:
+        return decode(Path(name).read_bytes(), name)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise located(name, f"the file cannot be read: {reason}", "cannot-read") from None
+
+
+def decode(data: bytes, name: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise located(
+            name,
+            f"the text is not UTF-8: byte 0x{data[error.start]:02x} in line {line}",
+            "not-utf-8",
+            f"convert it: iconv -f latin1 -t utf-8 {name}",
+        ) from None
+
+
+def located(source: str, message: str, code: str, hint: str | None = None) -> CommandError:
+    error = CommandError(message, code=code, hint=hint)
+    error.source = source
+    return error
+
+
+def unsupported(what: str, source: str | None = None) -> CommandError:
+    error = CommandError(f"{what}: not in this version of Harken", code="unsupported")
+    error.source = source
+    return error
+
+
+# --- the other commands; each imports what it needs, so that `run` starts quickly ----------
+
+
+@app.command()
+def shell(db: Database = ":memory:") -> None:
+    """Type statements and see their results."""
+    from harken.shell import start
+
+    with harken.connect(db) as database:
+        raise typer.Exit(start(database))
+
+
+@app.command()
+def explain(
+    name: Annotated[str, typer.Argument(help="A function; `type.function` if overloaded.")],
+    db: Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")],
+    format: Annotated[
+        ExplainFormat, typer.Option("--format", help="How it is printed.")
+    ] = ExplainFormat.TEXT,
+) -> None:
+    """Show how a function is evaluated: its clauses and its SQL."""
+    if format is ExplainFormat.SVG:
+        raise CommandError(
+            "drawings come with rules and their networks, which are not in this version of Harken",
+            code="unsupported",
+            hint="use --format text or --format json",
+        )
+    with harken.connect(db, read_only=True) as database:
+        text = database.explain(name)
+    as_json = format is ExplainFormat.JSON
+    print(to_json({"kind": "explain", "name": name, "text": text}) if as_json else text)
+
+
+@app.command()
+def bench(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="point, load, query; all unless told.")
+    ] = None,
+    items: Annotated[int | None, typer.Option(min=1, help="How many items.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="How often each is timed.")] = None,
+    format: Output = Format.TEXT,
+) -> None:
+    """Measure what Harken costs against the same work done by hand."""
+    from harken.bench.report import run_benchmarks
+
+    run_benchmarks(names or [], items, rounds, as_json=format is Format.JSON)
+
+
+@app.command()
+def doctor() -> None:
+    """See whether this machine has what Harken needs, and what to do if not."""
+    from harken.doctor import examine, is_well, show
+
+    findings = list(examine())
+    show(findings)
+    raise typer.Exit(0 if is_well(findings) else 1)
+
+
+@app.command()
+def demo() -> None:
+    """Watch a small inventory at work."""
+    from harken.demo import play
+
+    play()

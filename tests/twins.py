@@ -1,0 +1,216 @@
+"""A database and its model side by side: the same program is given to both, and both are asked.
+
+The database is the system under test; the model is the reference interpreter, which is told the
+objects' numbers but nothing else. Every disagreement is an AssertionError that shows the script.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+from interpreter import Refused, TooLong, World, as_query
+from meanings import Failure, tagged
+from programs import POOLS, Maker, Signature, literal
+
+import harken
+from harken import EvaluationError, HarkenError, LanguageError
+from harken.lang.amosql import syntax
+from harken.lang.amosql.parser import parse_statement
+
+
+class Twins:
+    def __init__(self, random: Random, path: str = ":memory:") -> None:
+        self.maker = Maker(random)
+        self.schema = self.maker.schema
+        self.db = harken.connect(path)
+        self.world = World()
+        self.script: list[str] = []
+        self.counts: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
+
+    # --- building --------------------------------------------------------------------------
+
+    def build(self) -> None:
+        """Types, objects, stored functions with data, derived functions."""
+        below = self.maker.below
+        for _ in range(2 + below(3)):
+            self.make_type()
+        for _ in range(3 + below(3)):
+            self.make_object()
+        for _ in range(4 + below(4)):
+            self.define(self.maker.stored_function())
+        for function in list(self.schema.functions.values()):
+            self.fill(function)
+        for _ in range(3 + below(4)):
+            self.make_derived()
+
+    def make_type(self) -> None:
+        text = self.maker.type_statement()
+        self.run(text)
+        node = parse_statement(text)
+        assert isinstance(node, syntax.CreateType)
+        self.world.supertypes[node.name] = node.supertypes or ("object",)
+
+    def make_object(self) -> None:
+        types = list(self.schema.supertypes)
+        name = f"o{len(self.schema.objects)}"
+        given = [self.maker.choose(types)]
+        self.run(f"create {given[0]} instances :{name}")
+        if self.maker.one_in(3):
+            given.append(self.maker.choose(types))
+            self.run(f"add {given[1]} to :{name}")
+        made = self.db.variables[name]
+        self.world.interface[name] = made
+        self.world.objects[made] = set().union(*(self.schema.ancestors(t) for t in given))
+        self.schema.objects[name] = self.world.objects[made]
+        self.world.changed()
+
+    def make_derived(self) -> None:
+        maker = self.maker
+        if maker.one_in(6):
+            for text in maker.recursive_function():
+                self.define(text)
+        else:
+            self.define(maker.derived_function(1 + maker.below(2)))
+
+    def define(self, text: str) -> bool:
+        """Create a function in both; false if the system refuses it."""
+        self.counts["definitions"] += 1
+        node = parse_statement(text)
+        assert isinstance(node, syntax.CreateFunction)
+        try:
+            self.run(text)
+        except HarkenError as error:
+            self._refused("definition", error, text)
+            known = {f.id for fs in self.world.functions.values() for f in fs.values()}
+            for name in self.schema.functions.keys() - known:
+                del self.schema.functions[name]
+            return False
+        self.world.define(node)
+        return True
+
+    def fill(self, function: Signature) -> None:
+        """Give a stored function some rows."""
+        width = len(function.takes)
+        model = self.world.functions[function.name][function.id]
+        for _ in range(self.maker.below(9)):
+            row = self.maker.row(function)
+            if row is None:
+                return
+            stored = tuple(self._value(value) for value in row)
+            taken = any(known[:width] == stored[:width] for known in model.rows)
+            if function.bag or not taken:
+                self.run(update("add" if function.bag else "set", function, row))
+                model.rows.append(stored)
+                self.world.changed()
+
+    def _value(self, value: Any) -> Any:
+        is_variable = isinstance(value, str) and value.startswith(":")
+        return self.world.interface[value[1:]] if is_variable else value
+
+    def run(self, text: str) -> harken.Results:
+        results = self.db.amosql(text)
+        self.script.append(text)
+        return results
+
+    def _refused(self, what: str, error: HarkenError, text: str) -> None:
+        """A refusal is the system's right, if it says why; being broken is not."""
+        if not isinstance(error, LanguageError):
+            raise self.disagreement(text, f"fails with [{error.code}] {error}")
+        self.counts[f"{what} refused"] += 1
+        self.refusals[f"{what} {error.code}"] += 1
+
+    # --- asking ----------------------------------------------------------------------------
+
+    def random_query(self) -> str:
+        maker = self.maker
+        scope = ()
+        if maker.one_in(2):
+            scope = tuple(
+                (f":{name}", self.world.most_specific(types)[0])
+                for name, types in list(self.schema.objects.items())[:2]
+            )
+        gives = [maker.any_type() for _ in range(1 + maker.one_in(3))]
+        return maker.query(gives, scope, 1 + maker.below(3), distinct=maker.one_in(8))
+
+    def ask(self, text: str) -> None:
+        """Both answer the query alike, or the system refuses it."""
+        self.counts["queries"] += 1
+        query = query_of(text)
+        bag = self.is_bag(query)
+        try:
+            found: list[Any] | EvaluationError = self.db.amosql(text).rows
+        except EvaluationError as error:
+            found = error
+        except HarkenError as error:
+            self._refused("query", error, text)
+            return
+        try:
+            wanted = self.world.answer(query, bag)
+        except Refused as refusal:
+            raise self.disagreement(text, f"should be refused: {refusal}") from None
+        except TooLong:
+            self.counts["too long"] += 1
+            return
+        self._compare(text, found, wanted, bag)
+
+    def is_bag(self, query: syntax.Query) -> bool:
+        """A query at the top level counts its rows if it shows the values of a bag."""
+        return not query.distinct and any(
+            isinstance(item, syntax.Call)
+            and any(f.bag for f in self.world.functions.get(item.function, {}).values())
+            for item in query.items
+        )
+
+    def _compare(self, text: str, found: Any, wanted: list[Any], bag: bool) -> None:
+        failures = {row.code for row in wanted if isinstance(row, Failure)}
+        if isinstance(found, EvaluationError):
+            if found.code not in failures | self.world.discarded:
+                raise self.disagreement(text, f"fails with [{found.code}] {found}")
+            self.counts["failed"] += 1
+            return
+        if failures:
+            self.counts["failure not met"] += 1
+            return
+        got, want = Counter(map(tagged, found)), Counter(map(tagged, wanted))
+        if got != want:
+            raise self.disagreement(
+                text,
+                f"as a {'bag' if bag else 'set'} gives {shown(got - want)} too much, "
+                f"lacks {shown(want - got)}",
+            )
+        self.counts["answered"] += 1
+        self.counts["with rows"] += bool(wanted)
+        self.counts["bags"] += bag
+
+    def disagreement(self, text: str, complaint: str) -> AssertionError:
+        script = "".join(f"{statement};\n" for statement in self.script)
+        return AssertionError(f"{script}{text};\n/* {complaint} */")
+
+
+def query_of(text: str) -> syntax.Query:
+    node = parse_statement(text)
+    assert isinstance(node, syntax.ExpressionStatement)
+    return as_query(node.expression)
+
+
+def update(verb: str, function: Signature, row: tuple[Any, ...]) -> str:
+    """`set t0.f(:a, 1) = <2, "x">`"""
+    columns = [
+        literal(value) if type_ in POOLS else value
+        for value, type_ in zip(row, (*function.takes, *function.gives), strict=True)
+    ]
+    width = len(function.takes)
+    arguments, values = ", ".join(columns[:width]), ", ".join(columns[width:])
+    if len(function.gives) > 1:
+        values = f"<{values}>"
+    dot = f"{function.takes[0]}." if function.takes else ""
+    return f"{verb} {dot}{function.name}({arguments}) = {values}"
+
+
+def shown(rows: Counter[Any]) -> str:
+    return ", ".join(
+        f"{times} x <{', '.join(str(value) for _, value in row)}>" for row, times in rows.items()
+    ) or "nothing"
