@@ -29,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-SUFFIXES = (".amosql", ".sql", ".dl")
+LANGUAGES = {".amosql": "AMOSQL", ".sql": "SQL", ".dl": "Datalog"}
 STDIN = "<stdin>"
 
 
@@ -166,22 +166,18 @@ def error_line(error: HarkenError, source: str | None) -> str:
 def read_program(name: str) -> str:
     if name == "-":
         return decode(sys.stdin.buffer.read(), STDIN)
-    suffix = Path(name).suffix
-    if suffix not in SUFFIXES:
-        raise located(
-            name,
-            f"the suffix {suffix!r} is of no language" if suffix else "the file has no suffix",
-            "unknown-suffix",
-            f"the languages are AMOSQL ({SUFFIXES[0]}), SQL ({SUFFIXES[1]}) and Datalog "
-            f"({SUFFIXES[2]}); only AMOSQL is in this version",
-        )
-    if suffix != ".amosql":
-        raise unsupported(f"programs in {'SQL' if suffix == '.sql' else 'Datalog'}", name)
     try:
-        return decode(Path(name).read_bytes(), name)
+        data = Path(name).read_bytes()
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise located(name, f"the file cannot be read: {reason}", "cannot-read") from None
+    suffix = Path(name).suffix
+    if suffix not in LANGUAGES:
+        known = ", ".join(f"{suffix} ({language})" for suffix, language in LANGUAGES.items())
+        raise located(name, "the suffix is of no language", "unknown-suffix", f"known: {known}")
+    if suffix != ".amosql":
+        raise unsupported(f"a program in {LANGUAGES[suffix]}", name)
+    return decode(data, name)
 
 
 def decode(data: bytes, name: str) -> str:
@@ -204,7 +200,11 @@ def located(source: str, message: str, code: str, hint: str | None = None) -> Co
 
 
 def unsupported(what: str, source: str | None = None) -> CommandError:
-    error = CommandError(f"{what}: not in this version of Harken", code="unsupported")
+    error = CommandError(
+        f"{what} is not in this version of Harken",
+        code="unsupported",
+        hint="AMOSQL on the resident engine is",
+    )
     error.source = source
     return error
 

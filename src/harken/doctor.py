@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 import harken
@@ -34,9 +33,9 @@ class Health(enum.Enum):
 
 
 _MARKS = {
-    Health.WELL: "[green]✓[/]",
-    Health.WARNING: "[yellow]![/]",
-    Health.BROKEN: "[red]✗[/]",
+    Health.WELL: ("✓", "green"),
+    Health.WARNING: ("!", "yellow"),
+    Health.BROKEN: ("✗", "red"),
 }
 
 
@@ -56,14 +55,12 @@ def examine() -> Iterator[Finding]:
 
 
 def show(findings: list[Finding]) -> None:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for finding in findings:
-        mark = _MARKS[finding.health]
-        table.add_row(mark, finding.subject, Text(finding.found))
-        if finding.remedy:
-            table.add_row("", "", Text(f"→ {finding.remedy}"))
     console = Console(highlight=False, soft_wrap=True)
-    console.print(table)
+    for finding in findings:
+        line = Text.assemble(_MARKS[finding.health], f" {finding.subject:<16} {finding.found}")
+        console.print(line)
+        if finding.remedy:
+            console.print(Text(f"{'':<19}→ {finding.remedy}"))
     console.print("Harken is well." if is_well(findings) else "Harken does not work here yet.")
 
 

@@ -97,6 +97,6 @@ def rounded(value: float) -> float:
     >>> rounded(2.14159), rounded(123456.7), rounded(0.0001234)
     (2.14, 123457, 0.000123)
     """
-    if abs(value) >= 100:
+    if isinstance(value, int) or abs(value) >= 100:
         return round(value)
     return float(f"{value:.3g}")

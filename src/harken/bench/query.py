@@ -50,7 +50,7 @@ def figures(items: int = 1_000_000, rounds: int = 7) -> Iterator[Figure]:
         with harken.connect(path) as db, closing(baseline.connect(path)) as plain:
             stock = inventory.fill(db, items)
             first = seconds(partial(_low_stock_ours, db))
-            yield Figure("query-join", "harken s, first run, which makes the index", first, params)
+            yield Figure("query-join", "harken s, the first time", first, params)
             yield from _join(db, plain, params, rounds)
             every = max(1, items // POINTS)
             yield from _points(db, plain, list(stock[::every]), params, rounds)

@@ -37,25 +37,31 @@ def run_benchmarks(
 
 
 def table(figures: Iterable[Figure]) -> Table:
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    shown.add_column("benchmark")
-    shown.add_column("with")
-    shown.add_column("measure")
-    shown.add_column("value", justify="right")
-    shown.add_column("needs", justify="right")
-    shown.add_column("")
+    """The figures of the same work stand together under its name."""
+    shown = Table.grid(padding=(0, 2))
+    shown.add_column()
+    shown.add_column(justify="right")
+    heading = ""
     for figure in figures:
-        params = ", ".join(f"{key} {show(value)}" for key, value in figure.params.items())
+        heading_before, heading = heading, title(figure)
+        if heading != heading_before:
+            shown.add_row(f"[bold]{heading}[/]")
+        verdict = {None: "", True: "[green]holds[/]", False: "[red]misses[/]"}[figure.holds]
         shown.add_row(
-            figure.name,
-            params,
-            figure.measure,
+            f"  {figure.measure}",
             show(rounded(figure.value)),
-            figure.needs or "",
-            {None: "", True: "[green]holds[/]", False: "[red]misses[/]"}[figure.holds],
-            style="" if figure.needs else "dim",
+            f"needs {figure.needs}" if figure.needs else "",
+            verdict,
         )
     return shown
+
+
+def title(figure: Figure) -> str:
+    params = [
+        value if isinstance(value, str) else f"{show(value)} {key}"
+        for key, value in figure.params.items()
+    ]
+    return f"{figure.name} ({', '.join(params)})"
 
 
 def show(value: object) -> str:

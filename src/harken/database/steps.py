@@ -165,7 +165,9 @@ class Assign:
                 f"{':' if self.interface else ''}{name} takes one value, and this gives "
                 f"{len(rows) or 'none'}",
                 code="many-values" if rows else "no-value",
-                hint="use an aggregate such as min(...) to make it one" if rows else None,
+                hint="use an aggregate such as min(...) to make it one"
+                if rows
+                else "give the function a value first, or ask `some(...)` whether it has one",
             )
         if self.interface:
             runtime.assign(name, rows[0][0])

@@ -74,7 +74,8 @@ class Transactions:
         if not self._connection.in_transaction:
             return
         try:
-            self._runtime.catalog.save_counter()
+            if not self._connection.read_only:
+                self._runtime.catalog.save_counter()
             self._connection.commit()
         except BaseException:
             self._rollback()

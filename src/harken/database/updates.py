@@ -126,7 +126,7 @@ def apply(
                 _add(engine, target, (*arguments, *value))
         case "remove":
             for value in values:
-                engine.remove_row(target.relation, target.row((*arguments, *value)))
+                _remove(engine, target, target.row((*arguments, *value)))
 
 
 def _set(
@@ -171,11 +171,20 @@ def _current(
     return engine.matching(target.relation, known)
 
 
+def _remove(engine: SQLiteEngine, target: Target, stored: tuple[Any, ...]) -> None:
+    """One copy from a bag; from a set that is kept in a bag, every copy."""
+    engine.remove_row(target.relation, stored)
+    if not target.relation.is_set and not target.function.bag:
+        while engine.contains(target.relation, stored):
+            engine.remove_row(target.relation, stored)
+
+
 def _add(engine: SQLiteEngine, target: Target, row: tuple[Any, ...]) -> None:
     stored = target.row(row)
     relation = target.relation
     if relation.key is None:
-        engine.insert_many(relation, [stored])
+        if target.function.bag or not engine.contains(relation, stored):
+            engine.insert_many(relation, [stored])
         return
     known = {position: stored[position] for position in relation.key}
     present = engine.matching(relation, known)

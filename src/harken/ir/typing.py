@@ -96,8 +96,12 @@ def operation_mismatch(name: str, types: tuple[Type, ...], span: Span | None) ->
         ", ".join(t.name for t in signature.arguments) or "no argument"
         for signature in OPERATIONS[name].signatures
     )
+    counts = {len(signature.arguments) for signature in OPERATIONS[name].signatures}
     return TypeFault(
-        f"`{shown}` cannot take {given}", code="type-mismatch", span=span, hint=f"it takes {offers}"
+        f"`{shown}` cannot take {given}",
+        code="type-mismatch" if len(types) in counts else "arity",
+        span=span,
+        hint=f"it takes {offers}",
     )
 
 

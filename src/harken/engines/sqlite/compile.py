@@ -34,6 +34,13 @@ from harken.ir.types import BOOLEAN, NUMBER, Type
 
 Environment = dict[Variable, Sql]
 
+EXACT_SUM = (
+    "coalesce((sum(v >> 32) + (sum(v & 4294967295) >> 32)) * 4294967296"
+    " + (sum(v & 4294967295) & 4294967295), 0)"
+)
+"""The sum of integers by halves: SQLite's own sum fails when a part of the rows overflows, so it
+would depend on their order. This one overflows only if the whole sum does."""
+
 
 @dataclass(slots=True)
 class Slots:
@@ -280,11 +287,12 @@ class Compiler:
             risk = max((each.risk for each in found), default=Risk.NONE)
             return Sql(text if literal.aggregate == "some" else f"(NOT {text})", result, risk=risk)
         rows = self._group_rows(literal, environment)
-        value = "v" if literal.value is not None else "*"
         if literal.aggregate == "sum":
-            whole = "total(v)" if result == NUMBER else "coalesce(sum(v), 0)"
-            raw = result == NUMBER
-            return Sql(f"(SELECT {whole} FROM ({rows}))", result, raw=raw, risk=Risk.FAILURE)
+            whole = "total(v)" if result == NUMBER else EXACT_SUM
+            total = Sql("s", result, raw=True).checked()
+            rows = f"SELECT {whole} AS s FROM ({rows})"
+            return Sql(f"(SELECT {total.text} FROM ({rows}))", result, risk=Risk.FAILURE)
+        value = "v" if literal.value is not None else "*"
         text = f"(SELECT {literal.aggregate}({value}) FROM ({rows}))"
         return Sql(text, result, risk=Risk.FAILURE)
 

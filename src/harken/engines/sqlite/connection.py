@@ -21,6 +21,7 @@ from harken.errors import StorageError
 
 APPLICATION_ID = 0x4841524B
 FORMAT = 1
+HEADER = 100
 STATEMENT_CACHE = 1024
 
 
@@ -64,6 +65,10 @@ class Connection:
     def _check_path(self) -> None:
         if self.in_memory:
             return
+        if "\0" in self.path:
+            raise StorageError(
+                "a path cannot hold the character NUL", code="cannot-open", hint="give another path"
+            )
         directory = os.path.dirname(os.path.abspath(self.path))
         if not os.path.isdir(directory):
             raise StorageError(
@@ -75,6 +80,8 @@ class Connection:
             raise StorageError(
                 f"{self.path} is a directory", code="cannot-open", hint="give the path of a file"
             )
+        if os.path.isfile(self.path) and 0 < os.path.getsize(self.path) < HEADER:
+            raise faults.not_a_database()  # SQLite would take a file of one byte for an empty one
         if self.read_only and not os.path.exists(self.path):
             raise StorageError(f"there is no database at {self.path}", code="cannot-open")
 
@@ -122,6 +129,8 @@ class Connection:
                 code="newer-format",
                 hint="upgrade Harken",
             )
+        if not self.raw.execute("SELECT count(*) FROM sqlite_schema").get:
+            raise faults.not_a_database()
         return False
 
     def mark_as_ours(self) -> None:

@@ -37,7 +37,7 @@ def wrong_object() -> ValueFault:
     )
 
 
-RAISED = (apsw.Error, UnicodeEncodeError)
+RAISED = (apsw.Error, UnicodeError)
 """What apsw raises for a statement that fails, other than the exceptions of our own functions."""
 
 
@@ -75,7 +75,7 @@ def fault(error: Exception) -> HarkenError:
             return StorageError(
                 "this database is open for reading only",
                 code="read-only",
-                hint="open it without read_only, and check that you may write the file",
+                hint="open it without read_only, and check that you may write the file and its directory",
             )
         case apsw.CantOpenError():
             return StorageError(
@@ -83,15 +83,13 @@ def fault(error: Exception) -> HarkenError:
                 code="cannot-open",
                 hint="check that the directory exists and that you may read and write the file",
             )
-        case apsw.CorruptError():
-            return StorageError(
-                f"the database file is damaged ({text})",
-                code="not-a-database",
-                hint="restore it from a copy",
-            )
+        case apsw.CorruptError() | UnicodeDecodeError():
+            return damaged(text)
         case apsw.IOError():
             return StorageError(
-                f"the disk failed ({text}); the transaction was undone", code="disk-error"
+                f"the disk failed ({text}); the transaction was undone",
+                code="disk-error",
+                hint="check the disk and its limits, and run it again",
             )
         case apsw.ConstraintError():
             return _constraint(text)
@@ -107,6 +105,14 @@ def not_a_database() -> StorageError:
         "the file is not a Harken database",
         code="not-a-database",
         hint="give the path of a database that Harken made, or of a new file",
+    )
+
+
+def damaged(detail: str) -> StorageError:
+    return StorageError(
+        f"the database file is damaged ({detail})",
+        code="not-a-database",
+        hint="restore it from a copy",
     )
 
 

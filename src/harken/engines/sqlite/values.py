@@ -65,8 +65,8 @@ def encode_number(value: Any) -> float:
         result = float(value)
     except OverflowError:
         raise ValueFault(f"{value} is too large for a number", code="overflow") from None
-    if isinstance(value, int) and int(result) != value:
-        raise _bad(value, NUMBER, "it is an integer that a number cannot hold exactly")
+    if not math.isfinite(result):
+        raise _bad(value, NUMBER, "numbers are finite")
     return result
 
 

@@ -1,0 +1,29 @@
+"""`harken shell`: statements as they are typed, results as they come.
+
+    harken> create item instances :pen;
+    harken*> select quantity(:pen);
+
+The star is an open transaction: what was changed and not committed. Law: a statement that fails
+undoes itself and nothing else, and what is not committed at the end is rolled back.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import harken
+from harken.shell.interactive import interact
+from harken.shell.loop import Loop
+
+__all__ = ["start"]
+
+
+def start(db: harken.Database) -> int:
+    """Read statements until the input ends; the exit code."""
+    loop = Loop(db)
+    if sys.stdin.isatty():
+        interact(loop)
+    else:
+        loop.read(sys.stdin)
+    loop.finish()
+    return 1 if loop.failed and not sys.stdin.isatty() else 0

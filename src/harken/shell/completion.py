@@ -1,0 +1,48 @@
+"""Completion: keywords, and the types, functions and interface variables that there are now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+import harken
+from harken.errors import HarkenError
+from harken.shell.highlight import KEYWORDS
+from harken.shell.loop import COMMANDS
+
+_WORD = re.compile(r":?\w*$")
+
+
+class NameCompleter(Completer):
+    def __init__(self, db: harken.Database) -> None:
+        self._db = db
+
+    def get_completions(self, document: Document, event: CompleteEvent) -> Iterator[Completion]:
+        before = document.current_line_before_cursor
+        found = _WORD.search(before)
+        word = found[0] if found else ""
+        if before[: len(before) - len(word)].count('"') % 2:
+            return
+        for kind, names in self._names(word):
+            for name in sorted(set(names)):
+                if name.lower().startswith(word.lower()):
+                    yield Completion(name, start_position=-len(word), display_meta=kind)
+
+    def _names(self, word: str) -> Iterator[tuple[str, Iterable[str]]]:
+        if word.startswith(":"):
+            yield "variable", (f":{name}" for name in self._db.variables)
+            return
+        yield "function", self._asked("select name(f) for each function f;")
+        yield "type", self._asked("select name(t) for each type t;")
+        yield "keyword", KEYWORDS
+        yield "command", COMMANDS
+
+    def _asked(self, query: str) -> list[str]:
+        """The schema is data like any other: a query tells what there is."""
+        try:
+            return [name for (name,) in self._db.amosql(query).rows]
+        except HarkenError:
+            return []  # no names is better than a broken line editor

@@ -1,0 +1,76 @@
+"""The shell at a terminal: the prompt, its keys, and its history."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
+
+import harken
+from harken.shell.completion import NameCompleter
+from harken.shell.highlight import AmosqlLexer
+from harken.shell.loop import Loop, Quit, is_complete
+
+WELCOME = """\
+Harken {version}. Statements end with `;`, `help` helps, Ctrl-D leaves.
+What you do not `commit;` is rolled back when you leave."""
+
+
+def interact(loop: Loop) -> None:
+    """Ask for input until Ctrl-D or `quit`."""
+    print(WELCOME.format(version=harken.__version__))
+    session = prompt_session(loop.db)
+    while True:
+        try:
+            loop.run(session.prompt(lambda: prompt_text(loop.db)))
+        except KeyboardInterrupt:
+            continue
+        except (EOFError, Quit):
+            return
+
+
+def prompt_session(db: harken.Database) -> PromptSession[str]:
+    return PromptSession(
+        multiline=True,
+        prompt_continuation=lambda width, line, wrapped: "> ".rjust(width),
+        history=history(Path.home() / ".harken_history"),
+        completer=NameCompleter(db),
+        complete_while_typing=False,
+        lexer=PygmentsLexer(AmosqlLexer),
+        key_bindings=keys(),
+        include_default_pygments_style=True,
+    )
+
+
+def prompt_text(db: harken.Database) -> str:
+    return "harken*> " if db.in_transaction else "harken> "
+
+
+def history(path: Path) -> History:
+    """In a file that only its owner reads; in memory if it cannot be written."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+    except OSError:
+        print(f"{path} cannot be written: the history of this session is not kept", file=sys.stderr)
+        return InMemoryHistory()
+    return FileHistory(str(path))
+
+
+def keys() -> KeyBindings:
+    """Enter runs what is complete and otherwise begins a new line."""
+    bindings = KeyBindings()
+
+    @bindings.add("enter")
+    def enter(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if is_complete(buffer.text):
+            buffer.validate_and_handle()
+        else:
+            buffer.insert_text("\n")
+
+    return bindings

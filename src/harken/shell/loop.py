@@ -1,0 +1,124 @@
+"""What the shell does with a piece of input, wherever it comes from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+
+import harken
+from harken.database.results import Result
+from harken.errors import HarkenError
+from harken.lang.amosql.shapes import split
+
+HELP = """\
+Statements end with `;` and may take several lines:
+
+  create type item properties (name charstring, quantity integer);
+  create item(name, quantity) instances :pen("pen", 12), :ink("ink", 3);
+  select name(i), quantity(i) for each item i where quantity(i) < 10;
+  set quantity(:ink) = 20;
+  select name(f), definition(f) for each function f;      what functions there are
+
+  commit;      keep what was changed      rollback;    undo it
+  help         this                       quit, exit   leave (also Ctrl-D)
+
+The star in `harken*>` says that something is not committed; leaving rolls it back.
+Tab completes names. Ctrl-C drops what you are typing or stops the statement that runs.
+docs/amosql.md has the whole language."""
+
+COMMANDS = ("help", "quit", "exit")
+
+
+class Quit(Exception):
+    """The person wants to leave."""
+
+
+class Loop:
+    """Runs complete input against a database, statement by statement."""
+
+    def __init__(self, db: harken.Database) -> None:
+        self.db = db
+        self.failed = False
+
+    def read(self, lines: Iterable[str]) -> None:
+        """All of a stream; what it ends with needs no `;`."""
+        waiting, first_line = "", 0
+        with suppress(Quit):
+            for number, line in enumerate(lines):
+                if not waiting.strip():
+                    waiting, first_line = "", number
+                waiting += line
+                if is_complete(waiting):
+                    self.run(waiting, first_line)
+                    waiting = ""
+            self.run(waiting, first_line)
+
+    def run(self, text: str, first_line: int = 0) -> None:
+        """Every statement of the text; those after a failing one are left out.
+
+        `first_line` is how many lines came before, so that an error tells the right one.
+        """
+        command = command_in(text)
+        if command == "help":
+            print(HELP)
+        elif command is not None:
+            raise Quit
+        else:
+            self._run_statements(text, first_line)
+
+    def _run_statements(self, text: str, first_line: int) -> None:
+        for statement in split(text):
+            line = first_line + text.count("\n", 0, statement.offset)
+            column = statement.offset - (text.rfind("\n", 0, statement.offset) + 1)
+            try:
+                # Blanks in place of what came before keep lines and columns true.
+                self.db.run("\n" * line + " " * column + statement.text, show)
+            except HarkenError as error:
+                self._say(error.report())
+                self.failed = True
+                return
+            except KeyboardInterrupt:
+                self._say("stopped; the statement was undone")
+                self.failed = True
+                return
+
+    def finish(self) -> None:
+        """Roll back what is open, and say so."""
+        if self.db.in_transaction:
+            self.db.rollback()
+            self._say("What was not committed is rolled back; `commit;` keeps it next time.")
+
+    def _say(self, message: str) -> None:
+        print(message, file=sys.stderr, flush=True)
+
+
+def show(result: Result) -> None:
+    lines = result.lines()
+    if lines:
+        print("\n".join(lines), flush=True)
+
+
+def command_in(text: str) -> str | None:
+    """`help`, `quit` or `exit`, with or without the semicolon.
+
+    >>> command_in(" Exit; ")
+    'exit'
+    """
+    word = text.strip().removesuffix(";").strip().lower()
+    return word if word in COMMANDS else None
+
+
+def is_complete(text: str) -> bool:
+    """Is this nothing but whole statements, each with its semicolon?
+
+    If so, a new statement can begin right after it. Whether one does is for the parser's own
+    cutting to say: it knows strings, comments and `begin ... end`.
+
+    >>> is_complete("select 1;"), is_complete("begin commit;"), is_complete('print(";')
+    (True, False, False)
+    """
+    if not text.strip() or command_in(text):
+        return True
+    closings = "\nend;" * (text.lower().count("begin") + 1)
+    return any(piece.offset == len(text) + 1 for piece in split(text + closings))
