@@ -4,8 +4,8 @@ An auxiliary relation A(G, V) under `not` or an aggregate is not differentiated:
 again, in both states, for the groups G that a change reaches. Those are the heads of A's own
 partial differentials, without their check and without what cannot be evaluated yet:
 
-    K(G) ← ΔQ(X, +1) ∧ the rest of A's body in the new state
-    K(G) ← ΔQ(X, −1) ∧ the rest of A's body in the old state
+    K(G) ← Δ+Q(X) ∧ the rest of A's body in the new state
+    K(G) ← Δ−Q(X) ∧ the rest of A's body in the old state
 
 Law: if A gives different rows for G in the two states, then K holds for the columns of G that K
 has. K may hold for more. A K without columns means that every group may be affected.
@@ -14,10 +14,9 @@ has. K may hold for more. A K without columns means that every group may be affe
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from harken.calculus.states import added, literal_in_old, removed
-from harken.errors import SafetyFault
+from harken.calculus.states import ADDED, REMOVED, added, delta, literal_in_old, removed
 from harken.ir.clauses import (
     Aggregation,
     Atom,
@@ -25,41 +24,61 @@ from harken.ir.clauses import (
     Definition,
     Literal,
     Program,
+    atoms,
     literal_variables,
 )
 from harken.ir.relations import Column, Kind, Relation
-from harken.ir.safety import Needs, order
-from harken.ir.terms import Variable
+from harken.ir.safety import Needs, evaluable
+from harken.ir.strata import reachable
+from harken.ir.terms import Constant, Term, Variable
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """The affected keys of a relation, and which of its columns they are."""
-
-    definition: Definition
-    columns: tuple[int, ...]
-
-    def atom(self, looked_at: Atom) -> Atom:
-        """K applied to the terms of an atom over the relation."""
-        terms = tuple(looked_at.terms[position] for position in self.columns)
-        return Atom(self.definition.relation, terms, span=looked_at.span)
+class Unbounded(Exception):
+    """Met while looking for the keys of a recursive relation: it comes back to itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Affected:
-    """Finds affected keys in one program, for one set of changed relations."""
+    """Finds affected keys in one program, for one set of changed relations.
+
+    `changed` have Δ-sets; `affected` is everything that depends on them. The definitions of the
+    K's collect in `made`.
+    """
 
     program: Program
     changed: Collection[str]
     affected: Collection[str]
     needs: Needs
+    made: dict[str, Definition] = field(default_factory=dict)
+    _open: list[str] = field(default_factory=list)
 
-    def keys(self, relation: Relation, allowed: Collection[int]) -> Keys:
-        """The affected keys of an auxiliary relation, among the columns that its user binds."""
+    def reaches(self, literal: Literal) -> bool:
+        """Is this a literal over something that is looked at again rather than differentiated?"""
+        atom = looked_at(literal)
+        return (
+            atom is not None
+            and atom.relation.id in self.affected
+            and atom.relation.id not in self.changed
+        )
+
+    def keys(self, literal: Literal) -> Atom:
+        """K, applied to the terms of the literal."""
+        atom = looked_at(literal)
+        assert atom is not None
+        allowed = (
+            group_columns(literal)
+            if isinstance(literal, Aggregation)
+            else range(atom.relation.arity)
+        )
+        relation, columns = self._keys_of(atom.relation, allowed)
+        return Atom(relation, tuple(atom.terms[i] for i in columns), span=literal.span)
+
+    def _keys_of(
+        self, relation: Relation, allowed: Collection[int]
+    ) -> tuple[Relation, tuple[int, ...]]:
+        """The relation K of an auxiliary relation, and which of its columns K has."""
         definition = self.program.definitions[relation.id]
-        bodies = [
-            (clause, body) for clause in definition.clauses for body in self._bodies(clause)
-        ]
+        bodies = [(clause, body) for clause in definition.clauses for body in self._bodies(clause)]
         columns = tuple(
             position
             for position in sorted(allowed)
@@ -71,61 +90,59 @@ class Affected:
             inputs=len(columns),
             kind=Kind.DERIVED,
         )
-        clauses = tuple(
-            Clause(Atom(found, tuple(clause.head.terms[i] for i in columns)), body)
-            for clause, body in bodies
+        self.made[found.id] = Definition(
+            found,
+            tuple(
+                Clause(Atom(found, tuple(clause.head.terms[i] for i in columns)), body)
+                for clause, body in bodies
+            ),
         )
-        return Keys(Definition(found, clauses), columns)
+        return found, columns
+
+    def _everything(self, relation: Relation) -> Relation:
+        """A recursive relation: any change below it may affect any of its rows."""
+        found = Relation(f"affected {relation.id}", (), 0, Kind.DERIVED)
+        below = reachable(relation, self.program.definitions)
+        touched = {
+            atom.relation.id: atom.relation
+            for definition in below.values()
+            for clause in definition.clauses
+            for atom in atoms(clause.body)
+            if atom.relation.id in self.changed
+        }
+        clauses = [
+            Clause(Atom(found, ()), (Atom(delta(each), _any_row(each, sign)),))
+            for each in touched.values()
+            for sign in (ADDED, REMOVED)
+        ]
+        self.made[found.id] = Definition(found, tuple(clauses))
+        return found
 
     def _bodies(self, clause: Clause) -> Iterator[tuple[Literal, ...]]:
-        """One body for each literal of the clause that changed, and each sign of the change."""
+        """A body for each literal of the clause that changed, and each sign of the change."""
         for position, literal in enumerate(clause.body):
             others = clause.body[:position] + clause.body[position + 1 :]
             before = tuple(literal_in_old(other, self.affected) for other in others)
-            for reached in self._reached(literal, added):
-                yield self._evaluable((*reached, *others))
-            for reached in self._reached(literal, removed):
-                yield self._evaluable((*reached, *before))
-
-    def _reached(self, literal: Literal, signed: object) -> Iterator[tuple[Literal, ...]]:
-        match literal:
-            case Atom() if literal.relation.id in self.changed:
+            if self.reaches(literal):
+                keys = self.keys(literal)
+                yield evaluable((keys, *others), self.needs)
+                yield evaluable((keys, *before), self.needs)
+            elif isinstance(literal, Atom) and literal.relation.id in self.changed:
                 positive = Atom(literal.relation, literal.terms, span=literal.span)
-                yield ((added if signed is added else removed)(positive),)
-            case Atom() if literal.relation.id in self.affected:
-                keys = self.keys(literal.relation, range(literal.relation.arity))
-                yield self._inlined(keys, literal)
-            case Aggregation() if literal.atom.relation.id in self.affected:
-                keys = self.keys(literal.atom.relation, group_columns(literal))
-                yield self._inlined(keys, literal.atom)
+                yield evaluable((added(positive), *others), self.needs)
+                yield evaluable((removed(positive), *before), self.needs)
 
-    def _inlined(self, keys: Keys, atom: Atom) -> tuple[Literal, ...]:
-        """An inner K becomes a definition of its own, remembered beside the outer one."""
-        self.program_definitions[keys.definition.relation.id] = keys.definition
-        return (keys.atom(atom),)
 
-    @property
-    def program_definitions(self) -> dict[str, Definition]:
-        return self.program.definitions  # type: ignore[return-value]
+def _any_row(relation: Relation, sign: Constant) -> tuple[Term, ...]:
+    columns = enumerate(relation.columns)
+    return (*(Variable(f"X{position}", column.type) for position, column in columns), sign)
 
-    def _evaluable(self, body: tuple[Literal, ...]) -> tuple[Literal, ...]:
-        """As much of the body as can be evaluated from the change alone."""
-        kept = list(body)
-        while True:
-            try:
-                return order(kept, (), self.needs)
-            except SafetyFault:
-                kept = self._without_one(kept)
 
-    def _without_one(self, body: list[Literal]) -> list[Literal]:
-        known: set[Variable] = set()
-        for literal in body:
-            if isinstance(literal, Atom) and not literal.negated:
-                known.update(literal_variables(literal))
-        for position in range(len(body) - 1, 0, -1):
-            if not set(literal_variables(body[position])) <= known:
-                return body[:position] + body[position + 1 :]
-        return body[:-1]
+def looked_at(literal: Literal) -> Atom | None:
+    """The atom under a negation or an aggregate, or a positive one; None for the rest."""
+    if isinstance(literal, Aggregation):
+        return literal.atom
+    return literal if isinstance(literal, Atom) else None
 
 
 def group_columns(literal: Aggregation) -> tuple[int, ...]:

@@ -7,8 +7,8 @@ chapter):
     ΔP/Δ−Q ← Δ−Q ∧ the other literals in the old state
 
 A negated Q exchanges the signs. What an aggregate or a negated conjunction ranges over is not
-differentiated through: the clause is evaluated, in both states, for the keys that it is affected
-by (`affected`). Each gives candidates, perhaps too many; the exact changes are
+differentiated through: the clause is evaluated, in both states, for the keys it is affected by
+(`affected`). Each gives candidates, perhaps too many; the exact changes are
 
     Δ+P = candidates in the new state − P@old        Δ−P = candidates in the old state − P
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from harken.calculus.affected import affected_keys
+from harken.calculus.affected import Affected
 from harken.calculus.states import (
     added,
     affected_relations,
@@ -29,25 +29,28 @@ from harken.calculus.states import (
     old_definitions,
     removed,
 )
-from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Literal, Program
+from harken.ir.clauses import Atom, Clause, Definition, Literal, Program
 from harken.ir.relations import Kind, Relation
+from harken.ir.safety import required_inputs
+from harken.ir.terms import Variable
 
 
 @dataclass(frozen=True, slots=True)
 class Differential:
-    """ΔP/Δ+Q or ΔP/Δ−Q: `influent` is the id of Q, `sign` that of the change of P."""
+    """ΔP/Δ+Q or ΔP/Δ−Q: candidates for a change of P, before the check against the other state.
 
-    influent: str
+    `influent` is what changed, `sign` +1 for rows that P may gain and −1 for rows it may lose.
+    """
+
+    influent: Relation
     sign: int
     clause: Clause
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Everything that computes ΔP when the relations in `changed` have changed.
-
-    `plus` and `minus` are programs whose goals are Δ+P and Δ−P.
-    """
+    """What computes the change of P when `changed` relations have changed: the goals of `plus`
+    and `minus` are Δ+P and Δ−P."""
 
     relation: Relation
     changed: frozenset[str]
@@ -56,24 +59,103 @@ class Change:
     minus: Program
 
 
+def differentiate(program: Program, changed: Collection[str]) -> Change:
+    """The change of the goal of a program, given which relations have Δ-sets."""
+    affected = affected_relations(program, changed)
+    finder = Affected(program, changed, affected, required_inputs(program))
+    definition = program.definitions[program.goal.id]
+    found = tuple(
+        differential for clause in definition.clauses for differential in _of_clause(clause, finder)
+    )
+    known = {**program.definitions, **old_definitions(program, changed), **finder.made}
+    return Change(
+        program.goal,
+        frozenset(changed),
+        found,
+        _exact(program.goal, 1, found, known),
+        _exact(program.goal, -1, found, known),
+    )
+
+
+def _of_clause(clause: Clause, finder: Affected) -> Iterator[Differential]:
+    before = tuple(literal_in_old(literal, finder.affected) for literal in clause.body)
+    for position, literal in enumerate(clause.body):
+        new = clause.body[:position] + clause.body[position + 1 :]
+        past = before[:position] + before[position + 1 :]
+        if finder.reaches(literal):
+            keys = finder.keys(literal)
+            yield _differential(clause, keys.relation, 1, (keys, literal, *new))
+            yield _differential(clause, keys.relation, -1, (keys, before[position], *past))
+        elif isinstance(literal, Atom) and literal.relation.id in finder.changed:
+            yield from _of_atom(clause, literal, before[position], new, past)
+
+
+def _of_atom(
+    clause: Clause,
+    atom: Atom,
+    atom_before: Literal,
+    new: tuple[Literal, ...],
+    past: tuple[Literal, ...],
+) -> Iterator[Differential]:
+    influent = atom.relation
+    positive = replace(atom, negated=False)
+    if atom.negated:
+        yield _differential(clause, influent, 1, (removed(positive), atom, *new))
+        yield _differential(clause, influent, -1, (added(positive), atom_before, *past))
+    else:
+        yield _differential(clause, influent, 1, (added(positive), *new))
+        yield _differential(clause, influent, -1, (removed(positive), *past))
+
+
+def _differential(
+    clause: Clause, influent: Relation, sign: int, body: tuple[Literal, ...]
+) -> Differential:
+    head = replace(clause.head, relation=changed_relation(clause.head.relation, sign))
+    return Differential(influent, sign, Clause(head, body))
+
+
 def changed_relation(relation: Relation, sign: int) -> Relation:
     """The relation Δ+P or Δ−P, with the columns of P."""
     name = f"{'plus' if sign > 0 else 'minus'} {relation.name}"
     return replace(relation, name=name, kind=Kind.DERIVED, key=None)
 
 
-def differentiate(program: Program, changed: Collection[str]) -> Change:
-    """The change of the goal of a program of sets, given which stored relations changed."""
+def _exact(
+    goal: Relation,
+    sign: int,
+    differentials: tuple[Differential, ...],
+    known: dict[str, Definition],
+) -> Program:
+    """The candidates of one sign that do not hold in the other state."""
+    target = changed_relation(goal, sign)
+    other_state = old(goal) if sign > 0 else goal
+    clauses = tuple(
+        Clause(
+            each.clause.head,
+            (*each.clause.body, Atom(other_state, each.clause.head.terms, negated=True)),
+        )
+        for each in differentials
+        if each.sign == sign
+    )
+    return Program(target, {target.id: Definition(target, clauses), **known})
+
+
+def recompute(program: Program, changed: Collection[str]) -> Change:
+    """The same change by evaluating P in both states: Δ+P = P − P@old, Δ−P = P@old − P."""
     goal = program.goal
-    relevant = frozenset(changed)
-    before = old_definitions(program, relevant)
-    found = tuple(_differentials(program, relevant))
-    auxiliary = {
-        definition.relation.id: definition
-        for each in found
-        for definition in affected_keys(program, each.clause, relevant)
-    }
-    known = {**program.definitions, **before, **auxiliary}
-    plus = _exact(goal, 1, found, old(goal), known)
-    minus = _exact(goal, -1, found, goal, known)
-    return Change(goal, relevant, found, plus, minus)
+    known = {**program.definitions, **old_definitions(program, changed)}
+    if old(goal).id not in known:
+        return Change(goal, frozenset(changed), (), _nothing(goal, 1), _nothing(goal, -1))
+    variables = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(goal.columns))
+    new, before = Atom(goal, variables), Atom(old(goal), variables)
+    programs = []
+    for sign, here, there in ((1, new, before), (-1, before, new)):
+        target = changed_relation(goal, sign)
+        clause = Clause(Atom(target, variables), (here, replace(there, negated=True)))
+        programs.append(Program(target, {target.id: Definition(target, (clause,)), **known}))
+    return Change(goal, frozenset(changed), (), programs[0], programs[1])
+
+
+def _nothing(goal: Relation, sign: int) -> Program:
+    target = changed_relation(goal, sign)
+    return Program(target, {target.id: Definition(target, ())})

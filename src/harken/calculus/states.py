@@ -89,9 +89,7 @@ def literal_in_old(literal: Literal, affected: Collection[str]) -> Literal:
         case Atom() if literal.relation.id in affected:
             return replace(literal, relation=old(literal.relation))
         case Aggregation() if literal.atom.relation.id in affected:
-            return replace(
-                literal, atom=replace(literal.atom, relation=old(literal.atom.relation))
-            )
+            return replace(literal, atom=replace(literal.atom, relation=old(literal.atom.relation)))
     return literal
 
 

@@ -60,6 +60,20 @@ def order(
     return tuple(ordered)
 
 
+def evaluable(
+    body: Iterable[Literal], needs: Needs | None = None, bound: Iterable[Variable] = ()
+) -> tuple[Literal, ...]:
+    """As much of a body as can be evaluated, in an order in which it can."""
+    known = set(bound)
+    waiting = list(body)
+    ordered: list[Literal] = []
+    while (chosen := _next(waiting, known, needs or {})) is not None:
+        waiting.remove(chosen)
+        ordered.append(solve(chosen, known))
+        known.update(literal_variables(ordered[-1]))
+    return tuple(ordered)
+
+
 def check_clause(
     clause: Clause, bound: Iterable[Variable] = (), needs: Needs | None = None
 ) -> None:
@@ -130,12 +144,8 @@ def _needed_by(clause: Clause, given: set[int], needs: Needs) -> set[int]:
 
 def _producible(clause: Clause, bound: set[Variable], needs: Needs) -> set[Variable]:
     """What the part of the body that can run binds, given some variables."""
-    known = set(bound)
-    waiting = list(clause.body)
-    while (chosen := _next(waiting, known, needs)) is not None:
-        waiting.remove(chosen)
-        known.update(literal_variables(solve(chosen, known)))
-    return known
+    ordered = evaluable(clause.body, needs, bound)
+    return bound.union(*(literal_variables(literal) for literal in ordered))
 
 
 def solve(literal: Literal, known: set[Variable]) -> Literal:

@@ -2,40 +2,70 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import re
+from collections.abc import Callable, Iterator
+from importlib.resources import files
 
-from pygments.lexer import RegexLexer, words
-from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
+from prompt_toolkit.document import Document
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text.utils import split_lines
+from prompt_toolkit.lexers import Lexer
+from rich.text import Text
 
-KEYWORDS = tuple(
-    """
-    add and as bag begin call commit create declare delete distinct do each else end false for
-    foreign from function if in instances not of or print properties remove return rollback select
-    set stored subtype then to true type where work
-    """.split()
+from harken.ir.types import ALIASES, LITERAL_TYPES, OBJECT
+
+_GRAMMAR = files("harken.lang.amosql").joinpath("grammar.lark").read_text("utf-8")
+
+KEYWORDS = tuple(sorted(set(re.findall(r"/(\w+)\(\?!\\w\)/i", _GRAMMAR))))
+TYPES = (*LITERAL_TYPES, *ALIASES, OBJECT.name)
+
+_TOKENS = re.compile(
+    rf"""
+      (?P<comment> /\*.*?(?:\*/|\Z) )
+    | (?P<string> "(?:\\.|[^"\\])*"? | '(?:\\.|[^'\\])*'? | \|[^|\n]+\| )
+    | (?P<variable> :[^\W\d]\w* )
+    | (?P<number> \b(?:\d*\.)?\d+(?:[eE][+-]?\d+)?\b )
+    | (?P<type> \b(?:{"|".join(TYPES)})\b )
+    | (?P<keyword> \b(?:{"|".join(KEYWORDS)})\b )
+    | (?P<call> [^\W\d]\w*(?=\s*\() )
+    | (?P<other> \w+ | \W )
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
-TYPES = ("boolean", "charstring", "date", "integer", "number", "object", "real", "timestamp")
+
+# For each kind of token its style in rich, and in prompt_toolkit.
+_STYLES = {
+    "comment": ("bright_black", "fg:ansibrightblack"),
+    "string": ("green", "fg:ansigreen"),
+    "variable": ("yellow", "fg:ansiyellow"),
+    "number": ("cyan", "fg:ansicyan"),
+    "type": ("magenta", "fg:ansimagenta"),
+    "keyword": ("bold blue", "bold fg:ansiblue"),
+    "call": ("bright_blue", "fg:ansibrightblue"),
+    "other": ("", ""),
+}
 
 
-class AmosqlLexer(RegexLexer):
-    name = "AMOSQL"
-    aliases: ClassVar[list[str]] = ["amosql"]
-    filenames: ClassVar[list[str]] = ["*.amosql"]
-    tokens: ClassVar[dict[str, list[tuple[object, object]]]] = {
-        "root": [
-            (r"\s+", Text),
-            (r"/\*(?:.|\n)*?\*/", Comment.Multiline),
-            (r'"(?:\\.|[^"\\])*"', String),
-            (r"'(?:\\.|[^'\\])*'", String),
-            (r"\|[^|\n]+\|", Number.Date),
-            (r":[^\W\d]\w*", Name.Variable),
-            (r"(?:\d*\.)?\d+(?:[eE][+-]?\d+)?", Number),
-            (words(TYPES, prefix=r"(?i)\b", suffix=r"\b"), Keyword.Type),
-            (words(KEYWORDS, prefix=r"(?i)\b", suffix=r"\b"), Keyword),
-            (r"[^\W\d]\w*(?=\s*\()", Name.Function),
-            (r"[^\W\d]\w*", Name),
-            (r"->|[-+*/<>=!|]+", Operator),
-            (r"[(),;.]", Punctuation),
-            (r".", Text),
+def tokens(text: str) -> Iterator[tuple[str, str]]:
+    """Each piece of the text and its kind.
+
+    >>> [kind for kind, piece in tokens('set f(:x) = "a"') if piece.strip()]
+    ['keyword', 'call', 'other', 'variable', 'other', 'other', 'string']
+    """
+    for match in _TOKENS.finditer(text):
+        yield match.lastgroup or "other", match[0]
+
+
+def coloured(text: str) -> Text:
+    return Text.assemble(*((piece, _STYLES[kind][0]) for kind, piece in tokens(text)))
+
+
+class AmosqlLexer(Lexer):
+    """Colours what is being typed."""
+
+    def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
+        fragments: StyleAndTextTuples = [
+            (_STYLES[kind][1], piece) for kind, piece in tokens(document.text)
         ]
-    }
+        lines = [list(line) for line in split_lines(fragments)]
+        return lambda number: lines[number] if number < len(lines) else []

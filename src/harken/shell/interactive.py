@@ -9,7 +9,6 @@ from pathlib import Path
 from prompt_toolkit import PromptSession
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.lexers import PygmentsLexer
 
 import harken
 from harken.shell.completion import NameCompleter
@@ -41,9 +40,8 @@ def prompt_session(db: harken.Database) -> PromptSession[str]:
         history=history(Path.home() / ".harken_history"),
         completer=NameCompleter(db),
         complete_while_typing=False,
-        lexer=PygmentsLexer(AmosqlLexer),
+        lexer=AmosqlLexer(),
         key_bindings=keys(),
-        include_default_pygments_style=True,
     )
 
 
