@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from harken.engines.sqlite import faults
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import (
@@ -266,6 +267,20 @@ class Catalog:
 
     def reload(self) -> None:
         """Read the catalog from its relations."""
+        try:
+            memory = self._read()
+        except (KeyError, ValueError, TypeError) as error:
+            raise faults.damaged("its catalog contradicts itself") from error
+        self._memory = memory
+        self._compiled.clear()
+        self.version = self._meta("version")
+        self._saved_oid = self._meta("next_oid")
+        self._next_oid = max(self._next_oid, self._saved_oid)
+        self.changed = False
+        self.epoch += 1
+        self.when_reloaded()
+
+    def _read(self) -> _Memory:
         memory = _Memory()
         names = self._map(TYPE_NAME)
         memory.type_oids = {name: oid for oid, name in names.items()}
@@ -281,14 +296,7 @@ class Catalog:
         )
         types = {oid: self._type(name) for oid, name in names.items()}
         self._read_functions(memory, types)
-        self._memory = memory
-        self._compiled.clear()
-        self.version = self._meta("version")
-        self._saved_oid = self._meta("next_oid")
-        self._next_oid = max(self._next_oid, self._saved_oid)
-        self.changed = False
-        self.epoch += 1
-        self.when_reloaded()
+        return memory
 
     def _type(self, name: str) -> Type:
         return LITERAL_TYPES.get(name) or Type(name)

@@ -77,7 +77,11 @@ class Database:
     def _initialise(self, catalog: Catalog) -> None:
         """Another process may be doing the same: look again once we may write."""
         if self._connection.read_only:
-            raise StorageError("the file is empty", code="not-a-database")
+            raise StorageError(
+                "the database is empty",
+                code="not-a-database",
+                hint="open it without read_only once, to create it",
+            )
         self._connection.begin()
         try:
             if self._connection.value("SELECT count(*) FROM sqlite_schema") == 0:

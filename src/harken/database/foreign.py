@@ -74,7 +74,12 @@ def load_target(target: str, span: Span | None) -> Callable[..., Any]:
             hint="check that the module can be imported from here",
         ) from error
     if not callable(found):
-        raise ForeignFault(f'"{target}" is not a function', code="foreign", span=span)
+        raise ForeignFault(
+            f'"{target}" is not a function',
+            code="foreign",
+            span=span,
+            hint="name something that can be called",
+        )
     return found  # type: ignore[no-any-return]
 
 
@@ -103,11 +108,19 @@ def register_declared(runtime: Runtime, function: Function, node: syntax.CreateF
 def check_registration(name: str, python: object) -> None:
     """Refuse what could never be called."""
     if not callable(python):
-        raise ForeignFault(f"{python!r} is not a function", code="foreign")
+        raise ForeignFault(
+            f"{python!r} is not a function", code="foreign", hint="give something callable"
+        )
     if name in AGGREGATES or name in OPERATIONS or name in ("tclose", "print"):
-        raise TypeFault(f"{name} is built into the language", code="exists")
+        raise TypeFault(
+            f"{name} is built into the language", code="exists", hint="choose another name"
+        )
     if not name.isidentifier():
-        raise TypeFault(f"{name!r} cannot be the name of a function", code="exists")
+        raise TypeFault(
+            f"{name!r} cannot be the name of a function",
+            code="exists",
+            hint="a name is letters, digits and underscores",
+        )
 
 
 def register(runtime: Runtime, function: Function, python: Callable[..., Any]) -> None:

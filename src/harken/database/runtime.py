@@ -41,9 +41,11 @@ class Runtime:
 
     def name_object(self, value: Object) -> str:
         name = self.names.get(value.oid)
-        if name is not None and self.interface.get(name) == value:
-            return f":{name}"
-        return repr(self.objects.handle(value.oid))
+        if name is not None and self.interface.get(name) != value:
+            name = next((each for each, held in self.interface.items() if held == value), None)
+            if name is not None:
+                self.names[value.oid] = name
+        return f":{name}" if name is not None else repr(self.objects.handle(value.oid))
 
     def assign(self, name: str, value: Any) -> None:
         self.interface[name] = value

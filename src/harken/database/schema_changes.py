@@ -111,7 +111,7 @@ def delete_type(runtime: Runtime, node: syntax.DeleteType) -> None:
     users += [f"type {child}" for child in catalog.hierarchy.children(name)]
     if users:
         raise IntegrityError(
-            f"{name} cannot be deleted: {_listed(users)} use it",
+            f"{name} cannot be deleted: it is used by {_listed(users)}",
             code="in-use",
             span=node.span,
             hint="delete those first",

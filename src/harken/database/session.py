@@ -14,7 +14,7 @@ from harken.database.evaluation import Frame
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import change_schema
 from harken.database.transactions import Transactions
-from harken.errors import HarkenError, LanguageError, Span
+from harken.errors import HarkenError, LanguageError, Span, StorageError
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import Argument
@@ -83,13 +83,27 @@ class Session:
         step = self._step(parsed)
         frame = Frame(self._runtime.interface, parsed.literals, parsed.variables)
         if isinstance(step, READS):
-            step.run(self._runtime, frame)
+            self._read(step, parsed, frame)
             return
         try:
             with self._transactions.statement():
                 step.run(self._runtime, frame)
         except steps.RollbackRequest:
             self._transactions.rollback()
+
+    def _read(self, step: steps.Step, parsed: Parsed, frame: Frame) -> None:
+        """Run a query. Another process may change the schema under a plan just made: then the
+        query is planned again, once, against the new one."""
+        epoch = self._runtime.catalog.epoch
+        try:
+            step.run(self._runtime, frame)
+        except StorageError:
+            if self._transactions.active:
+                raise
+            self._transactions.refresh()
+            if self._runtime.catalog.epoch == epoch:
+                raise
+            self._step(parsed).run(self._runtime, frame)
 
     def _step(self, parsed: Parsed) -> steps.Step:
         catalog = self._runtime.catalog

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.resources import files
 
-from rich.console import Console
+from rich import box
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -26,6 +27,11 @@ from harken.shell.highlight import coloured
 MISTAKE = "set quantiy(:laces) = 120;"
 MANY = 100_000
 LOW_STOCK = "select count(low_stock());"
+FAREWELL = """
+  harken shell              type statements yourself; `help` helps
+  harken run FILE.amosql    run a program; --db PATH keeps its data
+  docs/amosql.md            the whole language, with examples
+"""
 
 
 def play(console: Console | None = None) -> None:
@@ -100,32 +106,34 @@ class Stage:
             "A function becomes clauses of ObjectLog, the one language under everything here, and "
             "the clauses become one SQL statement."
         )
-        self._console.print(Padding(Text(self._db.explain("threshold")), (0, 2)))
+        self._show_indented(Text(self._db.explain("threshold")))
 
     def _part(self) -> None:
-        self._say("harken shell               type statements yourself; `help` helps")
-        self._say("harken run FILE.amosql     run a program; --db PATH keeps the data")
-        self._say("docs/amosql.md             the whole language, with examples")
+        self._console.print(FAREWELL)
 
     # --- telling ---------------------------------------------------------------------------
 
     def _run(self, program: str) -> None:
         """Show each statement, then what it says."""
         for statement in split(program):
-            self._console.print(Padding(coloured(f"{statement.text};"), (0, 2)))
+            self._show_indented(coloured(f"{statement.text};"))
             try:
                 self._db.run(f"{statement.text};", self._show)
             except HarkenError as error:
-                self._console.print(Padding(Text(error.report(), style="red"), (1, 2)))
+                self._show_indented(Text(f"\n{error.report()}", style="red"))
 
     def _show(self, result: Result) -> None:
-        table = Table(title_justify="left", border_style="bright_black")
+        table = Table(box=box.ROUNDED, border_style="bright_black")
         shown = json.loads(result.json_lines()[0])
-        for column in shown["columns"]:
-            table.add_column(column)
+        for index, name in enumerate(shown["columns"]):
+            numeric = all(isinstance(row[index], int) for row in shown["rows"])
+            table.add_column(name, justify="right" if numeric else "left")
         for row in shown["rows"]:
             table.add_row(*(f"{value:,}" if isinstance(value, int) else value for value in row))
-        self._console.print(Padding(table, (0, 2)))
+        self._show_indented(table)
+
+    def _show_indented(self, content: RenderableType) -> None:
+        self._console.print(Padding(content, (0, 0, 0, 2), expand=False))
 
     def _title(self, text: str) -> None:
         self._console.print()

@@ -165,6 +165,7 @@ def _stored_row(relation: Relation, row: Any) -> tuple[Any, ...]:
             f"the foreign function {relation.name} gave {row!r} where {len(columns)} values were "
             "due",
             code="foreign",
+            hint="return a tuple with one value for each result column",
         )
     try:
         return tuple(
@@ -174,6 +175,7 @@ def _stored_row(relation: Relation, row: Any) -> tuple[Any, ...]:
         raise ForeignFault(
             f"the foreign function {relation.name} gave a wrong value: {error.message}",
             code="foreign",
+            hint="return what the declaration says, or change the declaration",
         ) from error
 
 

@@ -248,6 +248,13 @@ class Translator:
     def _call(self, node: syntax.Call, scope: Scope) -> tuple[list[Literal], tuple[Term, ...]]:
         if node.function in AGGREGATES and len(node.arguments) == 1:
             return self._aggregate(node, scope)
+        if node.function in AGGREGATES:
+            raise TypeFault(
+                f"{node.function} takes one argument, not {len(node.arguments)}",
+                code="arity",
+                span=node.span,
+                hint=f"give it a query or a function: {node.function}(select ...)",
+            )
         if node.function == "tclose":
             return closure.translate(self, node, scope)
         literals, terms = self.values(node.arguments, scope)
