@@ -10,8 +10,6 @@ from __future__ import annotations
 import ast
 import doctest
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,28 +21,15 @@ from harken.database.catalog import SYSTEM_RELATIONS, TYPES_OF
 from harken.ir.operations import AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted(path for path in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")] if path.exists())
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 LANGUAGE = (ROOT / "docs/amosql.md").read_text("utf-8")
-
-
-@dataclass(frozen=True)
-class Example:
-    language: str
-    text: str
-    line: int
-    output: str
-
-
-def examples(page: str) -> Iterator[Example]:
-    blocks = list(BLOCK.finditer(page))
-    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
-        shown = following is not None and following[1] == "text"
-        if shown and page[block.end() : following.start()].strip() == "":
-            output = following[2]
-        else:
-            output = ""
-        yield Example(block[1], block[2], page.count("\n", 0, block.start()) + 1, output)
+EXAMPLE = re.compile(
+    r"^```(amosql|python)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE
+)
+PAGES = [
+    path
+    for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+    if path.exists() and EXAMPLE.search(path.read_text("utf-8"))
+]
 
 
 def run_amosql(db: harken.Database, text: str) -> str:
@@ -76,14 +61,17 @@ def run_python(text: str, names: dict[str, Any], where: str, line: int) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    text = page.read_text("utf-8")
     db = harken.connect()
     names: dict[str, Any] = {"__name__": "example", "db": db}
-    for example in examples(page.read_text("utf-8")):
-        if example.language == "amosql":
-            printed = run_amosql(db, example.text)
-            assert comparable(printed) == comparable(example.output), f"{page}:{example.line}"
-        elif example.language == "python":
-            run_python(example.text, names, str(page), example.line)
+    for example in EXAMPLE.finditer(text):
+        language, program, output = example.groups()
+        line = text.count("\n", 0, example.start()) + 1
+        if language == "python":
+            run_python(program, names, str(page), line)
+        else:
+            printed = run_amosql(db, program)
+            assert comparable(printed) == comparable(output or ""), f"{page}:{line}"
     db.close()
 
 
@@ -108,25 +96,34 @@ def test_every_built_in_function_is_listed() -> None:
 
 
 def raised_codes() -> set[str]:
-    """The codes in the source: `code="..."`, or the default of an error that is made without."""
+    """The codes in the source: the argument `code`, or the default of an error made without it."""
     codes: set[str] = set()
     for path in (ROOT / "src/harken").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+        positions = {
+            node.name: position
+            for node in nodes
+            if isinstance(node, ast.FunctionDef)
+            for position, argument in enumerate(node.args.args)
+            if argument.arg == "code"
+        }
+        for node in nodes:
             if isinstance(node, ast.Call):
-                codes |= codes_of(node)
+                codes |= codes_of(node, positions)
     return codes
 
 
-def codes_of(call: ast.Call) -> set[str]:
-    for keyword in call.keywords:
-        if keyword.arg == "code":
-            constants = (n.value for n in ast.walk(keyword.value) if isinstance(n, ast.Constant))
-            return {value for value in constants if isinstance(value, str)}
+def codes_of(call: ast.Call, positions: dict[str, int]) -> set[str]:
     name = call.func.id if isinstance(call.func, ast.Name) else ""
+    given = [keyword.value for keyword in call.keywords if keyword.arg == "code"]
+    if name in positions:
+        given += call.args[positions[name] : positions[name] + 1]
+    if given:
+        constants = (node for node in ast.walk(given[0]) if isinstance(node, ast.Constant))
+        return {node.value for node in constants if isinstance(node.value, str)}
     kind = getattr(harken.errors, name, None)
-    if isinstance(kind, type) and issubclass(kind, harken.HarkenError):
-        return {kind.default_code}
-    return set()
+    is_error = isinstance(kind, type) and issubclass(kind, harken.HarkenError)
+    return {kind.default_code} if is_error else set()
 
 
 def test_the_glossary_has_each_term_once_and_in_order() -> None:

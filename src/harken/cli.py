@@ -180,11 +180,11 @@ def read_program(name: str) -> str:
     return decode(data, name)
 
 
-def decode(data: bytes, name: str) -> str:
+def decode(data: bytes, name: str, lines_before: int = 0) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = lines_before + data.count(b"\n", 0, error.start) + 1
         raise located(
             name,
             f"the text is not UTF-8: byte 0x{data[error.start]:02x} in line {line}",

@@ -14,9 +14,9 @@ has. K may hold for more. A K without columns means that every group may be affe
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from harken.calculus.states import ADDED, REMOVED, added, delta, literal_in_old, removed
+from harken.calculus.states import added, literal_in_old, removed
 from harken.ir.clauses import (
     Aggregation,
     Atom,
@@ -27,14 +27,10 @@ from harken.ir.clauses import (
     atoms,
     literal_variables,
 )
-from harken.ir.relations import Column, Kind, Relation
+from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.safety import Needs, evaluable
-from harken.ir.strata import reachable
-from harken.ir.terms import Constant, Term, Variable
-
-
-class Unbounded(Exception):
-    """Met while looking for the keys of a recursive relation: it comes back to itself."""
+from harken.ir.strata import reachable, stratify
+from harken.ir.terms import Variable
 
 
 @dataclass(slots=True)
@@ -50,7 +46,11 @@ class Affected:
     affected: Collection[str]
     needs: Needs
     made: dict[str, Definition] = field(default_factory=dict)
-    _open: list[str] = field(default_factory=list)
+    recursive: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        cycles = (stratum.names for stratum in stratify(self.program) if stratum.recursive)
+        self.recursive = frozenset().union(*cycles)
 
     def reaches(self, literal: Literal) -> bool:
         """Is this a literal over something that is looked at again rather than differentiated?"""
@@ -73,10 +73,29 @@ class Affected:
         relation, columns = self._keys_of(atom.relation, allowed)
         return Atom(relation, tuple(atom.terms[i] for i in columns), span=literal.span)
 
+    def touched(self, atom: Atom) -> Atom:
+        """K for a stored relation: the rows that changed at all."""
+        relation = replace(
+            atom.relation,
+            name=f"affected {atom.relation.name}",
+            kind=Kind.DERIVED,
+            semantics=Semantics.SET,
+            key=None,
+            past=True,
+        )
+        row = _any_row(atom.relation)
+        clauses = tuple(
+            Clause(Atom(relation, row.terms), signed(row)) for signed in (added, removed)
+        )
+        self.made[relation.id] = Definition(relation, clauses)
+        return Atom(relation, atom.terms, span=atom.span)
+
     def _keys_of(
         self, relation: Relation, allowed: Collection[int]
     ) -> tuple[Relation, tuple[int, ...]]:
         """The relation K of an auxiliary relation, and which of its columns K has."""
+        if relation.id in self.recursive:
+            return self._everything(relation), ()
         definition = self.program.definitions[relation.id]
         bodies = [(clause, body) for clause in definition.clauses for body in self._bodies(clause)]
         columns = tuple(
@@ -89,6 +108,7 @@ class Affected:
             columns=tuple(Column(f"k{i}", relation.columns[i].type) for i in columns),
             inputs=len(columns),
             kind=Kind.DERIVED,
+            past=True,
         )
         self.made[found.id] = Definition(
             found,
@@ -111,9 +131,9 @@ class Affected:
             if atom.relation.id in self.changed
         }
         clauses = [
-            Clause(Atom(found, ()), (Atom(delta(each), _any_row(each, sign)),))
+            Clause(Atom(found, ()), signed(_any_row(each)))
             for each in touched.values()
-            for sign in (ADDED, REMOVED)
+            for signed in (added, removed)
         ]
         self.made[found.id] = Definition(found, tuple(clauses))
         return found
@@ -129,13 +149,13 @@ class Affected:
                 yield evaluable((keys, *before), self.needs)
             elif isinstance(literal, Atom) and literal.relation.id in self.changed:
                 positive = Atom(literal.relation, literal.terms, span=literal.span)
-                yield evaluable((added(positive), *others), self.needs)
-                yield evaluable((removed(positive), *before), self.needs)
+                yield evaluable((*added(positive), *others), self.needs)
+                yield evaluable((*removed(positive), *before), self.needs)
 
 
-def _any_row(relation: Relation, sign: Constant) -> tuple[Term, ...]:
+def _any_row(relation: Relation) -> Atom:
     columns = enumerate(relation.columns)
-    return (*(Variable(f"X{position}", column.type) for position, column in columns), sign)
+    return Atom(relation, tuple(Variable(f"X{i}", column.type) for i, column in columns))
 
 
 def looked_at(literal: Literal) -> Atom | None:

@@ -100,11 +100,11 @@ def _of_atom(
     influent = atom.relation
     positive = replace(atom, negated=False)
     if atom.negated:
-        yield _differential(clause, influent, 1, (removed(positive), atom, *new))
-        yield _differential(clause, influent, -1, (added(positive), atom_before, *past))
+        yield _differential(clause, influent, 1, (*removed(positive), atom, *new))
+        yield _differential(clause, influent, -1, (*added(positive), atom_before, *past))
     else:
-        yield _differential(clause, influent, 1, (added(positive), *new))
-        yield _differential(clause, influent, -1, (removed(positive), *past))
+        yield _differential(clause, influent, 1, (*added(positive), *new))
+        yield _differential(clause, influent, -1, (*removed(positive), *past))
 
 
 def _differential(

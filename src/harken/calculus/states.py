@@ -2,6 +2,8 @@
 
     R@old = (R − Δ+R) ∪ Δ−R        (logical rollback: thesis 5.3, chapter 1.5.1)
 
+or for bags, with multiplicities, R@old = R − ΔR.
+
 The tables hold the new state. The old state of a relation is written as clauses over the new one
 and its Δ-set, and only where the relation has changed: an unchanged relation is its own old state.
 """
@@ -15,6 +17,8 @@ from harken.ir.clauses import (
     Aggregation,
     Atom,
     Clause,
+    Comparison,
+    Computation,
     Definition,
     Literal,
     Program,
@@ -27,6 +31,17 @@ from harken.ir.types import INTEGER
 
 ADDED = Constant(1, INTEGER)
 REMOVED = Constant(-1, INTEGER)
+NOTHING = Constant(0, INTEGER)
+WEIGHT = Variable("WEIGHT", INTEGER)
+
+COPIES = Relation(
+    "copies",
+    (Column("n", INTEGER), Column("which", INTEGER)),
+    inputs=1,
+    kind=Kind.FOREIGN,
+    semantics=Semantics.BAG,
+)
+"""copies(n, 1), ..., copies(n, n): a row that stands there n times. Every engine provides it."""
 
 
 def delta(relation: Relation) -> Relation:
@@ -38,6 +53,7 @@ def delta(relation: Relation) -> Relation:
         kind=Kind.STORED,
         semantics=Semantics.SET,
         key=tuple(range(relation.arity)),
+        past=True,
     )
 
 
@@ -45,30 +61,74 @@ def is_delta(relation: Relation) -> bool:
     return relation.name.startswith("Δ")
 
 
-def added(atom: Atom) -> Atom:
-    """Δ+R(X): the rows of the atom's relation that are new."""
-    return Atom(delta(atom.relation), (*atom.terms, ADDED), span=atom.span)
+def added(atom: Atom) -> tuple[Literal, ...]:
+    """Δ+R(X): the rows of the atom's relation that it has gained."""
+    return _signed(atom, ADDED, ">")
 
 
-def removed(atom: Atom) -> Atom:
-    return Atom(delta(atom.relation), (*atom.terms, REMOVED), span=atom.span)
+def removed(atom: Atom) -> tuple[Literal, ...]:
+    """Δ−R(X): the rows of the atom's relation that it has lost."""
+    return _signed(atom, REMOVED, "<")
+
+
+def _signed(atom: Atom, weight: Constant, operator: str) -> tuple[Literal, ...]:
+    """In a set the weight is ±1; in a bag only its sign matters here."""
+    if atom.relation.is_set:
+        return (Atom(delta(atom.relation), (*atom.terms, weight), span=atom.span),)
+    changed = Atom(delta(atom.relation), (*atom.terms, WEIGHT), span=atom.span)
+    return (changed, Comparison(operator, WEIGHT, NOTHING))
 
 
 def old(relation: Relation) -> Relation:
     """R@old, a derived relation with the columns and the key of R."""
-    return replace(relation, name=f"old {relation.name}", kind=Kind.DERIVED)
+    return replace(relation, name=f"old {relation.name}", kind=Kind.DERIVED, past=True)
 
 
-def old_definition(relation: Relation) -> Definition:
-    """The old state of a stored set, by logical rollback."""
+def old_definitions_of(relation: Relation) -> tuple[Definition, ...]:
+    """The old state of a stored relation, by logical rollback, and what it is defined with."""
     terms = tuple(
         Variable(f"X{position}", column.type) for position, column in enumerate(relation.columns)
     )
+    return _old_set(relation, terms) if relation.is_set else _old_bag(relation, terms)
+
+
+def _old_set(relation: Relation, terms: tuple[Variable, ...]) -> tuple[Definition, ...]:
     before = old(relation)
     atom = Atom(relation, terms)
-    kept = Clause(Atom(before, terms), (atom, replace(added(atom), negated=True)))
-    gone = Clause(Atom(before, terms), (removed(atom),))
-    return Definition(before, (kept, gone), exclusive=True)
+    (gained,) = added(atom)
+    assert isinstance(gained, Atom)
+    kept = Clause(Atom(before, terms), (atom, replace(gained, negated=True)))
+    gone = Clause(Atom(before, terms), removed(atom))
+    return (Definition(before, (kept, gone), exclusive=True),)
+
+
+def _old_bag(relation: Relation, terms: tuple[Variable, ...]) -> tuple[Definition, ...]:
+    """A row that changed by w was there n − w times, if it is there n times now."""
+    touched = replace(relation, name=f"touched {relation.name}", kind=Kind.DERIVED, past=True)
+    touched = replace(touched, semantics=Semantics.SET)
+    rows = replace(relation, name=f"rows {relation.name}", kind=Kind.DERIVED)
+    before = old(relation)
+    now, copies, which = (Variable(name, INTEGER) for name in ("NOW", "COPIES", "WHICH"))
+    changed = Atom(delta(relation), (*terms, WEIGHT))
+    is_touched = Clause(Atom(touched, terms), (changed, Comparison("!=", WEIGHT, NOTHING)))
+    untouched = Clause(
+        Atom(before, terms), (Atom(relation, terms), Atom(touched, terms, negated=True))
+    )
+    restored = Clause(
+        Atom(before, terms),
+        (
+            changed,
+            Comparison("!=", WEIGHT, NOTHING),
+            Aggregation(now, "count", None, Atom(rows, terms), terms),
+            Computation(copies, "-", (now, WEIGHT)),
+            Atom(COPIES, (copies, which)),
+        ),
+    )
+    return (
+        Definition(before, (untouched, restored), exclusive=True),
+        Definition(touched, (is_touched,)),
+        Definition(rows, (Clause(Atom(rows, terms), (Atom(relation, terms),)),)),
+    )
 
 
 def affected_relations(program: Program, changed: Collection[str]) -> frozenset[str]:
@@ -111,6 +171,5 @@ def old_definitions(program: Program, changed: Collection[str]) -> dict[str, Def
         for clause in definition.clauses:
             for atom in atoms(clause.body):
                 if atom.relation.id in changed and atom.relation.kind is Kind.STORED:
-                    rolled_back = old_definition(atom.relation)
-                    made[rolled_back.relation.id] = rolled_back
+                    made.update({d.relation.id: d for d in old_definitions_of(atom.relation)})
     return made

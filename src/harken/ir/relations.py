@@ -34,7 +34,8 @@ class Column:
 class Relation:
     """`inputs` is how many leading columns are arguments; they tell overloads apart.
 
-    A foreign relation can only be evaluated with its inputs bound.
+    A foreign relation can only be evaluated with its inputs bound. A relation of the `past` may
+    hold objects that no longer are of the type of their column.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Relation:
     kind: Kind
     semantics: Semantics = Semantics.SET
     key: tuple[int, ...] | None = None
+    past: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.inputs <= len(self.columns):

@@ -101,6 +101,7 @@ def _is_implied(
         and isinstance(other, Atom)
         and not other.negated
         and other.relation.kind is not Kind.FOREIGN
+        and not other.relation.past
         and any(
             term == literal.terms[0]
             and hierarchy.is_subtype(column.type, wanted)

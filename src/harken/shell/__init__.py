@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 
 import harken
+from harken.cli import STDIN, decode
 from harken.shell.interactive import interact
 from harken.shell.loop import Loop
 
@@ -23,7 +24,8 @@ def start(db: harken.Database) -> int:
     loop = Loop(db)
     if sys.stdin.isatty():
         interact(loop)
-    else:
-        loop.read(sys.stdin)
+        loop.finish()
+        return 0
+    loop.read(decode(line, STDIN, number) for number, line in enumerate(sys.stdin.buffer))
     loop.finish()
-    return 1 if loop.failed and not sys.stdin.isatty() else 0
+    return 1 if loop.failed else 0

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 import harken
+from harken.cli import as_ours
 from harken.database.results import Result
-from harken.errors import HarkenError
 from harken.lang.amosql.shapes import split
 
 HELP = """\
@@ -74,14 +74,18 @@ class Loop:
             try:
                 # Blanks in place of what came before keep lines and columns true.
                 self.db.run("\n" * line + " " * column + statement.text, show)
-            except HarkenError as error:
-                self._say(error.report())
-                self.failed = True
+            except BrokenPipeError:
+                raise
+            except Exception as error:
+                self._fail(as_ours(error).report())
                 return
             except KeyboardInterrupt:
-                self._say("stopped; the statement was undone")
-                self.failed = True
+                self._fail("stopped; the statement was undone")
                 return
+
+    def _fail(self, message: str) -> None:
+        self.failed = True
+        self._say(message)
 
     def finish(self) -> None:
         """Roll back what is open, and say so."""

@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import count
 from typing import Any
 
+from harken.calculus.states import COPIES
 from harken.engines.sqlite import foreign, layout
 from harken.engines.sqlite.compile import Compiler, Slots, table_name
 from harken.engines.sqlite.connection import Connection
@@ -49,7 +50,7 @@ class SQLiteEngine:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.indexes = Indexes(connection)
-        self._foreign: dict[str, Callable[..., Any]] = {}
+        self.register_foreign(COPIES, lambda n: range(1, n + 1), [int])
 
     # --- stored relations ------------------------------------------------------------------
 

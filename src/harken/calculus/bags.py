@@ -1,0 +1,142 @@
+"""Differentials of a bag: how often each row was gained or lost.
+
+The multiplicity of a row of P is a sum of products over the solutions of its clauses, so its change
+follows from the changes of the factors, all other factors in the new state:
+
+    Δ(Q ⋈ R) = ΔQ ⋈ R + Q ⋈ ΔR − ΔQ ⋈ ΔR
+
+and so on for more changed literals: one term for each non-empty subset of them, with the sign of
+its size (chapter 1.5.3, thesis 5.3.3: what several changes have in common is counted once). A
+negated or aggregated literal, or a derived one, changes by its value now minus its value before,
+for the keys that are affected.
+
+Law: the weights of ΔP, summed for each row, are the multiplicities in P minus those in P@old.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+
+from harken.calculus.affected import Affected
+from harken.calculus.states import (
+    NOTHING,
+    affected_relations,
+    delta,
+    literal_in_old,
+    old_definitions,
+)
+from harken.ir.clauses import (
+    Atom,
+    Clause,
+    Comparison,
+    Computation,
+    Definition,
+    Literal,
+    Program,
+)
+from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.safety import required_inputs
+from harken.ir.terms import Constant, Term, Variable
+from harken.ir.types import INTEGER
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way in which a literal changed: what stands in its place, and its weight."""
+
+    literals: tuple[Literal, ...]
+    weight: Term
+    sign: int
+
+
+def weighted(relation: Relation) -> Relation:
+    """ΔP as it is computed: the columns of P and a weight, to be summed for each row."""
+    return Relation(
+        name=f"change of {relation.name}",
+        columns=(*relation.columns, Column("weight", INTEGER)),
+        inputs=relation.inputs,
+        kind=Kind.DERIVED,
+        semantics=Semantics.BAG,
+    )
+
+
+def differentiate_bag(program: Program, changed: Collection[str]) -> Program:
+    """A program whose goal is the weighted change of the goal of `program`."""
+    finder = Affected(
+        program, changed, affected_relations(program, changed), required_inputs(program)
+    )
+    target = weighted(program.goal)
+    clauses = tuple(
+        term
+        for clause in program.definitions[program.goal.id].clauses
+        for term in _terms(clause, target, finder)
+    )
+    known = {**program.definitions, **old_definitions(program, changed), **finder.made}
+    return Program(target, {**known, target.id: Definition(target, clauses)})
+
+
+def _terms(clause: Clause, target: Relation, finder: Affected) -> Iterator[Clause]:
+    """One clause for each non-empty subset of the changed literals, and each way they changed."""
+    variants = {
+        position: found
+        for position, literal in enumerate(clause.body)
+        if (found := _variants(literal, position, finder))
+    }
+    for size in range(1, len(variants) + 1):
+        for subset in combinations(variants, size):
+            for chosen in product(*(variants[position] for position in subset)):
+                yield _term(clause, target, dict(zip(subset, chosen, strict=True)))
+
+
+def _variants(literal: Literal, position: int, finder: Affected) -> tuple[Variant, ...]:
+    if finder.reaches(literal) or _is_negated_bag(literal, finder):
+        keys: tuple[Literal, ...] = (_keys(literal, finder),)
+        before = literal_in_old(literal, finder.affected)
+        one = Constant(1, INTEGER)
+        return (Variant((*keys, literal), one, 1), Variant((*keys, before), one, -1))
+    if isinstance(literal, Atom) and literal.relation.id in finder.changed:
+        weight = Variable(f"W{position}", INTEGER)
+        row = Atom(delta(literal.relation), (*literal.terms, weight), span=literal.span)
+        moved = (row, Comparison("!=", weight, NOTHING))
+        return (Variant(moved, weight, -1 if literal.negated else 1),)
+    return ()
+
+
+def _is_negated_bag(literal: Literal, finder: Affected) -> bool:
+    """Losing one of two copies does not make a row absent: look at it in both states."""
+    return (
+        isinstance(literal, Atom)
+        and literal.negated
+        and literal.relation.id in finder.changed
+        and not literal.relation.is_set
+    )
+
+
+def _keys(literal: Literal, finder: Affected) -> Atom:
+    if finder.reaches(literal):
+        return finder.keys(literal)
+    assert isinstance(literal, Atom)
+    return finder.touched(literal)
+
+
+def _term(clause: Clause, target: Relation, chosen: dict[int, Variant]) -> Clause:
+    body: list[Literal] = []
+    sign = 1 if len(chosen) % 2 else -1
+    weights: list[Term] = []
+    for position, literal in enumerate(clause.body):
+        variant = chosen.get(position)
+        if variant is None:
+            body.append(literal)
+            continue
+        body += variant.literals
+        sign *= variant.sign
+        weights.append(variant.weight)
+    total: Term = Constant(sign, INTEGER)
+    for number, weight in enumerate(weights):
+        product_so_far = Variable(f"P{number}", INTEGER)
+        body.append(Computation(product_so_far, "*", (total, weight)))
+        total = product_so_far
+    head = replace(clause.head, relation=target, terms=(*clause.head.terms, total))
+    return Clause(head, tuple(body))
