@@ -43,8 +43,8 @@ from harken.lang.amosql.tree import descendants
 ARITHMETIC = ("+", "-", "*", "/", "||")
 ALIASES = {"real": "number", "string": "charstring"}
 ROUNDS = 100
-PATIENCE = 20_000
-"""How many combinations of variables are tried before an answer is given up."""
+PATIENCE = 100_000
+"""How many combinations of values are tried before an answer is given up."""
 
 
 class Refused(Exception):
@@ -187,13 +187,16 @@ class World:
             for name, type_ in declared.items()
         ]
         for values in product(*ranges):
-            self._tried += 1
-            if self._tried > PATIENCE:
-                raise TooLong
+            self._try(1)
             inside = dict(around)
             for (name, type_), value in zip(declared.items(), values, strict=True):
                 inside[name] = (value, Static((type_,)))
             yield inside
+
+    def _try(self, combinations: int) -> None:
+        self._tried += combinations
+        if self._tried > PATIENCE:
+            raise TooLong
 
     # --- expressions -----------------------------------------------------------------------
 
@@ -207,6 +210,7 @@ class World:
     def _beside(self, left: list[Outcome], right: list[Outcome]) -> list[Outcome]:
         if not left or not right:
             self._discard([*left, *right])
+        self._try(len(left) * len(right))
         return [joined(one, other) for one in left for other in right]
 
     def _discard(self, outcomes: Iterable[Outcome | bool]) -> None:

@@ -96,7 +96,7 @@ def acme(shop: Database) -> Object:
     ],
 )
 def test_what_is_set_is_what_is_read(shop: Database, toy: Object, name: str, value: object) -> None:
-    function = shop.function(name)
+    function = shop.function(f"item.{name}")
     function[toy] = value
     assert function[toy] == value
     assert type(function[toy]) is type(value)
@@ -124,7 +124,6 @@ def test_values_that_stand_for_others(shop: Database, toy: Object) -> None:
         ("price", math.nan, "bad-value"),
         ("price", math.inf, "bad-value"),
         ("price", -math.inf, "bad-value"),
-        ("price", 2**53 + 1, "bad-value"),
         ("price", 10**400, "overflow"),
         ("price", False, "bad-value"),
         ("price", "1.5", "bad-value"),
@@ -146,7 +145,7 @@ def test_values_that_stand_for_others(shop: Database, toy: Object) -> None:
 def test_a_value_of_another_type_is_refused(
     shop: Database, toy: Object, name: str, value: object, code: str
 ) -> None:
-    function = shop.function(name)
+    function = shop.function(f"item.{name}")
     before = function.get(toy)
     with pytest.raises(ValueFault) as caught:
         function[toy] = value
@@ -197,9 +196,13 @@ def test_a_key_or_value_may_be_a_tuple_of_one(shop: Database, toy: Object) -> No
     assert quantity[(toy,)] == quantity[toy] == 9
 
 
-def test_a_function_that_is_iterated_gives_its_arguments_or_says_no(shop: Database) -> None:
-    with pytest.raises(TypeError):
-        iter(shop.function("quantity"))
+def test_a_function_that_is_iterated_gives_its_arguments(
+    shop: Database, toy: Object, acme: Object
+) -> None:
+    shop.function("delivery")[toy, acme] = 3
+    assert set(shop.function("quantity")) == {toy, shop.variables["book"]}
+    assert list(shop.function("delivery")) == [(toy, acme)]
+    assert list(shop.function("rate")) == []
 
 
 def test_several_arguments(shop: Database, toy: Object, acme: Object) -> None:
@@ -282,7 +285,7 @@ def test_bags_of_several_columns(shop: Database, toy: Object) -> None:
     sales.add(toy, 3, day)
     sales.remove(toy, 1, day)
     assert sorted(sales[toy]) == [(1, day), (2, day), (3, day)]
-    assert sorted(sales.items()) == [(toy, row) for row in sorted(sales[toy])] or True
+    assert sorted(row for _, row in sales.items()) == sorted(sales[toy])
     sales[toy] = (9, day)
     assert sales[toy] == [(9, day)]
 
@@ -345,15 +348,19 @@ def test_add_and_remove_of_a_wrong_number_of_columns(shop: Database, row: tuple[
 # --- wrong objects -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", ["acme", None, "toy", 1.5, [1], "number"])
-def test_an_object_of_another_type_is_refused(shop: Database, key: Any) -> None:
-    argument = shop.variables["acme"] if key == "acme" else 1_000_000 if key == "number" else key
-    with pytest.raises(ValueFault) as caught:
-        shop.function("quantity")[argument] = 5
-    assert caught.value.code == "wrong-object"
-    with pytest.raises(ValueFault) as caught:
-        shop.function("maker")[shop.variables["toy"]] = argument if key != "acme" else shop.variables["toy"]
-    assert caught.value.code == "wrong-object" or key is None
+@pytest.mark.parametrize("wrong", [None, "toy", 1.5, [1], 1_000_000, "an object of another type"])
+def test_an_object_of_another_type_is_refused(shop: Database, toy: Object, wrong: Any) -> None:
+    supplier = shop.variables["acme"] if wrong == "an object of another type" else wrong
+    item = toy if wrong == "an object of another type" else wrong
+    for attempt in (
+        lambda: shop.function("quantity").__setitem__(supplier, 5),
+        lambda: shop.function("delivery").__setitem__((toy, item), 5),
+        lambda: shop.function("maker").add(toy, item),
+        lambda: shop.function("made_by")(supplier if wrong is None else "acme"),
+    ):
+        with pytest.raises(ValueFault) as caught:
+            attempt()
+        assert caught.value.code == "wrong-object"
 
 
 def test_a_deleted_object_has_no_values_and_takes_none(shop: Database, toy: Object) -> None:

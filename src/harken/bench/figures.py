@@ -40,7 +40,7 @@ class Figure:
         if self.needs is None:
             return None
         comparison, bound = self.needs.split()
-        return _COMPARISONS[comparison](self.value, float(bound))
+        return _COMPARISONS[comparison](rounded(self.value), float(bound))
 
     def json_line(self) -> str:
         line = {

@@ -59,8 +59,12 @@ class Change:
     minus: Program
 
 
-def differentiate(program: Program, changed: Collection[str]) -> Change:
-    """The change of the goal of a program, given which relations have Δ-sets."""
+def differentiate(program: Program, changed: Collection[str], checked: bool = True) -> Change:
+    """The change of the goal of a program, given which relations have Δ-sets.
+
+    Without `checked`, Δ+P may hold rows that P already had (nervous semantics, thesis 5.3.1); Δ−P
+    is always exact, for a row too many in it would hide a change.
+    """
     affected = affected_relations(program, changed)
     finder = Affected(program, changed, affected, required_inputs(program))
     definition = program.definitions[program.goal.id]
@@ -72,7 +76,7 @@ def differentiate(program: Program, changed: Collection[str]) -> Change:
         program.goal,
         frozenset(changed),
         found,
-        _exact(program.goal, 1, found, known),
+        _exact(program.goal, 1, found, known, checked),
         _exact(program.goal, -1, found, known),
     )
 
@@ -125,19 +129,21 @@ def _exact(
     sign: int,
     differentials: tuple[Differential, ...],
     known: dict[str, Definition],
+    checked: bool = True,
 ) -> Program:
     """The candidates of one sign that do not hold in the other state."""
     target = changed_relation(goal, sign)
     other_state = old(goal) if sign > 0 else goal
     clauses = tuple(
-        Clause(
-            each.clause.head,
-            (*each.clause.body, Atom(other_state, each.clause.head.terms, negated=True)),
-        )
+        Clause(each.clause.head, (*each.clause.body, *_check(other_state, each.clause, checked)))
         for each in differentials
         if each.sign == sign
     )
     return Program(target, {target.id: Definition(target, clauses), **known})
+
+
+def _check(other_state: Relation, clause: Clause, checked: bool) -> tuple[Literal, ...]:
+    return (Atom(other_state, clause.head.terms, negated=True),) if checked else ()
 
 
 def recompute(program: Program, changed: Collection[str]) -> Change:

@@ -6,14 +6,14 @@ procedural statements around them become steps. Nothing here evaluates.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from harken.database import steps
 from harken.database.catalog import Catalog, Dependencies
 from harken.database.evaluation import Evaluation
 from harken.database.updates import Target, find_target
 from harken.engines.sqlite.engine import SQLiteEngine
-from harken.errors import NameFault, SafetyFault, Span, TypeFault
+from harken.errors import NameFault, SafetyFault, Span, TypeFault, nearest
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Literal
 from harken.ir.schema import Function, FunctionKind
@@ -92,6 +92,8 @@ class Builder:
                 return self._return(node, scope)
             case syntax.Rollback():
                 return steps.Rollback()
+            case syntax.Activate() | syntax.Deactivate():
+                return self._activation(node, scope)
         if self._function is None:
             raise _outside(node)
         raise SafetyFault(
@@ -264,6 +266,22 @@ class Builder:
         if isinstance(node.value, syntax.Query):
             return steps.Return(steps.Evaluate(self.query(node.value, scope, results)))
         return steps.Return(steps.Evaluate(self.values((node.value,), scope, results)))
+
+    def _activation(self, node: syntax.Activate | syntax.Deactivate, scope: Scope) -> steps.Step:
+        if node.name not in self._catalog.rules:
+            raise unknown_rule(node.name, self._catalog.rules, node.span)
+        types = [column.type for column in self._catalog.rule_parameters(node.name)]
+        if len(node.arguments) != len(types):
+            raise TypeFault(
+                f"{_counted(len(types), 'argument')} needed by the rule {node.name}, not "
+                f"{len(node.arguments)}",
+                code="arity",
+                span=node.span,
+                hint="an activation gives each parameter of the rule a value",
+            )
+        arguments = self.values(node.arguments, scope, types)
+        priority = node.priority if isinstance(node, syntax.Activate) else None
+        return steps.ChangeActivation(node.name, arguments, priority)
 
     # --- procedures ------------------------------------------------------------------------
 
@@ -445,6 +463,16 @@ def syntax_of(function: Function) -> syntax.CreateFunction:
 
 def as_statement_query(node: syntax.Expression) -> syntax.Query:
     return node if isinstance(node, syntax.Query) else syntax.Query((node,), span=node.span)
+
+
+def unknown_rule(name: str, known: Iterable[str], span: Span | None) -> NameFault:
+    meant = nearest(name, known)
+    return NameFault(
+        f"there is no rule {name}",
+        code="unknown-rule",
+        span=span,
+        hint=f"did you mean {meant}?" if meant else "create it first with `create rule`",
+    )
 
 
 def _no_local(name: str, span: Span | None) -> NameFault:

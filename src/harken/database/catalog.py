@@ -32,6 +32,7 @@ from harken.ir.types import (
     INTEGER,
     LITERAL_TYPES,
     OBJECT,
+    RULE,
     SYSTEM_TYPES,
     TEXT,
     TYPE,
@@ -66,6 +67,15 @@ CALLS = _system("calls", FUNCTION, ("name", TEXT), many=True)
 MENTIONS = _system("mentions", FUNCTION, ("type", TYPE), many=True)
 PROPERTY_OF = _system("property_of", FUNCTION, ("type", TYPE))
 
+RULE_NAME = _system("name", RULE, ("name", TEXT))
+RULE_DEFINITION = _system("definition", RULE, ("text", TEXT))
+RULE_ARGUMENTS = _system(
+    "arguments", RULE, ("position", INTEGER), ("name", TEXT), ("type", TYPE), many=True
+)
+RULE_CALLS = _system("calls", RULE, ("name", TEXT), many=True)
+RULE_MENTIONS = _system("mentions", RULE, ("type", TYPE), many=True)
+FIRED = _system("fired", RULE, ("times", INTEGER))
+
 SYSTEM_RELATIONS = (
     TYPE_NAME,
     SUPERTYPES,
@@ -79,6 +89,12 @@ SYSTEM_RELATIONS = (
     CALLS,
     MENTIONS,
     PROPERTY_OF,
+    RULE_NAME,
+    RULE_DEFINITION,
+    RULE_ARGUMENTS,
+    RULE_CALLS,
+    RULE_MENTIONS,
+    FIRED,
 )
 
 TYPES_OF = Relation(
@@ -122,6 +138,9 @@ class _Memory:
     functions: dict[str, dict[str, Function]] = field(default_factory=dict)
     dependencies: dict[str, Dependencies] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
+    rules: dict[str, tuple[int, str]] = field(default_factory=dict)
+    rule_parameters: dict[str, tuple[Column, ...]] = field(default_factory=dict)
+    rule_dependencies: dict[str, Dependencies] = field(default_factory=dict)
 
 
 class Catalog:
@@ -234,6 +253,18 @@ class Catalog:
             if name in self.dependencies(function.id).functions
         ]
 
+    @property
+    def rules(self) -> dict[str, tuple[int, str]]:
+        """The rules by name: the object that stands for each, and its text."""
+        return self._memory.rules
+
+    def rule_parameters(self, name: str) -> tuple[Column, ...]:
+        return self._memory.rule_parameters[name]
+
+    def rules_that_call(self, name: str) -> list[str]:
+        known = self._memory.rule_dependencies.items()
+        return [rule for rule, dependencies in known if name in dependencies.functions]
+
     def properties_of(self, type_name: str) -> list[Function]:
         """The functions that came with `create type ... properties`."""
         owners = self._memory.properties.items()
@@ -248,6 +279,10 @@ class Catalog:
 
         return [function for function in self.functions() if mentions(function)]
 
+    def rules_that_mention(self, type_name: str) -> list[str]:
+        known = self._memory.rule_dependencies.items()
+        return [rule for rule, dependencies in known if type_name in dependencies.types]
+
     # --- loading ---------------------------------------------------------------------------
 
     def initialise(self) -> None:
@@ -258,10 +293,12 @@ class Catalog:
         self._engine.create(extent_relation(OBJECT))
         self._engine.create(extent_relation(TYPE), (OBJECT.name,))
         self._engine.create(extent_relation(FUNCTION), (OBJECT.name,))
+        self._engine.create(extent_relation(RULE), (OBJECT.name,))
         for relation in SYSTEM_RELATIONS:
             self._engine.create(relation)
         for oid, name in enumerate((*SYSTEM_TYPES, *LITERAL_TYPES), start=1):
-            self._write_type(oid, name, (OBJECT.name,) if name in ("type", "function") else ())
+            above = (OBJECT.name,) if name in SYSTEM_TYPES and name != OBJECT.name else ()
+            self._write_type(oid, name, above)
         for number, function in enumerate(_system_functions(), start=20):
             self._write_function(replace(function, oid=number), single_valued=False)
 
@@ -296,7 +333,21 @@ class Catalog:
         )
         types = {oid: self._type(name) for oid, name in names.items()}
         self._read_functions(memory, types)
+        self._read_rules(memory, types)
         return memory
+
+    def _read_rules(self, memory: _Memory, types: dict[int, Type]) -> None:
+        texts = self._map(RULE_DEFINITION)
+        parameters = _columns(self._all(RULE_ARGUMENTS), types)
+        calls = _grouped(self._all(RULE_CALLS))
+        mentions = _grouped(self._all(RULE_MENTIONS))
+        for oid, name in sorted(self._all(RULE_NAME)):
+            memory.rules[name] = (oid, texts[oid])
+            memory.rule_parameters[name] = parameters.get(oid, ())
+            memory.rule_dependencies[name] = Dependencies(
+                frozenset(calls.get(oid, ())),
+                frozenset(types[each].name for each in mentions.get(oid, ())),
+            )
 
     def _type(self, name: str) -> Type:
         return LITERAL_TYPES.get(name) or Type(name)
@@ -374,6 +425,9 @@ class Catalog:
         self.changed = True
         self.epoch += 1
         self._compiled.clear()
+        self._write_version()
+
+    def _write_version(self) -> None:
         self.version += 1
         self._engine.connection.run(
             f"UPDATE {META} SET value = ? WHERE key = 'version'", (self.version,)
@@ -433,6 +487,41 @@ class Catalog:
         self._erase(function)
         self.touch()
 
+    def add_rule(
+        self,
+        name: str,
+        text: str,
+        parameters: tuple[Column, ...],
+        dependencies: Dependencies,
+    ) -> int:
+        oid = self.allocate(1)
+        for extent in (extent_relation(OBJECT), extent_relation(RULE)):
+            self._engine.set_row(extent, (oid,))
+        self._engine.set_row(RULE_NAME, (oid, name))
+        self._engine.set_row(RULE_DEFINITION, (oid, text))
+        self._engine.set_row(FIRED, (oid, 0))
+        self._write_columns(RULE_ARGUMENTS, oid, parameters)
+        for function in dependencies.functions:
+            self._engine.set_row(RULE_CALLS, (oid, function))
+        for type_name in dependencies.types:
+            self._engine.set_row(RULE_MENTIONS, (oid, self.type_oid(type_name)))
+        self._memory.rules[name] = (oid, text)
+        self._memory.rule_parameters[name] = parameters
+        self._memory.rule_dependencies[name] = dependencies
+        self.touch_rules()
+        return oid
+
+    def remove_rule(self, name: str) -> None:
+        oid, _ = self._memory.rules.pop(name)
+        self._memory.rule_dependencies.pop(name, None)
+        self._engine.remove_row(extent_relation(OBJECT), (oid,))
+        self.touch_rules()
+
+    def touch_rules(self) -> None:
+        """The rules changed, and with them the network of every session; no plan did."""
+        self.changed = True
+        self._write_version()
+
     def add_session_function(self, function: Function) -> None:
         """A Python function known to this session only."""
         for known in [f for f in self._session.values() if f.name == function.name and f.variadic]:
@@ -484,15 +573,18 @@ class Catalog:
         self._engine.set_row(RETURNS_BAG, (oid, int(function.bag)))
         self._engine.set_row(SINGLE_VALUED, (oid, int(single_valued)))
         self._engine.set_row(DEFINITION, (oid, function.text))
-        for relation, columns in ((ARGUMENTS, function.parameters), (RESULTS, function.results)):
-            for position, column in enumerate(columns, start=1):
-                row = (oid, position, column.name, self.type_oid(column.type.name))
-                self._engine.set_row(relation, row)
+        self._write_columns(ARGUMENTS, oid, function.parameters)
+        self._write_columns(RESULTS, oid, function.results)
         for name in dependencies.functions:
             self._engine.set_row(CALLS, (oid, name))
         for type_name in dependencies.types:
             self._engine.set_row(MENTIONS, (oid, self.type_oid(type_name)))
         return _with_relation(function, single_valued)
+
+    def _write_columns(self, relation: Relation, oid: int, columns: tuple[Column, ...]) -> None:
+        for position, column in enumerate(columns, start=1):
+            row = (oid, position, column.name, self.type_oid(column.type.name))
+            self._engine.set_row(relation, row)
 
 
 def _with_relation(function: Function, single_valued: bool) -> Function:

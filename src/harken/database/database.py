@@ -16,6 +16,7 @@ from harken.database.handles import FunctionHandle
 from harken.database.load import load_objects
 from harken.database.objects import Object, Objects
 from harken.database.results import Result, Results
+from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.session import Session
 from harken.database.transactions import Transactions
@@ -71,8 +72,11 @@ class Database:
             self._initialise(catalog)
         catalog.when_reloaded = self._find_python
         catalog.reload()
-        self._transactions = Transactions(self._runtime)
-        self._session = Session(self._runtime, self._transactions)
+        self._rules = Rules(self._runtime)
+        self._runtime.rules = self._rules
+        self._transactions = Transactions(self._runtime, self._rules)
+        self._rules.synchronise()
+        self._session = Session(self._runtime, self._transactions, self._rules)
 
     def _initialise(self, catalog: Catalog) -> None:
         """Another process may be doing the same: look again once we may write."""

@@ -159,7 +159,8 @@ class FunctionHandle:
     # --- changing --------------------------------------------------------------------------
 
     def __setitem__(self, arguments: Any, value: Any) -> None:
-        if not (self._plain and self._keyed and self._connection.in_transaction) or value is None:
+        fast = self._plain and self._keyed and not self._runtime.immediate_rules
+        if not (fast and self._connection.in_transaction) or value is None:
             self._change("set", arguments, value)
             return
         if self._epoch != self._runtime.catalog.epoch:

@@ -13,7 +13,7 @@ from harken.database.catalog import Catalog
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.errors import IntegrityError, ValueFault
 from harken.ir.relations import extent_relation
-from harken.ir.types import FUNCTION, OBJECT, TYPE, Type
+from harken.ir.types import FUNCTION, OBJECT, RULE, TYPE, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Objects:
         )
 
     def refuse_system(self, type_: Type, what: str) -> None:
-        if not type_.surrogate or type_ in (OBJECT, TYPE, FUNCTION):
+        if not type_.surrogate or type_ in (OBJECT, TYPE, FUNCTION, RULE):
             raise IntegrityError(
                 f"objects of type {type_} cannot be {what} by hand",
                 code="in-use",
@@ -122,7 +122,7 @@ class Objects:
             )
 
     def _refuse_system_object(self, oid: int) -> None:
-        if self.types_of(oid) & {TYPE.name, FUNCTION.name}:
+        if self.types_of(oid) & {TYPE.name, FUNCTION.name, RULE.name}:
             raise IntegrityError(
                 "types and functions are changed with statements of their own",
                 code="in-use",

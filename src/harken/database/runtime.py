@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from harken.database.catalog import Catalog
+from harken.database.catalog import FIRED, Catalog
 from harken.database.objects import Object, Objects
 from harken.database.results import Result
 from harken.engines.sqlite.engine import SQLiteEngine
@@ -18,6 +18,14 @@ from harken.lang.amosql.translate import literal_type
 
 CALL_DEPTH = 500
 """How deep procedures may call each other before we take it for a loop without end."""
+
+
+class RuleSwitch(Protocol):
+    """What a statement can do with rules."""
+
+    def activate(self, name: str, arguments: tuple[Any, ...], priority: int) -> None: ...
+
+    def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None: ...
 
 
 @dataclass(slots=True)
@@ -35,6 +43,9 @@ class Runtime:
     listener: Callable[[Result], None] = lambda result: None
     """Who is told of each result, as soon as it is there."""
     depth: int = 0
+    rules: RuleSwitch = field(init=False)
+    immediate_rules: bool = False
+    """Is any rule active that acts after each statement?"""
 
     def emit(self, kind: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
         self.listener(Result(kind, columns, rows, self.name_object))
@@ -46,6 +57,15 @@ class Runtime:
             if name is not None:
                 self.names[value.oid] = name
         return f":{name}" if name is not None else repr(self.objects.handle(value.oid))
+
+    def show_row(self, row: tuple[Any, ...]) -> str:
+        return Result("rows", (), [row], self.name_object).lines()[0]
+
+    def count_firing(self, rule_oid: int, times: int) -> None:
+        """Remember how often a rule has acted: `fired(rule)`."""
+        known = self.engine.results(FIRED, (rule_oid,))
+        before = int(known[0][0]) if known else 0
+        self.engine.set_row(FIRED, (rule_oid, before + times))
 
     def assign(self, name: str, value: Any) -> None:
         self.interface[name] = value

@@ -61,7 +61,7 @@ def create_type(runtime: Runtime, node: syntax.CreateType) -> None:
         above = catalog.type_named(name)
         if above is None:
             raise unknown_type(catalog, name, node.span)
-        if not above.surrogate or name in ("type", "function"):
+        if not above.surrogate or (name in SYSTEM_TYPES and name != OBJECT.name):
             raise TypeFault(
                 f"{name} can have no subtypes",
                 code="type-mismatch",
@@ -108,6 +108,7 @@ def delete_type(runtime: Runtime, node: syntax.DeleteType) -> None:
     properties = catalog.properties_of(name)
     doomed = {function.id for function in properties}
     users = [f"function {f.id}" for f in catalog.users_of_type(name) if f.id not in doomed]
+    users += [f"rule {rule}" for rule in catalog.rules_that_mention(name)]
     users += [f"type {child}" for child in catalog.hierarchy.children(name)]
     if users:
         raise IntegrityError(

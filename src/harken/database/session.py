@@ -11,6 +11,7 @@ from typing import Any
 from harken.database import steps
 from harken.database.build import Builder
 from harken.database.evaluation import Frame
+from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import change_schema
 from harken.database.transactions import Transactions
@@ -26,9 +27,10 @@ CACHED_STEPS = 2048
 
 
 class Session:
-    def __init__(self, runtime: Runtime, transactions: Transactions) -> None:
+    def __init__(self, runtime: Runtime, transactions: Transactions, rules: Rules) -> None:
         self._runtime = runtime
         self._transactions = transactions
+        self._rules = rules
         self._builder: Builder | None = None
         self._steps: dict[tuple[Any, ...], steps.Step] = {}
         self._epoch = -1
@@ -74,6 +76,13 @@ class Session:
                 located = node if parsed.shape is None else reparse(parsed)
                 with self._transactions.statement():
                     change_schema(self._runtime, located, parsed.text.strip())
+                    self._rules.synchronise()
+            case syntax.CreateRule():
+                with self._transactions.statement():
+                    self._rules.create(node, parsed.text.strip())
+            case syntax.DeleteRule():
+                with self._transactions.statement():
+                    self._rules.delete(node)
             case _:
                 self._run_step(parsed)
 

@@ -343,6 +343,22 @@ class Return:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeActivation:
+    """`activate` with a priority, or `deactivate` (priority None)."""
+
+    rule: str
+    arguments: Evaluation
+    priority: int | None
+
+    def run(self, runtime: Runtime, frame: Frame) -> None:
+        for row in self.arguments.stored(frame):
+            if self.priority is None:
+                runtime.rules.deactivate(self.rule, row)
+            else:
+                runtime.rules.activate(self.rule, row, self.priority)
+
+
+@dataclass(frozen=True, slots=True)
 class Rollback:
     def run(self, runtime: Runtime, frame: Frame) -> None:
         raise RollbackRequest

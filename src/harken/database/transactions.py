@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.errors import IntegrityError, StorageError
 
 
 class Transactions:
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, rules: Rules) -> None:
         self._runtime = runtime
+        self._rules = rules
         self._connection = runtime.engine.connection
         self._first_oid = 0
         self._begun = False
@@ -73,7 +75,20 @@ class Transactions:
     def _commit(self) -> None:
         if not self._connection.in_transaction:
             return
+        self._check_and_commit("deferred")
+        while self._rules.has_detached():
+            self.begin()
+            self._check_and_commit("detached")
+        self._rules.check_phase.forget()
+
+    def _check_and_commit(self, coupling: str) -> None:
+        """Let the rules of a coupling act, and then the deferred ones; all of it or nothing.
+
+        Detached rules act in a transaction of their own, after the one that triggered them.
+        """
         try:
+            self._rules.check(coupling)
+            self._rules.check("deferred")
             if not self._connection.read_only:
                 self._runtime.catalog.save_counter()
             self._connection.commit()
@@ -137,6 +152,8 @@ class Transactions:
         try:
             with self._all_or_nothing():
                 yield
+                if self._statements == 1:
+                    self._rules.after_statement()
         finally:
             self._statements -= 1
 
@@ -233,10 +250,12 @@ class Transactions:
         self._runtime.engine.indexes.reload()
         if schema_changed:
             self._reread()
+        self._rules.after_undo()
 
     def _reread(self) -> None:
         self._runtime.catalog.reload()
         self._runtime.engine.indexes.reload()
+        self._rules.synchronise(force=True)
 
 
 def _rolled_back() -> IntegrityError:

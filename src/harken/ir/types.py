@@ -30,10 +30,11 @@ TIMESTAMP = Type("timestamp", surrogate=False)
 OBJECT = Type("object")
 TYPE = Type("type")
 FUNCTION = Type("function")
+RULE = Type("rule")
 
 LITERAL_TYPES = {t.name: t for t in (INTEGER, NUMBER, TEXT, BOOLEAN, DATE, TIMESTAMP)}
 ALIASES = {"real": "number", "string": "charstring", "timeval": "timestamp", "time": "timestamp"}
-SYSTEM_TYPES = {t.name: t for t in (OBJECT, TYPE, FUNCTION)}
+SYSTEM_TYPES = {t.name: t for t in (OBJECT, TYPE, FUNCTION, RULE)}
 NUMERIC = frozenset({INTEGER, NUMBER})
 ORDERED = frozenset({INTEGER, NUMBER, TEXT, DATE, TIMESTAMP, BOOLEAN})
 

@@ -66,6 +66,10 @@ class SQLiteEngine:
     def count(self, relation: Relation) -> int:
         return int(self.connection.value(f"SELECT count(*) FROM {quote(table_name(relation))}"))
 
+    def is_empty(self, relation: Relation) -> bool:
+        table = quote(table_name(relation))
+        return not self.connection.value(f"SELECT EXISTS (SELECT 1 FROM {table})")
+
     def insert_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
         self.connection.run_many(layout_changes(relation).insert, rows)
 

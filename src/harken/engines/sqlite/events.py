@@ -14,8 +14,11 @@ from __future__ import annotations
 from harken.calculus.states import delta
 from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.connection import Connection
-from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.expressions import literal_text, quote
 from harken.ir.relations import Relation
+
+MARKS = "harken_changed"
+CREATE_MARKS = f"CREATE TEMP TABLE IF NOT EXISTS {MARKS} (name TEXT PRIMARY KEY) WITHOUT ROWID"
 
 
 def create_delta(relation: Relation) -> str:
@@ -29,10 +32,11 @@ def create_delta(relation: Relation) -> str:
 
 def create_triggers(relation: Relation) -> list[str]:
     table = f"main.{quote(table_name(relation))}"
+    mark = f"INSERT INTO {MARKS} VALUES ({literal_text(relation.id)}) ON CONFLICT DO NOTHING;"
     events = {
-        "insert": [_count(relation, "NEW", 1)],
-        "delete": [_count(relation, "OLD", -1)],
-        "update": [_count(relation, "OLD", -1), _count(relation, "NEW", 1)],
+        "insert": [_count(relation, "NEW", 1), mark],
+        "delete": [_count(relation, "OLD", -1), mark],
+        "update": [_count(relation, "OLD", -1), _count(relation, "NEW", 1), mark],
     }
     return [
         f"CREATE TEMP TRIGGER IF NOT EXISTS {_trigger(relation, event)} AFTER {event.upper()} "
@@ -50,8 +54,21 @@ def drop(relation: Relation) -> list[str]:
 
 
 def capture(connection: Connection, relation: Relation) -> None:
-    for sql in (create_delta(relation), *create_triggers(relation)):
+    for sql in (CREATE_MARKS, create_delta(relation), *create_triggers(relation)):
         connection.run(sql)
+
+
+def marked(connection: Connection) -> list[str]:
+    """The ids of the relations that may have changed: their change flags."""
+    return [str(name) for (name,) in connection.rows(f"SELECT name FROM temp.{MARKS}")]
+
+
+def unmark(connection: Connection) -> None:
+    connection.run(f"DELETE FROM temp.{MARKS}")
+
+
+def size(connection: Connection, relation: Relation) -> int:
+    return int(connection.value(f"SELECT count(*) FROM temp.{_delta_table(relation)}"))
 
 
 def release(connection: Connection, relation: Relation) -> None:

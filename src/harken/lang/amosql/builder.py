@@ -25,6 +25,8 @@ from harken.lang.amosql.literals import (
 from harken.lang.amosql.syntax import Node, Statement
 from harken.lang.amosql.tree import descendants
 
+HIGHEST_PRIORITY = 5
+
 # The phases after this one walk the tree by recursion, within Python's limit of 1000 frames.
 DEEPEST = 200
 
@@ -46,6 +48,11 @@ class _Parenthesised(NamedTuple):
 
 class _Where(NamedTuple):
     condition: Any
+    span: Span
+
+
+class _Priority(NamedTuple):
+    level: int
     span: Span
 
 
@@ -86,7 +93,14 @@ def _condition(parts: list[Any]) -> Any:
     return next((part.condition for part in parts if isinstance(part, _Where)), None)
 
 
-_SCHEMA = (syntax.CreateType, syntax.CreateFunction, syntax.DeleteType, syntax.DeleteFunction)
+_SCHEMA = (
+    syntax.CreateType,
+    syntax.CreateFunction,
+    syntax.CreateRule,
+    syntax.DeleteType,
+    syntax.DeleteFunction,
+    syntax.DeleteRule,
+)
 
 
 def _inner(statements: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -94,11 +108,38 @@ def _inner(statements: tuple[Any, ...]) -> tuple[Any, ...]:
     for statement in statements:
         if isinstance(statement, _SCHEMA):
             raise SyntaxFault(
-                "types and functions cannot be created or deleted inside another statement",
+                "types, functions and rules cannot be created or deleted inside another statement",
                 span=statement.span,
                 hint="move this statement to the top level of the script",
             )
     return statements
+
+
+_OPTIONS = (
+    ("STRICT", "NERVOUS"),
+    ("DEFERRED", "IMMEDIATE", "DETACHED"),
+    ("ON",),
+)
+
+
+def _option(parts: list[Any], kinds: tuple[str, ...]) -> Token | None:
+    """The one option of these kinds, of which at most one may stand among the parts."""
+    found = [part for part in parts if isinstance(part, Token) and part.type in kinds]
+    if len(found) > 1:
+        first, second = (token.lower() for token in found[:2])
+        again = f"`{first}` and `{second}` contradict each other"
+        raise SyntaxFault(
+            f"`{first}` stands here twice" if first == second else again,
+            span=_span(found[1]),
+            hint="join all events by `or` after one `on`"
+            if kinds == ("ON",)
+            else f"keep one of {', '.join(kind.lower() for kind in kinds)}",
+        )
+    return found[0] if found else None
+
+
+def _at(parts: list[Any], kind: str) -> int:
+    return next(i for i, p in enumerate(parts) if isinstance(p, Token) and p.type == kind)
 
 
 class Builder:
@@ -129,7 +170,7 @@ class Builder:
 
     @_spanned
     def create_function(self, span: Span, parts: list[Any]) -> Node:
-        arrow = next(i for i, p in enumerate(parts) if isinstance(p, Token) and p.type == "ARROW")
+        arrow = _at(parts, "ARROW")
         body = _inner((parts[-1],))[0] if _has(parts, "AS") else syntax.StoredBody(span=span)
         if isinstance(body, syntax.ExpressionStatement):
             query = body.expression
@@ -153,6 +194,37 @@ class Builder:
         return syntax.ForeignBody(target, span=span)
 
     @_spanned
+    def create_rule(self, span: Span, parts: list[Any]) -> Node:
+        sensitivity, coupling, _ = (_option(parts, kinds) for kinds in _OPTIONS)
+        body = _at(parts, "AS")
+        events = _nodes(parts, syntax.Event)
+        variables = _nodes(parts[body:], syntax.Declaration)
+        condition = _condition(parts)
+        (action,) = _inner((parts[-1],))
+        if not events and not variables and condition is None:
+            raise SyntaxFault(
+                "this rule has neither a condition nor an event",
+                span=_span(parts[-2]),
+                hint="write `when` and a condition before `do`, or name events, as in on updated(f)",
+            )
+        return syntax.CreateRule(
+            _names(parts)[0],
+            _nodes(parts[:body], syntax.Declaration),
+            variables,
+            condition,
+            action,
+            events,
+            sensitivity is not None and sensitivity.type == "NERVOUS",
+            coupling.lower() if coupling else "deferred",
+            span=span,
+        )
+
+    @_spanned
+    def event(self, span: Span, parts: list[Any]) -> Node:
+        *qualifier, name = _names(parts)
+        return syntax.Event(parts[0].lower(), name, *qualifier, span=span)
+
+    @_spanned
     def create_instances(self, span: Span, parts: list[Any]) -> Node:
         type_, *properties = _names(parts)
         return syntax.CreateInstances(type_, tuple(properties), _nodes(parts), span=span)
@@ -173,6 +245,10 @@ class Builder:
     def delete_function(self, span: Span, parts: list[Any]) -> Node:
         *qualifier, name = _names(parts)
         return syntax.DeleteFunction(name, *qualifier, span=span)
+
+    @_spanned
+    def delete_rule(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.DeleteRule(_names(parts)[0], span=span)
 
     @_spanned
     def delete_objects(self, span: Span, parts: list[Any]) -> Node:
@@ -206,6 +282,27 @@ class Builder:
     @_spanned
     def print_values(self, span: Span, parts: list[Any]) -> Node:
         return syntax.Print(_nodes(parts), span=span)
+
+    @_spanned
+    def activate(self, span: Span, parts: list[Any]) -> Node:
+        level = parts[-1].level if isinstance(parts[-1], _Priority) else 0
+        return syntax.Activate(_names(parts)[0], _nodes(parts), level, span=span)
+
+    @_spanned
+    def deactivate(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.Deactivate(_names(parts)[0], _nodes(parts), span=span)
+
+    @_spanned
+    def priority(self, span: Span, parts: list[Any]) -> _Priority:
+        level = parts[1].value if isinstance(parts[1], syntax.Literal) else None
+        if type(level) is not int or not 0 <= level <= HIGHEST_PRIORITY:
+            raise SyntaxFault(
+                "this is not a priority",
+                code="bad-value",
+                span=parts[1].span,
+                hint=f"write a whole number from 0 to {HIGHEST_PRIORITY}, as in priority 3",
+            )
+        return _Priority(level, span)
 
     @_spanned
     def block(self, span: Span, parts: list[Any]) -> Node:
@@ -248,6 +345,8 @@ class Builder:
     @_spanned
     def where(self, span: Span, parts: list[Any]) -> _Where:
         return _Where(parts[1], span)
+
+    when = where
 
     @_spanned
     def binary(self, span: Span, parts: list[Any]) -> Node:

@@ -24,14 +24,18 @@ def _kinds(words: str) -> frozenset[str]:
 
 _VALUES = _kinds("NAME VARIABLE INTEGER REAL STRING TIME TRUE FALSE REFERENCE LPAR LESS MINUS NOT")
 _STATEMENTS = _kinds(
-    "CREATE DELETE ADD REMOVE SET SELECT CALL PRINT BEGIN DECLARE IF FOR RETURN COMMIT ROLLBACK"
+    "CREATE DELETE ADD REMOVE SET SELECT CALL PRINT BEGIN DECLARE IF FOR RETURN COMMIT ROLLBACK "
+    "ACTIVATE DEACTIVATE"
 )
+_MODES = _kinds("STRICT NERVOUS DEFERRED IMMEDIATE DETACHED")
 _COMPARISONS = _kinds(
     "EQUAL DOUBLE_EQUAL NOT_EQUAL LESS_GREATER LESS LESS_EQUAL GREATER GREATER_EQUAL IN"
 )
 _OPERATORS = _COMPARISONS | _kinds("PLUS MINUS CONCATENATE STAR SLASH AND OR")
-# What may begin a statement, without the brackets and signs that rather go on with an expression.
+# What may begin a statement, without the brackets and signs that rather go on with an expression,
+# but with the words that are names at the beginning of one.
 _STARTERS = _STATEMENTS | _VALUES - _kinds("LPAR LESS MINUS")
+_STARTERS |= _MODES | _kinds("RULE OLD_RULE ON WHEN ADDED REMOVED UPDATED PRIORITY")
 # What comes directly before a statement inside another one.
 _OPENERS = _kinds("BEGIN THEN ELSE DO AS")
 # Words that, read as a name, are more likely a clause in the wrong place.
@@ -40,8 +44,10 @@ _CLAUSES = _kinds("for each where and or in then else do end from to as of not s
 _GROUPS = (
     ("COMMIT", "a statement", _STATEMENTS | _VALUES),
     ("STRING", "a value", _VALUES | {"SELECT"}),
+    ("NERVOUS", "a rule's option", _MODES),
     ("PLUS", "an operator", _OPERATORS | {"LPAR", "DOT"}),
 )
+_LAST = ("a rule's option", "an operator")
 _WORDS = {
     "NAME": "a name",
     "FREE_NAME": "a name",
@@ -62,14 +68,16 @@ _WORDS = {
     "SUBTYPE": "`subtype of`",
     "BAG": "`bag of`",
     "END_IF": "`end if`",
+    "OLD_RULE": "`rule`",
 }
 _MOST = 5
 
 _FORMS = {
     "create type": "create type employee subtype of person properties (income number);",
     "create function": "create function threshold(item i) -> integer as select min_stock(i) + 40;",
+    "create rule": "create rule low(item i) as when quantity(i) < 100 do order(i, 50);",
     "create": 'create item(name) instances :shoelaces("Shoelaces");',
-    "delete": "delete :shoelaces; or delete type item; or delete function threshold;",
+    "delete": "delete :shoelaces; or delete type item; or delete function threshold; or delete rule low;",
     "add": "add teacher to :amos; or add supplies(:sup) = :item;",
     "remove": "remove teacher from :amos; or remove supplies(:sup) = :item;",
     "set": "set quantity(:shoelaces) = 100;",
@@ -80,10 +88,13 @@ _FORMS = {
     "declare": "declare integer n, item i;",
     "if": 'if quantity(i) < 100 then order(i, 50) else print("enough");',
     "for": "for each item i where quantity(i) < 100 do order(i, 50);",
+    "activate": "activate low(:shoelaces) priority 3;",
+    "deactivate": "deactivate low(:shoelaces);",
     "return": "return quantity(i) * 2;",
     "commit": "commit;",
     "rollback": "rollback;",
 }
+_FORMS |= {f"create {mode.lower()}": _FORMS["create rule"] for mode in _MODES}
 
 _CHARACTERS = {
     "!": "`not equal` is written != and negation is written not",
@@ -106,7 +117,7 @@ def explain(grammar: Lark, text: str, error: UnexpectedInput) -> SyntaxFault:
     place = _place(grammar, text, error)
     if place.found is None:
         return _bad_character(text, place.position)
-    return _rule(place) or _misspelt(place) or _run_on(place) or _unexpected(place)
+    return _without_rule(place) or _misspelt(place) or _run_on(place) or _unexpected(place)
 
 
 @dataclass
@@ -127,12 +138,18 @@ class _Place:
     misread: tuple[Token, set[str]] | None = None
 
     def pass_over(self, token: Token) -> None:
-        if self.statement and self.statement[-1].type in _OPENERS:
+        if self.statement and self._opens(self.statement[-1]):
             self.statement.clear()
         self.statement.append(token)
         if token.type == "SEMICOLON":
             self.statement.clear()
         self.end_of_previous = token.end_pos or 0
+
+    def _opens(self, token: Token) -> bool:
+        """Whether a statement follows; after the `as` of a rule, the rule itself goes on."""
+        if token.type == "AS":
+            return all(earlier.type != "RULE" for earlier in self.statement)
+        return token.type in _OPENERS
 
 
 def _place(grammar: Lark, text: str, error: UnexpectedInput) -> _Place:
@@ -157,18 +174,15 @@ def _place(grammar: Lark, text: str, error: UnexpectedInput) -> _Place:
     return place
 
 
-def _rule(place: _Place) -> SyntaxFault | None:
-    """Rules have their syntax in the papers; a script that uses it deserves to be told."""
+def _without_rule(place: _Place) -> SyntaxFault | None:
+    """Without a name after it, `activate` was read as a name itself."""
     words = [token.lower() for token in place.statement]
-    rule = words[-2:] in (["create", "rule"], ["delete", "rule"])
-    if not rule and words[-1:] not in (["activate"], ["deactivate"]):
+    if words not in (["activate"], ["deactivate"]):
         return None
-    first = place.statement[-2 if rule else -1]
     return SyntaxFault(
-        "rules are not part of this version",
-        code="not-yet",
-        span=Span(first.start_pos or 0, place.end_of_previous),
-        hint="remove the statement; a query can be asked at any time instead",
+        f"the name of a rule was expected after `{words[0]}`",
+        span=_span(place.statement[0]),
+        hint=f"for example: {_FORMS[words[0]]}",
     )
 
 
@@ -233,7 +247,7 @@ def _expected(accepted: set[str]) -> list[str]:
     if "SEMICOLON" in rest:
         rest.discard("$END")
     words += sorted({_WORDS.get(name, f"`{name.lower()}`") for name in rest})
-    words.sort(key=lambda word: word == "an operator")
+    words.sort(key=lambda word: word in _LAST)
     return words[:_MOST]
 
 

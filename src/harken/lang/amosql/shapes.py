@@ -157,7 +157,7 @@ _TIME = r"\|[^|\n]+\|"
 # The semicolon before `else` and `end if` does not end the statement.
 _HELD = rf";(?={_GAP}*+(?:else|end{_GAP}++if)(?!\w))"
 _STATEMENT = re.compile(
-    rf"{_GAP}*+((?i:create|begin|if|for)(?!\w))?"
+    rf"{_GAP}*+((?i:create|begin|if|for|delete{_GAP}++rule)(?!\w))?"
     rf"((?:[^;\"'/|]++|{_STRING}|/(?!\*)|{_COMMENT}|\|\||{_TIME}|\||(?i:{_HELD}))*+)(;?)"
 )
 _BEGIN = rf"(?<![\w.:])begin(?!\w)(?!{_GAP}*+[(.,)=])"
@@ -171,7 +171,7 @@ _BLOCKS = re.compile(
 def _cuts(text: str) -> Iterator[tuple[int, int, int, bool]]:
     """Where statements begin and end, where the text goes on, and whether they are compound.
 
-    A compound statement holds others, or creates things; it is not worth a shape.
+    A compound statement holds others, or creates things or deletes rules; it is not worth a shape.
     """
     position, size, balanced = 0, len(text), True
     while position < size:
@@ -207,10 +207,11 @@ def _block(text: str, start: int, end: int, stop: int) -> tuple[int, int, bool]:
 # --- cutting the constants out of a statement ----------------------------------------------
 
 # All that is cut out begins with one of a few characters. Taking that character first, and only
-# then asking which it was, lets the search run over everything else at full speed.
+# then asking which it was, lets the search run over everything else at full speed. The number
+# after `priority` stays: it is no constant of the tree, and what a rule's priority is made for.
 _CUT_OUT = re.compile(
     r"""([:"'0-9.|#/?](?:(?<=:)[^\W\d]\w*+"""
-    r"|(?<=[0-9.])(?<![\w.].)(?:(?<=\.)[0-9]++|(?<=[0-9])[0-9]*+(?:\.[0-9]++)?)"
+    r"|(?<=[0-9.])(?<![\w.].)(?<!(?i:priority)\s.)(?:(?<=\.)[0-9]++|(?<=[0-9])[0-9]*+(?:\.[0-9]++)?)"
     r"(?:[eE][+-]?[0-9]++)?(?![\w.])"
     r"""|(?<=")[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"|(?<=')[^'\\]*+(?:\\[\s\S][^'\\]*+)*+'"""
     r"|(?<=\|)\||(?<=\|)[^|\n]++\||(?<=\#)'[^']*+'"

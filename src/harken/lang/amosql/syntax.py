@@ -272,6 +272,53 @@ class ForEach(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Event(Node):
+    """`added(f)`, `removed(f)` or `updated(f)`; `kind` is the keyword in lower case."""
+
+    kind: str
+    function: str
+    qualifier: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRule(Node):
+    """`create rule r(T p, ...) [on ...] as [for each T v, ...] when condition do action`.
+
+    `condition` is None where only events count, or where all values of the variables do.
+    `coupling` is deferred, immediate or detached.
+    """
+
+    name: str
+    parameters: tuple[Declaration, ...]
+    variables: tuple[Declaration, ...]
+    condition: Expression | None
+    action: Statement
+    events: tuple[Event, ...] = ()
+    nervous: bool = False
+    coupling: str = "deferred"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRule(Node):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Activate(Node):
+    """`activate r(e, ...) [priority n]`."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Deactivate(Node):
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Return(Node):
     value: Expression
 
@@ -303,6 +350,10 @@ Statement: TypeAlias = (
     | DeclareLocals
     | If
     | ForEach
+    | CreateRule
+    | DeleteRule
+    | Activate
+    | Deactivate
     | Return
     | Commit
     | Rollback

@@ -1,0 +1,157 @@
+"""The check phase: propagate, choose a rule, act, and again until nothing is triggered.
+
+A triggered activation waits in the conflict set with its action set, the tuples that its condition
+has gained; one that it loses again is taken out. The most urgent activation acts (priority 5
+before 0, then the order of activation), once for each tuple of its action set, and what it changes
+is propagated before the next is chosen (thesis, section 8.5).
+
+Law: when the check phase ends, every action set is empty; if it does not end within the limit, the
+transaction is undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harken.database import steps
+from harken.database.evaluation import Frame, decode_rows
+from harken.database.rules.definition import CompiledRule
+from harken.database.rules.network import ConditionChange, Network
+from harken.database.runtime import Runtime
+from harken.errors import EvaluationError, HarkenError, IntegrityError
+
+Row = tuple[Any, ...]
+
+ROUND_LIMIT = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A rule with the arguments it is activated for, as stored values."""
+
+    rule: CompiledRule
+    arguments: Row
+    priority: int
+    sequence: int
+
+    @property
+    def name(self) -> str:
+        return self.rule.rule.name
+
+
+@dataclass(slots=True)
+class CheckPhase:
+    runtime: Runtime
+    network: Network
+    limit: int = ROUND_LIMIT
+    trace: Callable[[str], None] | None = None
+    action_sets: dict[tuple[str, Row], dict[Row, None]] = field(default_factory=dict)
+    """What each triggered activation has to act on: the conflict set."""
+
+    def run(self, coupling: str = "deferred") -> None:
+        """Act until no rule of this coupling is triggered."""
+        fired: list[str] = []
+        self._propagate()
+        while (chosen := self._choose(coupling)) is not None:
+            if len(fired) >= self.limit:
+                raise self._never_settles(fired)
+            fired.append(chosen.name)
+            self._act(chosen)
+            self._propagate()
+
+    def forget(self) -> None:
+        """The transaction ended: nothing of it is left to act on."""
+        self.action_sets.clear()
+
+    def _propagate(self) -> None:
+        waiting = {name for name, _ in self.action_sets}
+        for change in self.network.propagate(waiting):
+            self._accumulate(change)
+
+    def _accumulate(self, change: ConditionChange) -> None:
+        name = change.rule.rule.name
+        inputs = len(change.rule.rule.parameters)
+        if self.trace is not None:
+            self._tell(change)
+        for row in change.minus:
+            key = (name, row[:inputs])
+            self.action_sets.get(key, {}).pop(row, None)
+            if not self.action_sets.get(key, True):
+                del self.action_sets[key]
+        for row in change.plus:
+            self.action_sets.setdefault((name, row[:inputs]), {})[row] = None
+
+    def _choose(self, coupling: str) -> Activation | None:
+        """The most urgent activation in the conflict set; one that was deactivated drops out."""
+        triggered = []
+        for key in list(self.action_sets):
+            activation = self._activation(*key)
+            if activation is None:
+                del self.action_sets[key]
+            elif activation.rule.rule.coupling == coupling:
+                triggered.append(activation)
+        return min(triggered, key=lambda a: (-a.priority, a.sequence), default=None)
+
+    def _activation(self, name: str, arguments: Row) -> Activation | None:
+        node = self.network.node(name)
+        if node is None:
+            return None
+        rows = self.runtime.engine.results(node.rule.rule.activations, arguments)
+        return Activation(node.rule, arguments, *rows[0]) if rows else None
+
+    def _act(self, activation: Activation) -> None:
+        rule = activation.rule.rule
+        action_set = self.action_sets.pop((rule.name, activation.arguments))
+        columns = (*rule.parameters, *rule.variables)
+        names = [column.name for column in columns]
+        rows = decode_rows(list(action_set), [column.type for column in columns])
+        if self.trace is not None:
+            self.trace(f"{rule.name} acts on {self._shown(rows)}")
+        self.runtime.count_firing(rule.oid, len(rows))
+        try:
+            for row in rows:
+                frame = Frame(self.runtime.interface, locals=dict(zip(names, row, strict=True)))
+                activation.rule.action.run(self.runtime, frame)
+        except steps.RollbackRequest:
+            raise RuleRollback(rule.name, self._shown(rows)) from None
+        except HarkenError as error:
+            error.message = f"in the action of rule {rule.name}: {error.message}"
+            raise
+
+    def _never_settles(self, fired: list[str]) -> EvaluationError:
+        cycle = sorted(set(fired[-50:]))
+        return EvaluationError(
+            f"the rules {', '.join(cycle)} trigger each other without end: stopped after "
+            f"{self.limit} rounds",
+            code="no-fixpoint",
+            hint="let an action make its own condition false, or raise the limit",
+        )
+
+    def _tell(self, change: ConditionChange) -> None:
+        assert self.trace is not None
+        name = change.rule.rule.name
+        influents = ", ".join(sorted(change.changed))
+        columns = change.rule.rule.condition.columns
+        types = [column.type for column in columns]
+        plus = self._shown(decode_rows(change.plus, types))
+        minus = self._shown(decode_rows(change.minus, types))
+        self.trace(f"Δcnd_{name} from {influents} ({change.strategy}): <{{{plus}}}, {{{minus}}}>")
+
+    def _shown(self, rows: list[Row]) -> str:
+        shown = [self.runtime.show_row(row) for row in rows[:10]]
+        more = [f"and {len(rows) - 10} more"] if len(rows) > 10 else []
+        return ", ".join([*shown, *more])
+
+
+class RuleRollback(IntegrityError):
+    """A rule undid the transaction; says which one, and for which tuples."""
+
+    def __init__(self, rule: str, tuples: str) -> None:
+        super().__init__(
+            f"rule {rule} rolled the transaction back for {tuples}",
+            code="rolled-back",
+            hint=f"change what makes the condition of {rule} true, or deactivate it",
+        )
+        self.rule = rule

@@ -1,0 +1,164 @@
+"""What a rule is: a condition, which is a relation to monitor, and an action, which is a procedure.
+
+    create rule r(P) as when for each V where condition do action
+
+becomes the relation of the tuples for which the rule is activated and its condition holds,
+
+    cnd_r(P, V) ← activations of r(P, ...) ∧ condition
+
+and steps that run once for each tuple that the relation gains (thesis, sections 4.1 and 4.3). The
+activations are a stored relation like any other: activating a rule is a change that the calculus
+propagates, so a rule that is activated late catches up by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harken.database import steps
+from harken.database.build import Builder
+from harken.database.catalog import Catalog, Dependencies
+from harken.database.definitions import columns
+from harken.engines.sqlite.engine import SQLiteEngine
+from harken.errors import TypeFault
+from harken.ir.assemble import assemble
+from harken.ir.clauses import Atom, Definition, Program
+from harken.ir.relations import Column, Kind, Relation
+from harken.ir.safety import required_inputs
+from harken.ir.schema import Function, FunctionKind
+from harken.ir.types import INTEGER
+from harken.lang.amosql import syntax
+from harken.lang.amosql.parser import parse_statement
+from harken.lang.amosql.scope import Local, Scope
+from harken.lang.amosql.translate import Declared, Translator
+from harken.planner.expand import expand
+from harken.planner.prepare import prepare
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule as it was created; `variables` are those its condition binds for its action."""
+
+    name: str
+    oid: int
+    text: str
+    parameters: tuple[Column, ...]
+    variables: tuple[Column, ...]
+    nervous: bool
+    coupling: str
+    has_condition: bool
+    events: tuple[syntax.Event, ...]
+
+    @property
+    def activations(self) -> Relation:
+        """The arguments for which the rule is active, with priority and order of activation."""
+        inputs = len(self.parameters)
+        extra = (Column("priority", INTEGER), Column("sequence", INTEGER))
+        return Relation(
+            name=f"activations of {self.name}",
+            columns=(*self.parameters, *extra),
+            inputs=inputs,
+            kind=Kind.STORED,
+            key=tuple(range(inputs)),
+        )
+
+    @property
+    def condition(self) -> Relation:
+        names = (*self.parameters, *self.variables)
+        return Relation(f"cnd_{self.name}", names, len(self.parameters), Kind.DERIVED)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledRule:
+    rule: Rule
+    program: Program
+    """The condition, expanded as far as it can be."""
+    action: steps.Step
+    dependencies: Dependencies
+
+
+def read_rule(text: str, oid: int, catalog: Catalog) -> Rule:
+    node = parse_statement(text)
+    assert isinstance(node, syntax.CreateRule)
+    return rule_of(node, text, oid, catalog)
+
+
+def rule_of(node: syntax.CreateRule, text: str, oid: int, catalog: Catalog) -> Rule:
+    translator = Translator(catalog)
+    parameters = columns(node.parameters, translator)
+    variables = columns(node.variables, translator)
+    taken = {column.name for column in parameters}
+    for column, declaration in zip(variables, node.variables, strict=True):
+        if column.name in taken:
+            raise TypeFault(
+                f"{column.name} is a parameter of the rule already",
+                code="exists",
+                span=declaration.span,
+                hint="give the variable another name",
+            )
+    return Rule(
+        name=node.name,
+        oid=oid,
+        text=text,
+        parameters=parameters,
+        variables=variables,
+        nervous=node.nervous,
+        coupling=node.coupling,
+        has_condition=node.condition is not None or bool(node.variables),
+        events=node.events,
+    )
+
+
+def compile_rule(
+    rule: Rule,
+    engine: SQLiteEngine,
+    catalog: Catalog,
+    node: syntax.CreateRule | None = None,
+) -> CompiledRule:
+    if node is None:
+        parsed = parse_statement(rule.text)
+        assert isinstance(parsed, syntax.CreateRule)
+        node = parsed
+    program, translator = _condition_program(rule, node, catalog)
+    builder = Builder(engine, catalog, function=_as_procedure(rule))
+    scope = Scope()
+    for column in (*rule.parameters, *rule.variables):
+        scope.names[column.name] = Local(column.name, column.type)
+    action = builder.statement(node.action, scope)
+    called = builder.called | translator.called | {event.function for event in rule.events}
+    mentioned = builder.mentioned | translator.mentioned
+    surrogates = frozenset(name for name in mentioned if name in catalog.hierarchy)
+    return CompiledRule(rule, program, action, Dependencies(frozenset(called), surrogates))
+
+
+def _condition_program(
+    rule: Rule, node: syntax.CreateRule, catalog: Catalog
+) -> tuple[Program, Translator]:
+    translator = Translator(catalog, owner=rule.condition.name)
+    scope = Scope()
+    declared: Declared = [
+        (translator.declare(scope, column.name, column.type), column.type)
+        for column in (*rule.parameters, *rule.variables)
+    ]
+    head = tuple(variable for variable, _ in declared)
+    inputs = len(rule.parameters)
+    details = (translator.fresh(INTEGER), translator.fresh(INTEGER))
+    active = Atom(rule.activations, (*head[:inputs], *details))
+    alternatives = [[]] if node.condition is None else translator.predicate(node.condition, scope)
+    clauses = tuple(
+        translator.clause(rule.condition, head, [active, *body], declared) for body in alternatives
+    )
+    own = (Definition(rule.condition, clauses), *translator.auxiliaries.values())
+    program = assemble(rule.condition, own, catalog)
+    prepare(program, catalog.hierarchy)
+    return expand(program, catalog.hierarchy, required_inputs(program)), translator
+
+
+def _as_procedure(rule: Rule) -> Function:
+    """The action sees the rule's parameters and the condition's variables as its locals."""
+    return Function(
+        name=f"act_{rule.name}",
+        parameters=(*rule.parameters, *rule.variables),
+        results=(),
+        kind=FunctionKind.PROCEDURE,
+    )

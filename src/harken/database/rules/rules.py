@@ -1,0 +1,143 @@
+"""The rules of a database: creating, activating and checking them.
+
+A rule is an object with a name and a text; its activations are rows of a stored relation. The
+network in memory is only a reading of both: whatever undoes a transaction, or changes the schema
+under it, makes it be read again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harken.database.build import unknown_rule
+from harken.database.rules.check_phase import CheckPhase
+from harken.database.rules.definition import CompiledRule, Rule, compile_rule, read_rule, rule_of
+from harken.database.rules.network import Network
+from harken.database.runtime import Runtime
+from harken.errors import NameFault, Span
+from harken.lang.amosql import syntax
+
+
+class Rules:
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self.network = Network(runtime.engine, runtime.catalog)
+        self.check_phase = CheckPhase(runtime, self.network)
+        self._read: dict[str, Rule] = {}
+        self._epoch = -1
+
+    # --- statements ------------------------------------------------------------------------
+
+    def create(self, node: syntax.CreateRule, text: str) -> None:
+        catalog = self._runtime.catalog
+        if node.name in catalog.rules:
+            raise NameFault(
+                f"there is already a rule {node.name}",
+                code="exists",
+                span=node.span,
+                hint=f"delete it first: delete rule {node.name}",
+            )
+        rule = rule_of(node, text, 0, catalog)
+        compiled = compile_rule(rule, self._runtime.engine, catalog, node)
+        self._runtime.engine.create(rule.activations)
+        catalog.add_rule(rule.name, text, rule.parameters, compiled.dependencies)
+
+    def delete(self, node: syntax.DeleteRule) -> None:
+        rule = self.find(node.name, node.span)
+        if rule.name in self.network:
+            self.network.remove(rule.name)
+        self._runtime.engine.drop(rule.activations)
+        self._runtime.catalog.remove_rule(rule.name)
+
+    def activate(self, name: str, arguments: tuple[Any, ...], priority: int) -> None:
+        """Activate for these arguments (stored values); again changes only the priority."""
+        rule = self.find(name, None)
+        if rule.name not in self.network:
+            self._insert(self._compile(rule))
+        known = self._runtime.engine.results(rule.activations, arguments)
+        sequence = known[0][1] if known else self._runtime.catalog.allocate(1)
+        self._runtime.engine.set_row(rule.activations, (*arguments, priority, sequence))
+
+    def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None:
+        rule = self.find(name, None)
+        self._runtime.engine.clear(rule.activations, arguments)
+        if rule.name in self.network and self._runtime.engine.is_empty(rule.activations):
+            self.network.remove(rule.name)
+            self._runtime.catalog.touch_rules()
+
+    def find(self, name: str, span: Span | None) -> Rule:
+        known = self._runtime.catalog.rules
+        if name not in known:
+            raise unknown_rule(name, known, span)
+        oid, text = known[name]
+        rule = self._read.get(name)
+        if rule is None or (rule.oid, rule.text) != (oid, text):
+            rule = self._read[name] = read_rule(text, oid, self._runtime.catalog)
+        return rule
+
+    # --- the network -----------------------------------------------------------------------
+
+    def _insert(self, compiled: CompiledRule) -> None:
+        self.network.insert(compiled)
+        self._runtime.catalog.touch_rules()
+        self._notice_coupling()
+
+    def _compile(self, rule: Rule) -> CompiledRule:
+        return compile_rule(rule, self._runtime.engine, self._runtime.catalog)
+
+    def synchronise(self, force: bool = False) -> None:
+        """Let the network be what the catalog and the activations say."""
+        catalog = self._runtime.catalog
+        if catalog.epoch == self._epoch and not force:
+            return
+        self._epoch = catalog.epoch
+        if force:
+            self.network.clear()
+        for name in [node.rule.rule.name for node in self.network.nodes()]:
+            if name not in catalog.rules:
+                self.network.remove(name)
+        for name in catalog.rules:
+            rule = self.find(name, None)
+            if self._runtime.engine.is_empty(rule.activations):
+                continue
+            self._refresh(self._compile(rule))
+        self._notice_coupling()
+
+    def _refresh(self, compiled: CompiledRule) -> None:
+        node = self.network.node(compiled.rule.name)
+        if node is not None and node.rule.program == compiled.program:
+            node.rule = compiled
+            return
+        if node is not None:
+            self.network.remove(compiled.rule.name)
+        self.network.insert(compiled)
+
+    def _notice_coupling(self) -> None:
+        couplings = {node.rule.rule.coupling for node in self.network.nodes()}
+        self._runtime.immediate_rules = "immediate" in couplings
+
+    # --- moments ---------------------------------------------------------------------------
+
+    def after_statement(self) -> None:
+        if self._runtime.immediate_rules:
+            self.check_phase.run("immediate")
+
+    def check(self, coupling: str) -> None:
+        """The check phase for the rules of a coupling."""
+        if not self.network.is_empty:
+            self.check_phase.run(coupling)
+
+    def has_detached(self) -> bool:
+        return any(
+            (node := self.network.node(name)) is not None and node.rule.rule.coupling == "detached"
+            for name, _ in self.check_phase.action_sets
+        )
+
+    def after_undo(self) -> None:
+        """Triggers and Δ-sets were undone with the rest: see whether they still fit."""
+        self.check_phase.forget()
+        if not self.network.is_empty or self._runtime.catalog.rules:
+            self.synchronise(force=True)
+
+    def explain(self, name: str) -> CompiledRule:
+        return self._compile(self.find(name, None))

@@ -1,0 +1,328 @@
+"""The `harken` command, as a person or a script meets it."""
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import harken
+from harken import cli, doctor
+from harken.doctor import Health
+
+ITEMS = """\
+create type item properties (name charstring, quantity integer);
+create item(name, quantity) instances :pen("pen", 12), :ink("ink", 3);
+"""
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def results(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs `harken ARGUMENTS...` in this process."""
+
+    def run(*arguments: object, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["harken", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # typer puts its own there
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return Outcome(int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[..., Path]:
+    def write(text: str | bytes, name: str = "p.amosql") -> Path:
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+# --- run -----------------------------------------------------------------------------------
+
+
+def test_results_are_lines(command: Command, program: Callable[..., Path]) -> None:
+    file = program(ITEMS + "select i, quantity(i) for each item i; print(name(:ink), 1.5);")
+    assert command("run", file) == (0, "<:pen, 12>\n<:ink, 3>\nink 1.5\n", "")
+
+
+def test_results_are_json(command: Command, program: Callable[..., Path]) -> None:
+    file = program(ITEMS + "select i, quantity(i) for each item i; print(name(:ink), 1.5);")
+    assert command("run", "--format", "json", file).results == [
+        {"kind": "rows", "columns": ["i", "quantity"], "rows": [[":pen", 12], [":ink", 3]]},
+        {"kind": "print", "values": ["ink", 1.5]},
+    ]
+
+
+def test_a_query_without_rows_prints_nothing(
+    command: Command, program: Callable[..., Path]
+) -> None:
+    assert command("run", program("select t for each type t where name(t) = '';")).out == ""
+
+
+def test_files_share_a_session(command: Command, program: Callable[..., Path]) -> None:
+    first, second = program(ITEMS), program("select name(:pen);", "q.amosql")
+    assert command("run", first, second).out == '<"pen">\n'
+
+
+def test_standard_input_is_amosql(command: Command) -> None:
+    assert command("run", "-", stdin=b'print("\xc3\xa9");') == (0, "é\n", "")
+
+
+def test_a_file_that_ends_well_is_committed(
+    command: Command, program: Callable[..., Path], tmp_path: Path
+) -> None:
+    db = tmp_path / "shop.db"
+    assert command("run", program(ITEMS), "--db", db).code == 0
+    assert command("run", program("print(count(select i for each item i));"), "--db", db).out == (
+        "2\n"
+    )
+
+
+def test_an_error_has_a_place_a_mark_and_a_hint(
+    command: Command, program: Callable[..., Path]
+) -> None:
+    file = program(ITEMS + "set quantiy(:pen) = 5;")
+    outcome = command("run", file)
+    assert outcome.code == 1
+    assert outcome.out == ""
+    assert outcome.err == (
+        f"{file}:3:5: [unknown-function] there is no function quantiy\n"
+        "  set quantiy(:pen) = 5;\n"
+        "      ^^^^^^^^^^^^^\n"
+        "hint: did you mean quantity?\n"
+    )
+
+
+def test_an_error_is_also_a_line_of_json(command: Command, program: Callable[..., Path]) -> None:
+    file = program(ITEMS + "print(1);\nset quantiy(:pen) = 5;")
+    outcome = command("run", file, "--format", "json")
+    assert outcome.code == 1
+    assert outcome.results == [
+        {"kind": "print", "values": [1]},
+        {
+            "kind": "error",
+            "code": "unknown-function",
+            "message": "there is no function quantiy",
+            "file": str(file),
+            "line": 4,
+            "column": 5,
+            "hint": "did you mean quantity?",
+        },
+    ]
+    assert outcome.err.startswith(f"{file}:4:5: [unknown-function]")
+
+
+def test_an_error_undoes_its_file_and_stops_the_rest(
+    command: Command, program: Callable[..., Path], tmp_path: Path
+) -> None:
+    db = tmp_path / "shop.db"
+    good = program(ITEMS, "good.amosql")
+    bad = program("set quantity(:pen) = 99;\nprint(1/0);", "bad.amosql")
+    rest = program('print("never");', "rest.amosql")
+    outcome = command("run", good, bad, rest, "--db", db)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"{bad}:2:")
+    with harken.connect(str(db)) as database:
+        quantities = database.amosql("select quantity(i) for each item i;").rows
+    assert sorted(quantities) == [(3,), (12,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code"),
+    [
+        ("p.txt", b"", "unknown-suffix"),
+        ("program", b"", "unknown-suffix"),
+        ("p.sql", b"select 1", "unsupported"),
+        ("p.dl", b".decl edge(x: symbol)", "unsupported"),
+        ("p.amosql", b"print(1);\nprint('\xff');", "not-utf-8"),
+    ],
+)
+def test_a_file_that_cannot_be_run(
+    name: str, data: bytes, code: str, command: Command, program: Callable[..., Path]
+) -> None:
+    file = program(data, name)
+    outcome = command("run", file, "--format", "json")
+    assert outcome.code == 1
+    assert outcome.err.startswith(f"{file}: [{code}] ")
+    assert [line["code"] for line in outcome.results] == [code]
+    assert outcome.results[0]["file"] == str(file)
+
+
+def test_a_file_that_cannot_be_read_is_found_before_anything_runs(
+    command: Command, program: Callable[..., Path], tmp_path: Path
+) -> None:
+    for missing, reason in (("no.amosql", "no such file or directory"), (".", "is a directory")):
+        path = tmp_path / missing
+        outcome = command("run", program("print(1);"), path)
+        assert (outcome.code, outcome.out) == (1, "")
+        assert outcome.err == f"{path}: [cannot-read] the file cannot be read: {reason}\n"
+
+
+def test_a_database_that_is_none(command: Command, program: Callable[..., Path]) -> None:
+    other = program("this is no database, though it is long enough to be one" * 20, "x.db")
+    outcome = command("run", program("print(1);"), "--db", other)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"{other}: [not-a-database] ")
+
+
+def test_the_lake_engine_is_not_there_yet(command: Command, program: Callable[..., Path]) -> None:
+    outcome = command("run", program("print(1);"), "--engine", "lake")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith("[unsupported] the lake engine")
+
+
+def test_a_wrong_command_line_exits_with_2(command: Command) -> None:
+    assert command("run").code == 2
+    assert command("run", "x.amosql", "--format", "xml").code == 2
+
+
+def test_a_bug_is_a_short_message(
+    command: Command, program: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(harken.Database, "run", broken)
+    monkeypatch.delenv("HARKEN_DEBUG", raising=False)
+    outcome = command("run", program("print(1);"))
+    assert outcome.code == 1
+    assert "[internal] ZeroDivisionError: oops" in outcome.err
+    assert "report" in outcome.err
+    assert "Traceback" not in outcome.err
+    monkeypatch.setenv("HARKEN_DEBUG", "1")
+    assert "Traceback" in command("run", program("print(1);")).err
+
+
+# --- run, as a process ---------------------------------------------------------------------
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "harken", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+LONG = ITEMS + "commit; set quantity(:pen) = 99;\n" + 'print("line");\n' * 30_000
+"""Prints more than a pipe holds, so it cannot have ended while nobody reads."""
+
+
+@pytest.fixture
+def long_run(program: Callable[..., Path], tmp_path: Path) -> subprocess.Popen[str]:
+    process = start("run", program(LONG), "--db", tmp_path / "shop.db")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "line\n"
+    return process
+
+
+def committed_quantities(path: Path) -> list[tuple[int]]:
+    with harken.connect(str(path)) as db:
+        return sorted(db.amosql("select quantity(i) for each item i;").rows)
+
+
+def test_a_closed_pipe_ends_it_quietly(long_run: subprocess.Popen[str], tmp_path: Path) -> None:
+    assert long_run.stdout is not None
+    assert long_run.stderr is not None
+    long_run.stdout.close()
+    with long_run.stderr as errors:
+        assert errors.read() == ""
+    assert long_run.wait() == 1
+    assert committed_quantities(tmp_path / "shop.db") == [(3,), (12,)]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send")
+def test_ctrl_c_rolls_back_and_exits_with_130(
+    long_run: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    long_run.send_signal(signal.SIGINT)
+    _, errors = long_run.communicate()
+    assert errors.strip() == ""
+    assert long_run.returncode == 130
+    assert committed_quantities(tmp_path / "shop.db") == [(3,), (12,)]
+
+
+# --- explain and doctor --------------------------------------------------------------------
+
+
+@pytest.fixture
+def shop(command: Command, program: Callable[..., Path], tmp_path: Path) -> Path:
+    text = ITEMS + "create function twice(item i) -> integer as select quantity(i) * 2;"
+    db = tmp_path / "shop.db"
+    assert command("run", program(text), "--db", db).code == 0
+    return db
+
+
+def test_explain_shows_clauses_and_sql(command: Command, shop: Path) -> None:
+    outcome = command("explain", "twice", "--db", shop)
+    assert outcome.code == 0
+    assert "quantity_item,integer(I" in outcome.out
+    assert "SELECT" in outcome.out
+    (line,) = command("explain", "twice", "--db", shop, "--format", "json").results
+    assert line == {"kind": "explain", "name": "twice", "text": outcome.out.rstrip("\n")}
+
+
+def test_explain_helps_where_it_cannot(command: Command, shop: Path) -> None:
+    unknown = command("explain", "twise", "--db", shop)
+    assert unknown.code == 1
+    assert unknown.err.startswith("[unknown-function]")
+    assert "twice" in unknown.err
+    assert "[unsupported]" in command("explain", "twice", "--db", shop, "--format", "svg").err
+    missing = command("explain", "twice", "--db", shop.with_name("none.db"))
+    assert "[cannot-open]" in missing.err
+    assert not shop.with_name("none.db").exists()
+
+
+def test_doctor_finds_the_resident_engine_well(command: Command) -> None:
+    outcome = command("doctor")
+    assert outcome.code == 0
+    assert "resident engine  works" in outcome.out
+
+
+def test_doctor_warns_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    finding = doctor.java()
+    assert finding.health is Health.WARNING
+    assert "JAVA_HOME" in finding.remedy
+    assert doctor.is_well([finding])
+
+
+def test_doctor_reads_the_version_of_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    for version, health in (("1.8.0_402", Health.WARNING), ("21.0.2", Health.WELL)):
+        java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+        java.chmod(0o755)
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+        assert doctor.java().health is health
+
+
+def test_doctor_compares_pyspark_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    assert doctor.pyspark_python().health is Health.WELL
+    monkeypatch.setenv("PYSPARK_PYTHON", "/bin/sh")
+    assert sys.executable in doctor.pyspark_python().remedy
