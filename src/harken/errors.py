@@ -3,15 +3,17 @@
     HarkenError
     ├── LanguageError          the program text is wrong; nothing was executed
     │   ├── SyntaxFault        syntax, missing-semicolon
-    │   ├── NameFault          unknown-type, unknown-function, unknown-variable, exists
-    │   ├── TypeFault          type-mismatch, arity, ambiguous, no-overload
+    │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule, exists
+    │   ├── TypeFault          type-mismatch, arity, ambiguous
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect
-    ├── EvaluationError        a correct program met bad data; its transaction was undone
-    │   ├── ArithmeticFault    division-by-zero, overflow
-    │   ├── ValueFault         no-value, many-values, wrong-object, bad-value
+    ├── EvaluationError        a correct program met bad data; its statement was undone
+    │   │                      ambiguous, no-fixpoint
+    │   ├── ArithmeticFault    division-by-zero, overflow, bad-value
+    │   ├── ValueFault         no-value, many-values, wrong-object, bad-value, overflow
     │   └── ForeignFault       foreign
-    ├── IntegrityError         in-use, transaction
-    └── StorageError           not-a-database, newer-format, disk-full, locked, read-only, storage
+    ├── IntegrityError         in-use, transaction, rolled-back
+    └── StorageError           not-a-database, newer-format, disk-full, disk-error, locked,
+                               read-only, cannot-open, closed, storage
 
 Codes are part of the contract: scripts match on them, so they never change their meaning.
 """

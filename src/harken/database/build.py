@@ -27,6 +27,7 @@ from harken.lang.amosql.translate import (
     Branch,
     InterfaceTypes,
     Translator,
+    declared_twice,
     no_interface_variables,
 )
 from harken.planner.prepare import prepare
@@ -235,6 +236,8 @@ class Builder:
         for declaration in node.variables:
             type_ = self._type(declaration.type, declaration.span)
             name = declaration.name or declaration.type
+            if name in scope.names:
+                raise declared_twice(name, declaration.span)
             scope.names[name] = Local(name, type_)
 
     def _if(self, node: syntax.If, scope: Scope) -> steps.Step:

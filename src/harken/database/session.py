@@ -15,7 +15,7 @@ from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import change_schema
 from harken.database.transactions import Transactions
-from harken.errors import HarkenError, LanguageError, Span, StorageError
+from harken.errors import HarkenError, LanguageError, Span, StorageError, ValueFault
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import Argument
@@ -139,7 +139,7 @@ class Session:
         """A cached tree has the places of the first text of its shape; an error needs its own."""
         try:
             return self._build(parsed, parsed.statement)
-        except LanguageError:
+        except (LanguageError, ValueFault):
             return self._build(parsed, reparse(parsed))
 
     def _build(self, parsed: Parsed, node: syntax.Statement) -> steps.Step:

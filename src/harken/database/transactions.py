@@ -41,26 +41,30 @@ class Transactions:
         self._notice_loss()
         self._connection.begin()
         try:
-            self.refresh()
-            self._runtime.catalog.refresh_counter()
+            if self.refresh():
+                self._runtime.catalog.refresh_counter()
         except BaseException:
             self._connection.rollback()
             raise
         self._first_oid = self._runtime.catalog.allocate(0)
         self._begun = True
 
-    def refresh(self) -> None:
-        """See what other processes committed: their objects, and their schema if it changed."""
+    def refresh(self) -> bool:
+        """See what other processes committed: their objects, and their schema if it changed.
+
+        True if anything was committed by others since the last time.
+        """
         self._notice_loss()
         version = self._connection.data_version()
         if version == self._data_version:
-            return
+            return False
         self._runtime.objects.forget()
         # The catalog is many relations: read all of them in the same state.
         with self._connection.snapshot():
             if self._runtime.catalog.is_stale():
                 self._reread()
         self._data_version = version
+        return True
 
     def commit(self) -> None:
         self._refuse_in_statement("commit")
@@ -87,7 +91,8 @@ class Transactions:
         Detached rules act in a transaction of their own, after the one that triggered them.
         """
         try:
-            self._rules.check(coupling)
+            if coupling != "deferred":
+                self._rules.check(coupling)
             self._rules.check("deferred")
             if not self._connection.read_only:
                 self._runtime.catalog.save_counter()

@@ -46,11 +46,23 @@ print(#'employee.netincome', "a" || "b\\n\\u00e5" || 'c', |2026-11-15|, count((s
 set income(:e1) = -9223372036854775808; set income(:e2) = 10600; income(:e2) - 5 == -5;
 create function f() -> bag of <integer a, real> as foreign "module:f"; rollback;
 """
-SCRIPTS = (INVENTORY, SCHOOL, SALARIES)
+RULES = """
+create rule low(item i) as when quantity(i) < threshold(i) do order(i, 5000 - quantity(i));
+create nervous immediate rule watch() on added(supplies) or updated(item.quantity) as
+    for each item i, supplier s when supplies(s) = i do begin add seen(i) = 1; print("; end"); end;
+create rule all() detached as strict when for each item i where p(i) do
+    if quantity(i) < 0 then rollback; else deactivate low(i); end if;
+create rule audit() as on removed(quantity), added(quantity) do print('changed');
+activate low(:laces); activate low(:socks) priority 3; ACTIVATE all; deactivate low(:socks);
+create function arm(item i) -> boolean as begin activate low(i) priority 5; activate(i); end;
+delete rule watch; priority(:rule, on); activate low(:laces)  priority /* low */ 0
+"""
+SCRIPTS = (INVENTORY, SCHOOL, SALARIES, RULES)
 TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 ODD = ["begin", "end", "end if", "; else", "if", "then", "for each", "select", "create rule r", ";"]
 ODD += ["(", ")", "<", ">", "-", "||", "|", '"', "'", "#'", ":x", "/*", "*/", "\\", "?i", ":?", "."]
 ODD += ["5", "5.", "99999999999999999999", "|2026-02-30|", "\0", "\ud800", "\ufeff", "é", "true"]
+ODD += ["on", "added(f)", "as", "when", "do", "strict", "activate", "priority 3", "delete rule r"]
 
 places = st.integers(0, 10_000)
 

@@ -8,6 +8,7 @@ from harken.errors import Span, SyntaxFault
 from harken.lang.amosql.builder import DEEPEST
 from harken.lang.amosql.parser import parse, parse_statement
 from harken.lang.amosql.syntax import (
+    Activate,
     AddType,
     Assign,
     Binary,
@@ -16,12 +17,16 @@ from harken.lang.amosql.syntax import (
     Commit,
     CreateFunction,
     CreateInstances,
+    CreateRule,
     CreateType,
+    Deactivate,
     Declaration,
     DeclareLocals,
     DeleteFunction,
     DeleteObjects,
+    DeleteRule,
     DeleteType,
+    Event,
     Expression,
     ExpressionStatement,
     ForEach,
@@ -47,6 +52,7 @@ from harken.lang.amosql.tree import descendants
 
 i, s, x = Name("i"), Name("s"), InterfaceVariable("x")
 ITEM_I = Declaration("item", "i")
+THREE = Binary("+", Literal(1), Literal(2))
 
 
 def call(function: str, *arguments: Expression) -> Call:
@@ -129,6 +135,14 @@ def marked(text: str) -> str:
             "declare integer n, item i",
             DeclareLocals((Declaration("integer", "n"), ITEM_I)),
         ),
+        ("delete rule r", DeleteRule("r")),
+        ("delete rule", DeleteObjects((Name("rule"),))),
+        ("activate r", Activate("r", ())),
+        ("Activate r()", Activate("r", ())),
+        ("activate r(:x, 1 + 2) priority 5", Activate("r", (x, THREE), 5)),
+        ("activate r PRIORITY 0", Activate("r", ())),
+        ("deactivate r", Deactivate("r", ())),
+        ("deactivate r(:x, 1 + 2)", Deactivate("r", (x, THREE))),
         ("return i", Return(i)),
         ("commit", Commit()),
         ("Commit Work", Commit()),
@@ -245,6 +259,95 @@ def test_blocks_and_branches(text: str, tree: Statement) -> None:
     assert parse(f"{text}; c") == (tree, c)
 
 
+# --- rules ---------------------------------------------------------------------------------
+
+p_of_i, act = call("p", i), ExpressionStatement(call("act", i))
+
+
+@pytest.mark.parametrize(
+    ("body", "variables", "condition"),
+    [
+        ("when p(i) do act(i)", (), p_of_i),
+        ("when for each item i where p(i) do act(i)", (ITEM_I,), p_of_i),
+        ("when for each item i, T t do act(i)", (ITEM_I, Declaration("T", "t")), None),
+        ("for each item i when p(i) do act(i)", (ITEM_I,), p_of_i),
+        ("FOR EACH item i, T t WHEN p(i) DO act(i)", (ITEM_I, Declaration("T", "t")), p_of_i),
+    ],
+)
+def test_conditions_of_rules(
+    body: str, variables: tuple[Declaration, ...], condition: Expression | None
+) -> None:
+    assert statement(f"create rule r() as {body}") == CreateRule("r", (), variables, condition, act)
+    updated = (Event("updated", "f"),)
+    created = CreateRule("r", (), variables, condition, act, updated)
+    assert statement(f"create rule r() as on updated(f) {body}") == created
+
+
+@pytest.mark.parametrize(
+    ("parameters", "declared"),
+    [
+        ("", ()),
+        ("item i", (ITEM_I,)),
+        ("item, item i", (Declaration("item"), ITEM_I)),
+    ],
+)
+def test_parameters_of_rules(parameters: str, declared: tuple[Declaration, ...]) -> None:
+    created = CreateRule("r", declared, (), p_of_i, act)
+    assert statement(f"create rule r({parameters}) as when p(i) do act(i)") == created
+
+
+ADDED = Event("added", "f")
+PAY = Event("removed", "pay", "employee")
+
+
+@pytest.mark.parametrize(
+    ("text", "events", "nervous", "coupling"),
+    [
+        ("create strict rule r() as", (), False, "deferred"),
+        ("create Nervous Immediate rule r() as", (), True, "immediate"),
+        ("create detached rule r() nervous as", (), True, "detached"),
+        ("create rule r() deferred as nervous", (), True, "deferred"),
+        ("create rule r() as immediate strict", (), False, "immediate"),
+        ("create rule r() on added(f) as", (ADDED,), False, "deferred"),
+        (
+            "create rule r() on added(f) or removed(employee.pay) as",
+            (ADDED, PAY),
+            False,
+            "deferred",
+        ),
+        ("create rule r() nervous ON Added(f), added(f) as", (ADDED, ADDED), True, "deferred"),
+        ("create immediate rule r() as on added(f) nervous", (ADDED,), True, "immediate"),
+    ],
+)
+def test_options_of_rules(
+    text: str, events: tuple[Event, ...], nervous: bool, coupling: str
+) -> None:
+    created = CreateRule("r", (), (), p_of_i, act, events, nervous, coupling)
+    assert statement(f"{text} when p(i) do act(i)") == created
+
+
+def test_a_rule_with_events_needs_no_condition() -> None:
+    created = CreateRule("r", (), (), None, Rollback(), (ADDED,))
+    assert statement("create rule r() on added(f) as do rollback") == created
+    assert statement("create rule r() as on added(f) do rollback") == created
+
+
+@pytest.mark.parametrize(
+    ("action", "tree"),
+    [
+        ("begin act(i); end", Block((act,))),
+        ("set p(i) = 1", Update("set", p_of_i, Literal(1))),
+        ("call act(i)", ExpressionStatement(call("act", i), called=True)),
+        ("if i then act(i); else rollback; end if", If(i, act, Rollback())),
+        ("for each item i do act(i)", ForEach((ITEM_I,), None, act)),
+        ("deactivate r(i)", Deactivate("r", (i,))),
+    ],
+)
+def test_actions_of_rules(action: str, tree: Statement) -> None:
+    created = CreateRule("r", (), (), p_of_i, tree)
+    assert parse(f"create rule r() as when p(i) do {action}; commit") == (created, Commit())
+
+
 # --- expressions ---------------------------------------------------------------------------
 
 
@@ -344,6 +447,21 @@ def test_queries_inside_expressions() -> None:
         "add type to :to",
         "select type(function), each for each type function, function each where type(each) = of",
         "for each function rule do priority(rule)",
+        "for each item when where on(when) priority(when)",
+        "for each item on when(on)",
+        "create rule instances :rule",
+        "create rule(name, nervous) instances :rule(1, 2)",
+        "create strict /* or so */ (name) instances :strict(1)",
+        "create rule rule(rule rule) on added(on) as when when(on) do priority(rule)",
+        "create rule on() as for each when when, item on when strict(when) do nervous(on)",
+        "set priority(:when) = on(added, removed, updated, strict, immediate)",
+        "delete rule(:x)",
+        "begin delete rule end",
+        "activate(:x)",
+        "activate + 1",
+        "create function activate(integer activate) -> integer as activate and activate",
+        "activate activate priority 1",
+        "activate priority priority 1",
         "årsinkomst(:löneläge)",
     ],
 )
@@ -372,6 +490,16 @@ def test_spans_cover_exactly_what_they_were_read_from() -> None:
     )
 
 
+def test_spans_of_rules() -> None:
+    text = (
+        "; create rule r(T t) on added(T.f) as for each U u when (p) do activate s(t) priority 3;"
+    )
+    (rule,) = parse(text)
+    covered = [text[n.span.start : n.span.end] for n, _ in descendants(rule)]
+    activate = "activate s(t) priority 3"
+    assert sorted(covered) == sorted([text[2:-1], "T t", "U u", "p", activate, "t", "added(T.f)"])
+
+
 def test_one_statement_of_a_longer_text() -> None:
     assert parse_statement("commit", 100).span == Span(100, 106)
     moved = parse_statement("print(:x)", 10)
@@ -397,6 +525,11 @@ def test_one_statement_of_a_longer_text() -> None:
         ("select i for each item i where p(i)", "select 1"),
         ("begin a", "b end"),
         ("create item instances :x", ":x"),
+        ("activate r(:x) priority 3", "activate s"),
+        ("set f(:x) = 5", "on (:x)"),
+        ("deactivate r()", "rule (:x)"),
+        ("create function f(item) -> integer", "deactivate r"),
+        ("create rule r() as when p do q()", "create rule s() as when p do q()"),
     ],
 )
 def test_missing_semicolon(first: str, second: str) -> None:
@@ -405,6 +538,12 @@ def test_missing_semicolon(first: str, second: str) -> None:
     assert found.span == Span(len(first), len(first))
     assert f"`{second.split()[0]}`" in found.message
     assert "`;`" in found.message
+
+
+INSIDE = "types, functions and rules cannot be created or deleted inside another statement"
+CREATED = "`function`, `rule`, `type`, a name or a rule's option"
+REACTION = "`do`, `for each`, `on`, `when` or a rule's option"
+TWICE = "`{}` stands here twice"
 
 
 @pytest.mark.parametrize(
@@ -419,7 +558,30 @@ def test_missing_semicolon(first: str, second: str) -> None:
         ("if a b", "b", "found `b` where `then` or an operator was expected"),
         ("a; else b", "else", "found `else` where `;` or an operator was expected"),
         ("a = b = c", "=", "found `=` where `;` or an operator was expected"),
-        ("create", "", "the text ends where `function`, `type` or a name was expected"),
+        ("create", "", f"the text ends where {CREATED} was expected"),
+        ("create rule r as", "as", "found `as` where `(` was expected"),
+        ("create rule r() as p", "p", f"found `p` where {REACTION} was expected"),
+        (
+            "create rule r() on f",
+            "f",
+            "found `f` where `added`, `removed` or `updated` was expected",
+        ),
+        ("create rule r() as do a", "do", "this rule has neither a condition nor an event"),
+        ("create rule r() as when p", "", "the text ends where `do` or an operator was expected"),
+        (
+            "create strict rule r() nervous as when p do a",
+            "nervous",
+            "`strict` and `nervous` contradict each other",
+        ),
+        ("create rule r() detached detached as when p do a", "detached", TWICE.format("detached")),
+        ("create rule r() on added(f) as on added(g) do a", "on", TWICE.format("on")),
+        ("activate :x", "activate", "the name of a rule was expected after `activate`"),
+        ("begin delete rule r end", "delete rule r", INSIDE),
+        (
+            "create rule r() as when p do create rule s() as when p do a",
+            "create rule s() as when p do a",
+            INSIDE,
+        ),
         ("begin commit;", "", "the text ends where a statement, `;` or `end` was expected"),
         ("selct f(x)", "selct", "no statement begins with `selct`"),
         ("a $ b", "$", "the character `$` cannot stand here"),
@@ -429,11 +591,7 @@ def test_missing_semicolon(first: str, second: str) -> None:
         ("commit 'abc", "'", "this string is never closed"),
         ("1 /* 2", "/*", "this comment is never closed"),
         ("#'a b'", "#'a b'", "`#'a b'` does not name a function"),
-        (
-            "begin create type x; end",
-            "create type x",
-            "types and functions cannot be created or deleted inside another statement",
-        ),
+        ("begin create type x; end", "create type x", INSIDE),
     ],
 )
 def test_faults_say_what_was_found_and_expected(text: str, mark: str, message: str) -> None:
@@ -454,10 +612,11 @@ def test_faults_say_what_was_found_and_expected(text: str, mark: str, message: s
         (r'f("ab\qc")', "bad-value", r"\q"),
         (r'f("\ud800")', "bad-value", r'"\ud800"'),
         ('f("\ud800")', "bad-value", '"\ud800"'),
-        ("create rule r(item i) as when p(i) do q(i)", "not-yet", "create rule"),
-        ("activate r(:x)", "not-yet", "activate"),
-        ("begin DEACTIVATE r() end", "not-yet", "DEACTIVATE"),
-        ("delete rule r", "not-yet", "delete rule"),
+        ("activate r() priority 6", "bad-value", "6"),
+        ("activate r() priority -1", "bad-value", "-1"),
+        ("activate r() priority 1.0", "bad-value", "1.0"),
+        ("begin activate r priority p(:x) end", "bad-value", "p(:x)"),
+        ("activate r priority true", "bad-value", "true"),
     ],
 )
 def test_faults_with_codes_of_their_own(text: str, code: str, mark: str) -> None:
@@ -472,6 +631,10 @@ def test_faults_with_codes_of_their_own(text: str, code: str, mark: str) -> None
         ("print(f(1)", "a `(` is still open"),
         ("a < b < c", "comparisons do not chain"),
         ("set quantity :x = 5", "set quantity(:shoelaces) = 100"),
+        ("create nervous rule r() as whn p do a", "create rule low(item i) as when"),
+        ("create rule r() on added(f) as on added(g) do a", "join all events by `or`"),
+        ("activate r priority 9", "a whole number from 0 to 5"),
+        ("activte r()", "did you mean `activate`?"),
         ("print(“x”)", "straight quotes"),
     ],
 )

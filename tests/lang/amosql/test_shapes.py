@@ -41,6 +41,7 @@ def shape(text: str) -> str | None:
         ["if a then b; else begin c; d end", "commit"],
         ["if a then b; /* or */ else c; end if", "commit"],
         ["for each T x do begin a; end", "commit"],
+        ["create rule r() as when p do begin a; b; end", "activate r() priority 3", "commit"],
         ["create function begin(begin end) -> end", "set end(:x) = begin(:y)", "commit"],
     ],
 )
@@ -86,6 +87,10 @@ def test_a_begin_that_is_never_closed_ends_at_its_first_semicolon() -> None:
         ('"a"||"b"|||2026-11-15|', "?s||?s||?d", ("a", "b", datetime.date(2026, 11, 15)), ()),
         ("select 1 /* 2 */ ,\n\t :x  ", "select ?i , :?", (1,), ("x",)),
         ("commit", "commit", (), ()),
+        ("activate r(:x, 5)", "activate r(:?, ?i)", (5,), ("x",)),
+        ("activate r(:x, 5)\n PRIORITY 3", "activate r(:?, ?i) PRIORITY 3", (5,), ("x",)),
+        ("deactivate r(:x)", "deactivate r(:?)", (), ("x",)),
+        ("f(priority(3), priority - 3)", "f(priority(?i), priority - ?i)", (3, 3), ()),
     ],
 )
 def test_constants_and_variables_are_cut_out(
@@ -131,6 +136,10 @@ def test_a_sign_learnt_from_zero_still_is_a_sign() -> None:
     [
         "create type item",
         "create item instances :x",
+        "create rule r() as when p(:x) do q(1)",
+        "delete rule r",
+        "DELETE /* the */ Rule r",
+        "activate r(:x) priority /* high */ 5",
         "begin commit; end",
         "if a then commit",
         "for each item i do print(i)",
@@ -141,6 +150,13 @@ def test_statements_without_a_shape(text: str) -> None:
     parsed = only(text)
     assert parsed == Parsed(parse(text)[0], text, 0)
     assert parsed.shape is None
+
+
+def test_each_priority_has_a_tree_of_its_own() -> None:
+    text = "activate r(:a) priority 1; activate r(:b) priority 2; activate r(:c) priority 1"
+    first, second, third = statements(text)
+    assert first.statement is third.statement
+    assert (filled(first), filled(second), filled(third)) == parse(text)
 
 
 def test_a_number_beyond_64_bits_is_no_reason_to_forget_its_sign() -> None:
@@ -190,6 +206,7 @@ def test_statements_without_a_shape_have_true_spans() -> None:
         "commit; begin a; b",
         "commit; a; else b",
         "set f(:x) = 5; )",
+        "activate r(:x) priority 5; activate r(:x) priority 6",
     ],
 )
 def test_faults_are_those_of_the_parser(text: str) -> None:

@@ -21,6 +21,7 @@ from harken.database.rules.definition import CompiledRule
 from harken.engines.base import CompiledQuery
 from harken.engines.sqlite import events
 from harken.engines.sqlite.engine import SQLiteEngine
+from harken.engines.sqlite.events import DeltaSet
 from harken.ir.clauses import atoms
 from harken.ir.relations import Kind, Relation
 from harken.planner.prepare import prepare
@@ -61,7 +62,7 @@ class Network:
         self._catalog = catalog
         self._nodes: dict[str, ConditionNode] = {}
         self._affects: dict[str, list[ConditionNode]] = {}
-        self._relations: dict[str, Relation] = {}
+        self._delta_sets: dict[str, DeltaSet] = {}
         self.strategy = "adaptive"
         """`adaptive`, or `incremental` or `naive` to force one."""
 
@@ -83,53 +84,43 @@ class Network:
         self._nodes[rule.rule.name] = node
         for name, relation in node.influents.items():
             self._affects.setdefault(name, []).append(node)
-            if name not in self._relations:
-                self._relations[name] = relation
-                events.capture(self._engine.connection, relation)
+            if name not in self._delta_sets:
+                delta_set = DeltaSet(self._engine.connection, relation)
+                delta_set.capture()
+                self._delta_sets[name] = delta_set
 
     def remove(self, rule_name: str) -> None:
         node = self._nodes.pop(rule_name)
-        for name, relation in node.influents.items():
+        for name in node.influents:
             self._affects[name].remove(node)
             if not self._affects[name]:
                 del self._affects[name]
-                del self._relations[name]
-                events.release(self._engine.connection, relation)
+                self._delta_sets.pop(name).release()
 
     def clear(self) -> None:
         """Forget everything; after a rollback the triggers may already be gone."""
-        for relation in self._relations.values():
-            events.release(self._engine.connection, relation)
+        for delta_set in self._delta_sets.values():
+            delta_set.release()
         self._nodes.clear()
         self._affects.clear()
-        self._relations.clear()
-
-    def changed(self) -> list[Relation]:
-        """The relations of level 0 whose change flag is set and whose Δ-set is not empty."""
-        connection = self._engine.connection
-        marked = [
-            self._relations[name] for name in events.marked(connection) if name in self._relations
-        ]
-        return [relation for relation in marked if events.has_changed(connection, relation)]
+        self._delta_sets.clear()
 
     def propagate(self, wants_minus: set[str]) -> list[ConditionChange]:
         """The changes of all conditions since the last time.
 
         Rows that a condition lost are only computed for the rules in `wants_minus`.
         """
-        changed = self.changed()
-        touched = {relation.id for relation in changed}
-        reached = {
-            node.rule.rule.name: node
-            for relation in changed
-            for node in self._affects.get(relation.id, ())
-        }
+        marked = events.marked(self._engine.connection)
+        if not marked:
+            return []
+        touched = {name for name in marked if name in self._delta_sets}
+        reached = {node.rule.rule.name: node for name in touched for node in self._affects[name]}
         found = [
-            self._change_of(node, touched & set(node.influents), name in wants_minus)
+            self._change_of(node, touched.intersection(node.influents), name in wants_minus)
             for name, node in reached.items()
         ]
-        for relation in changed:
-            events.clear(self._engine.connection, relation)
+        for name in touched:
+            self._delta_sets[name].clear()
         events.unmark(self._engine.connection)
         return found
 
@@ -151,8 +142,7 @@ class Network:
         at every row of the smallest influent that has to be read."""
         if self.strategy != "adaptive":
             return self.strategy
-        connection = self._engine.connection
-        rows = sum(events.size(connection, node.influents[name]) for name in changed)
+        rows = sum(self._delta_sets[name].size() for name in changed)
         if rows < SMALL_CHANGE:
             return "incremental"
         largest = max(self._engine.count(node.influents[name]) for name in changed)

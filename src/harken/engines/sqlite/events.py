@@ -19,86 +19,82 @@ from harken.ir.relations import Relation
 
 MARKS = "harken_changed"
 CREATE_MARKS = f"CREATE TEMP TABLE IF NOT EXISTS {MARKS} (name TEXT PRIMARY KEY) WITHOUT ROWID"
+READ_MARKS = f"SELECT name FROM temp.{MARKS}"
+CLEAR_MARKS = f"DELETE FROM temp.{MARKS}"
 
 
-def create_delta(relation: Relation) -> str:
-    columns = ", ".join(f"c{i}" for i in range(relation.arity))
-    weight = f"c{relation.arity}"
-    return (
-        f"CREATE TEMP TABLE IF NOT EXISTS {_delta_table(relation)} "
-        f"({columns}, {weight} INTEGER NOT NULL, PRIMARY KEY ({columns})) WITHOUT ROWID"
-    )
+class DeltaSet:
+    """The Δ-set of one stored relation, with its triggers; its statements are made once."""
 
+    def __init__(self, connection: Connection, relation: Relation) -> None:
+        self.relation = relation
+        self._connection = connection
+        self._table = quote(delta(relation).id)
+        self._weight = f"c{relation.arity}"
+        self._clear = f"DELETE FROM temp.{self._table}"
+        self._size = f"SELECT count(*) FROM temp.{self._table}"
+        self._changed = (
+            f"SELECT EXISTS (SELECT 1 FROM temp.{self._table} WHERE {self._weight} <> 0)"
+        )
 
-def create_triggers(relation: Relation) -> list[str]:
-    table = f"main.{quote(table_name(relation))}"
-    mark = f"INSERT INTO {MARKS} VALUES ({literal_text(relation.id)}) ON CONFLICT DO NOTHING;"
-    events = {
-        "insert": [_count(relation, "NEW", 1), mark],
-        "delete": [_count(relation, "OLD", -1), mark],
-        "update": [_count(relation, "OLD", -1), _count(relation, "NEW", 1), mark],
-    }
-    return [
-        f"CREATE TEMP TRIGGER IF NOT EXISTS {_trigger(relation, event)} AFTER {event.upper()} "
-        f"ON {table} BEGIN {' '.join(body)} END"
-        for event, body in events.items()
-    ]
+    def capture(self) -> None:
+        """From now on, keep the changes."""
+        for sql in (CREATE_MARKS, self._create(), *self._triggers()):
+            self._connection.run(sql)
 
+    def release(self) -> None:
+        for event in ("insert", "delete", "update"):
+            self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(event)}")
+        self._connection.run(f"DROP TABLE IF EXISTS temp.{self._table}")
 
-def drop(relation: Relation) -> list[str]:
-    triggers = [
-        f"DROP TRIGGER IF EXISTS temp.{_trigger(relation, event)}"
-        for event in ("insert", "delete", "update")
-    ]
-    return [*triggers, f"DROP TABLE IF EXISTS temp.{_delta_table(relation)}"]
+    def has_changed(self) -> bool:
+        return bool(self._connection.value(self._changed))
 
+    def size(self) -> int:
+        return int(self._connection.value(self._size))
 
-def capture(connection: Connection, relation: Relation) -> None:
-    for sql in (CREATE_MARKS, create_delta(relation), *create_triggers(relation)):
-        connection.run(sql)
+    def clear(self) -> None:
+        self._connection.run(self._clear)
+
+    def _create(self) -> str:
+        columns = ", ".join(f"c{i}" for i in range(self.relation.arity))
+        return (
+            f"CREATE TEMP TABLE IF NOT EXISTS {self._table} "
+            f"({columns}, {self._weight} INTEGER NOT NULL, PRIMARY KEY ({columns})) WITHOUT ROWID"
+        )
+
+    def _triggers(self) -> list[str]:
+        table = f"main.{quote(table_name(self.relation))}"
+        name = literal_text(self.relation.id)
+        mark = f"INSERT INTO {MARKS} VALUES ({name}) ON CONFLICT DO NOTHING;"
+        bodies = {
+            "insert": [self._count("NEW", 1), mark],
+            "delete": [self._count("OLD", -1), mark],
+            "update": [self._count("OLD", -1), self._count("NEW", 1), mark],
+        }
+        return [
+            f"CREATE TEMP TRIGGER IF NOT EXISTS {self._trigger(event)} AFTER {event.upper()} "
+            f"ON {table} BEGIN {' '.join(body)} END"
+            for event, body in bodies.items()
+        ]
+
+    def _count(self, row: str, weight: int) -> str:
+        columns = ", ".join(f"c{i}" for i in range(self.relation.arity))
+        values = ", ".join(f"{row}.c{i}" for i in range(self.relation.arity))
+        total = self._weight
+        return (
+            f"INSERT INTO {self._table} ({columns}, {total}) VALUES ({values}, {weight}) "
+            f"ON CONFLICT ({columns}) DO UPDATE SET {total} = {total} + ({weight});"
+        )
+
+    def _trigger(self, event: str) -> str:
+        return quote(f"{event} {table_name(self.relation)}")
 
 
 def marked(connection: Connection) -> list[str]:
-    """The ids of the relations that may have changed: their change flags."""
-    return [str(name) for (name,) in connection.rows(f"SELECT name FROM temp.{MARKS}")]
+    """The ids of the relations with a change flag: they may have changed."""
+    return [str(name) for (name,) in connection.rows(READ_MARKS)]
 
 
 def unmark(connection: Connection) -> None:
-    connection.run(f"DELETE FROM temp.{MARKS}")
-
-
-def size(connection: Connection, relation: Relation) -> int:
-    return int(connection.value(f"SELECT count(*) FROM temp.{_delta_table(relation)}"))
-
-
-def release(connection: Connection, relation: Relation) -> None:
-    for sql in drop(relation):
-        connection.run(sql)
-
-
-def has_changed(connection: Connection, relation: Relation) -> bool:
-    weight = f"c{relation.arity}"
-    table = _delta_table(relation)
-    return bool(connection.value(f"SELECT EXISTS (SELECT 1 FROM temp.{table} WHERE {weight} <> 0)"))
-
-
-def clear(connection: Connection, relation: Relation) -> None:
-    connection.run(f"DELETE FROM temp.{_delta_table(relation)}")
-
-
-def _count(relation: Relation, row: str, weight: int) -> str:
-    columns = ", ".join(f"c{i}" for i in range(relation.arity))
-    values = ", ".join(f"{row}.c{i}" for i in range(relation.arity))
-    total = f"c{relation.arity}"
-    return (
-        f"INSERT INTO {_delta_table(relation)} ({columns}, {total}) VALUES ({values}, {weight}) "
-        f"ON CONFLICT ({columns}) DO UPDATE SET {total} = {total} + ({weight});"
-    )
-
-
-def _delta_table(relation: Relation) -> str:
-    return quote(delta(relation).id)
-
-
-def _trigger(relation: Relation, event: str) -> str:
-    return quote(f"{event} {table_name(relation)}")
+    connection.run(CLEAR_MARKS)

@@ -75,7 +75,7 @@ def fault(error: Exception) -> HarkenError:
             return StorageError(
                 "this database is open for reading only",
                 code="read-only",
-                hint="open it without read_only, and check that you may write the file and its directory",
+                hint="open it without read_only, and check that you may write the file's directory",
             )
         case apsw.CantOpenError():
             return StorageError(

@@ -205,7 +205,7 @@ class Builder:
             raise SyntaxFault(
                 "this rule has neither a condition nor an event",
                 span=_span(parts[-2]),
-                hint="write `when` and a condition before `do`, or name events, as in on updated(f)",
+                hint="write `when` and a condition before `do`, or an event, as in on updated(f)",
             )
         return syntax.CreateRule(
             _names(parts)[0],

@@ -77,7 +77,7 @@ _FORMS = {
     "create function": "create function threshold(item i) -> integer as select min_stock(i) + 40;",
     "create rule": "create rule low(item i) as when quantity(i) < 100 do order(i, 50);",
     "create": 'create item(name) instances :shoelaces("Shoelaces");',
-    "delete": "delete :shoelaces; or delete type item; or delete function threshold; or delete rule low;",
+    "delete": "delete :shoelaces; or delete type item; or delete rule low;",
     "add": "add teacher to :amos; or add supplies(:sup) = :item;",
     "remove": "remove teacher from :amos; or remove supplies(:sup) = :item;",
     "set": "set quantity(:shoelaces) = 100;",

@@ -208,7 +208,7 @@ def _block(text: str, start: int, end: int, stop: int) -> tuple[int, int, bool]:
 
 # All that is cut out begins with one of a few characters. Taking that character first, and only
 # then asking which it was, lets the search run over everything else at full speed. The number
-# after `priority` stays: it is no constant of the tree, and what a rule's priority is made for.
+# after `priority` stays: it is part of the node that activates the rule, not a constant in it.
 _CUT_OUT = re.compile(
     r"""([:"'0-9.|#/?](?:(?<=:)[^\W\d]\w*+"""
     r"|(?<=[0-9.])(?<![\w.].)(?<!(?i:priority)\s.)(?:(?<=\.)[0-9]++|(?<=[0-9])[0-9]*+(?:\.[0-9]++)?)"

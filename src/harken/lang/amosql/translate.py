@@ -492,6 +492,8 @@ class Translator:
         for declaration in query.variables:
             type_ = self.type(declaration.type, declaration.span)
             name = declaration.name or declaration.type
+            if name in inner.names:
+                raise declared_twice(name, declaration.span)
             declared.append((self.declare(inner, name, type_), type_))
         where = self.predicate(query.where, inner) if query.where is not None else [[]]
         item_literals, items = self.values(query.items, inner)
@@ -573,6 +575,12 @@ def _is_test(body: list[Literal], visible: frozenset[Variable]) -> bool:
         isinstance(lit, Atom) and not lit.negated and not lit.relation.is_set for lit in body
     )
     return not counts and mentioned <= determined(body, visible)
+
+
+def declared_twice(name: str, span: Span | None) -> NameFault:
+    return NameFault(
+        f"{name} is declared twice", code="exists", span=span, hint="give each its own name"
+    )
 
 
 def as_query(node: syntax.Expression) -> syntax.Query:
