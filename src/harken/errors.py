@@ -3,7 +3,8 @@
     HarkenError
     ├── LanguageError          the program text is wrong; nothing was executed
     │   ├── SyntaxFault        syntax, missing-semicolon
-    │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule, exists
+    │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
+    │   │                      exists
     │   ├── TypeFault          type-mismatch, arity, ambiguous
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect
     ├── EvaluationError        a correct program met bad data; its statement was undone

@@ -94,11 +94,17 @@ class Session:
         if isinstance(step, READS):
             self._read(step, parsed, frame)
             return
+        self._transactions.begin()
+        step = self._step_again(step, parsed)
         try:
             with self._transactions.statement():
                 step.run(self._runtime, frame)
         except steps.RollbackRequest:
             self._transactions.rollback()
+
+    def _step_again(self, step: steps.Step, parsed: Parsed) -> steps.Step:
+        """The schema may have changed while the transaction waited for another writer."""
+        return step if self._epoch == self._runtime.catalog.epoch else self._step(parsed)
 
     def _read(self, step: steps.Step, parsed: Parsed, frame: Frame) -> None:
         """Run a query. Another process may change the schema under a plan just made: then the

@@ -41,30 +41,27 @@ class Transactions:
         self._notice_loss()
         self._connection.begin()
         try:
-            if self.refresh():
-                self._runtime.catalog.refresh_counter()
+            self.refresh()
         except BaseException:
             self._connection.rollback()
             raise
         self._first_oid = self._runtime.catalog.allocate(0)
         self._begun = True
 
-    def refresh(self) -> bool:
-        """See what other processes committed: their objects, and their schema if it changed.
-
-        True if anything was committed by others since the last time.
-        """
+    def refresh(self) -> None:
+        """See what other processes committed: their objects, the numbers they have given, and
+        their schema if it changed."""
         self._notice_loss()
         version = self._connection.data_version()
         if version == self._data_version:
-            return False
+            return
         self._runtime.objects.forget()
         # The catalog is many relations: read all of them in the same state.
         with self._connection.snapshot():
+            self._runtime.catalog.refresh_counter()
             if self._runtime.catalog.is_stale():
                 self._reread()
         self._data_version = version
-        return True
 
     def commit(self) -> None:
         self._refuse_in_statement("commit")
@@ -130,6 +127,7 @@ class Transactions:
 
     def _keep_counter(self) -> None:
         """A number given in what was undone is not given again: someone may still hold it."""
+        self._runtime.catalog.refresh_counter()
         unchanged = self._runtime.catalog.allocate(0) == self._first_oid
         if unchanged or self._connection.in_memory:
             return

@@ -9,6 +9,7 @@ derived if it is a bag.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,6 +54,18 @@ class Slots:
         if slot not in self.used:
             self.used.append(slot)
         return f"?{self.used.index(slot) + 1}"
+
+    def bound_in(self, sql: str) -> tuple[tuple[int, Type], ...]:
+        """The slots a statement binds: those up to the last that occurs in it.
+
+        A value that was computed and then not needed leaves its slot unused.
+        """
+        numbers = [int(number) for number in _SLOT.findall(_QUOTED.sub("", sql))]
+        return tuple(self.used[: max(numbers, default=0)])
+
+
+_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
+_SLOT = re.compile(r"\?(\d+)")
 
 
 @dataclass(slots=True)

@@ -88,7 +88,8 @@ class Connection:
     def _configure(self) -> bool:
         """Set the pragmas; true if the database is new and empty."""
         self.raw.set_busy_timeout(int(self.timeout * 1000))
-        is_new = self._identify()
+        with self.snapshot():  # another process may be creating it
+            is_new = self._identify()
         if not self.in_memory and not self.read_only:
             self._use_write_ahead_log()
             self.raw.pragma("synchronous", "full")

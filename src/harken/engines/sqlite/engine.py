@@ -121,7 +121,7 @@ class SQLiteEngine:
             sql = f"SELECT {columns} FROM {compiler.table(goal)}"
         else:
             sql = compiler.definition(definition)
-        slots = tuple(compiler.slots.used)
+        slots = compiler.slots.bound_in(sql)
         return Query(goal, sql, slots, fixpoints, self.connection), compiler
 
     def explain_sql(self, plan: Plan) -> str:

@@ -145,4 +145,4 @@ def _insert(compiler: Compiler, clause: Clause, target: str) -> Statement:
     compiler.slots = Slots()
     select = compiler.definition(Definition(clause.head.relation, (clause,)))
     sql = f"INSERT OR IGNORE INTO temp.{quote(target)} {select}"
-    return Statement(sql, tuple(compiler.slots.used))
+    return Statement(sql, compiler.slots.bound_in(sql))
