@@ -20,6 +20,10 @@ from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
 
 
+PATIENCE = 20
+"""After how many million instructions SQLite gives up an answer."""
+
+
 class Twins:
     def __init__(self, random: Random, path: str = ":memory:") -> None:
         self.maker = Maker(random)
@@ -29,6 +33,13 @@ class Twins:
         self.script: list[str] = []
         self.counts: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
+        self._ticks = 0
+        self.db._connection.raw.set_progress_handler(self._tick, 1_000_000)
+
+    def _tick(self) -> bool:
+        """True stops SQLite: the query joins too much for a test."""
+        self._ticks += 1
+        return self._ticks > PATIENCE
 
     # --- building --------------------------------------------------------------------------
 
@@ -140,12 +151,16 @@ class Twins:
         self.counts["queries"] += 1
         query = query_of(text)
         bag = self.is_bag(query)
+        self._ticks = 0
         try:
             found: list[Any] | EvaluationError = self.db.amosql(text).rows
         except EvaluationError as error:
             found = error
         except HarkenError as error:
-            self._refused("query", error, text)
+            if self._ticks > PATIENCE:
+                self.counts["too long"] += 1
+            else:
+                self._refused("query", error, text)
             return
         try:
             wanted = self.world.answer(query, bag)

@@ -1,6 +1,6 @@
 """Every error a user can meet: a stable code, a place in their text, and what to do next.
 
-    HarkenError
+    HarkenError                internal, unsupported, unknown-benchmark (the command line)
     ├── LanguageError          the program text is wrong; nothing was executed
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,

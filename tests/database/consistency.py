@@ -31,9 +31,7 @@ def check_tables(db: Database) -> None:
     catalog = db._runtime.catalog
     stored = {table_name(relation) for relation in catalog.stored_relations()}
     extents = {table_name(extent_relation(Type(name))) for name in catalog.hierarchy}
-    found = {
-        name for (name,) in rows(db, "SELECT name FROM sqlite_schema WHERE type = 'table'")
-    }
+    found = {name for (name,) in rows(db, "SELECT name FROM sqlite_schema WHERE type = 'table'")}
     assert found - {"harken_meta"} == stored | extents
 
 
@@ -41,7 +39,10 @@ def check_extents(db: Database) -> None:
     """An object of a type is one of its supertypes; its number counts as given."""
     hierarchy = db._runtime.catalog.hierarchy
     members = {
-        name: {oid for (oid,) in rows(db, f'SELECT c0 FROM "{table_name(extent_relation(Type(name)))}"')}
+        name: {
+            oid
+            for (oid,) in rows(db, f'SELECT c0 FROM "{table_name(extent_relation(Type(name)))}"')
+        }
         for name in hierarchy
     }
     for name, above in hierarchy.supertypes.items():
@@ -59,7 +60,9 @@ def check_definitions(db: Database) -> None:
         if function.kind is FunctionKind.DERIVED:
             assert function.relation is not None
             assert catalog.definitions(function.relation)
-        ((name,),) = db.amosql(f"select name(f) for each function f where f = #'{spelled(function)}';").rows
+        ((name,),) = db.amosql(
+            f"select name(f) for each function f where f = #'{spelled(function)}';"
+        ).rows
         assert name == function.name
 
 

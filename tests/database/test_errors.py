@@ -70,7 +70,9 @@ def state(db: Database) -> Any:
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'harken_meta'"
         )
     ]
-    rows = {name: db._connection.raw.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables}
+    rows = {
+        name: db._connection.raw.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables
+    }
     return rows, dict(db.variables), db.in_transaction
 
 
@@ -97,10 +99,14 @@ FIRST = "set quantity(:toy) = 1;\ncreate type fresh;\n"
 
 def case(script: str, kind: type[HarkenError], code: str, message: str = "", hint: str = "") -> Any:
     """`message` and `hint` are parts of what the error must say."""
-    return pytest.param(script, kind, code, message, hint, id=f"{code}: {script.replace('«', '')}"[:60])
+    return pytest.param(
+        script, kind, code, message, hint, id=f"{code}: {script.replace('«', '')}"[:60]
+    )
 
 
-def check(db: Database, script: str, kind: type[HarkenError], code: str, message: str, hint: str) -> None:
+def check(
+    db: Database, script: str, kind: type[HarkenError], code: str, message: str, hint: str
+) -> None:
     error = fail(db, FIRST + script)
     assert type(error) is kind
     assert error.code == code
@@ -122,7 +128,12 @@ def check(db: Database, script: str, kind: type[HarkenError], code: str, message
         case("set quantity(:toy = 5«;", SyntaxFault, "syntax", hint="close it"),
         case('print(«"never closed);', SyntaxFault, "syntax"),
         case("«/* never closed", SyntaxFault, "syntax"),
-        case("set quantity(:toy) = 5«\nset price(:toy) = 1;", SyntaxFault, "missing-semicolon", hint=";"),
+        case(
+            "set quantity(:toy) = 5«\nset price(:toy) = 1;",
+            SyntaxFault,
+            "missing-semicolon",
+            hint=";",
+        ),
         case("create type a«\ncreate type b;", SyntaxFault, "missing-semicolon", "create"),
         case("select «9223372036854775808;", SyntaxFault, "overflow", "64 bits", "real"),
     ],
@@ -139,13 +150,17 @@ def test_syntax(shop: Database, script: str, kind: Any, code: str, message: str,
         case("set «quantty(:toy) = 5;", NameFault, "unknown-function", "quantty", "quantity"),
         case("select 1 + «summ(:toy);", NameFault, "unknown-function", "summ", "sum"),
         case("«delete function twise;", NameFault, "unknown-function", "twise", "twice"),
-        case("select «supplier.name(:toy);", NameFault, "unknown-function", "supplier", "name(item)"),
+        case(
+            "select «supplier.name(:toy);", NameFault, "unknown-function", "supplier", "name(item)"
+        ),
         case("select name(i) for each «itm i;", NameFault, "unknown-type", "itm", "item"),
         case("«create itm instances :x;", NameFault, "unknown-type", "itm", "item"),
         case("«create type t subtype of itm;", NameFault, "unknown-type", "itm", "item"),
         case("create function f(«itm) -> integer;", NameFault, "unknown-type", "itm", "item"),
         case("create function f(item) -> «integr;", NameFault, "unknown-type", "integr", "integer"),
-        case("create type t properties («a integr);", NameFault, "unknown-type", "integr", "integer"),
+        case(
+            "create type t properties («a integr);", NameFault, "unknown-type", "integr", "integer"
+        ),
         case("«delete type itm;", NameFault, "unknown-type", "itm", "item"),
         case("«add itm to :toy;", NameFault, "unknown-type", "itm", "item"),
         case("select name(«:toi);", NameFault, "unknown-variable", ":toi", ":toy"),
@@ -162,8 +177,16 @@ def test_syntax(shop: Database, script: str, kind: Any, code: str, message: str,
         ),
         case("«create type item;", NameFault, "exists", "item", "another name"),
         case("«create type integer;", NameFault, "exists", "integer"),
-        case("«create function quantity(item) -> number;", NameFault, "exists", "quantity(item)", "delete"),
-        case("«create function count(item) -> integer;", NameFault, "exists", "count", "another name"),
+        case(
+            "«create function quantity(item) -> number;",
+            NameFault,
+            "exists",
+            "quantity(item)",
+            "delete",
+        ),
+        case(
+            "«create function count(item) -> integer;", NameFault, "exists", "count", "another name"
+        ),
         case("create type t properties (a integer, «a integer);", NameFault, "exists", "a(t)"),
     ],
 )
@@ -174,17 +197,24 @@ def test_names(shop: Database, script: str, kind: Any, code: str, message: str, 
 @pytest.mark.parametrize(
     ("script", "kind", "code", "message", "hint"),
     [
-        case("set quantity(:toy) = «\"five\";", TypeFault, "type-mismatch", "integer is needed"),
+        case('set quantity(:toy) = «"five";', TypeFault, "type-mismatch", "integer is needed"),
         case("set name(:toy) = «5;", TypeFault, "type-mismatch", "charstring is needed"),
         case("set quantity(:toy) = «2.5;", TypeFault, "type-mismatch", "integer is needed"),
         case("select «quantity(:acme);", TypeFault, "type-mismatch", "supplier", "quantity(item)"),
         case("set «quantity(:acme) = 5;", TypeFault, "type-mismatch", "supplier", "quantity(item)"),
         case("select «twice(5);", TypeFault, "type-mismatch", "integer", "twice(item)"),
-        case("select «\"a\" + 1;", TypeFault, "type-mismatch", "`+`", "it takes"),
+        case('select «"a" + 1;', TypeFault, "type-mismatch", "`+`", "it takes"),
         case("select «upper(5);", TypeFault, "type-mismatch", "upper", "it takes"),
         case("select «sum(select name(i) for each item i);", TypeFault, "type-mismatch", "sum"),
-        case("select i for each item i where «name(i) = 5;", TypeFault, "type-mismatch", "compared"),
-        case("select i for each item i where «quantity(i);", TypeFault, "type-mismatch", "true or false"),
+        case(
+            "select i for each item i where «name(i) = 5;", TypeFault, "type-mismatch", "compared"
+        ),
+        case(
+            "select i for each item i where «quantity(i);",
+            TypeFault,
+            "type-mismatch",
+            "true or false",
+        ),
         case("if «1 then print(1);", TypeFault, "type-mismatch", "true or false", "some"),
         case("delete «5;", TypeFault, "type-mismatch", "object"),
         case("«create integer instances :x;", TypeFault, "type-mismatch", "integer"),
@@ -198,9 +228,11 @@ def test_names(shop: Database, script: str, kind: Any, code: str, message: str, 
         ),
         case("select «name();", TypeFault, "arity", "1 argument", "name(item)"),
         case("select «name(:toy, :book);", TypeFault, "arity", "1 argument", "name(item)"),
-        case("set «delivery(:toy) = 1;", TypeFault, "arity", "2 arguments", "delivery(item,supplier)"),
+        case(
+            "set «delivery(:toy) = 1;", TypeFault, "arity", "2 arguments", "delivery(item,supplier)"
+        ),
         case("«restock(:toy, 5);", TypeFault, "arity", "1 argument", "restock(item)"),
-        case("create item(name, quantity) instances «:x(\"x\");", TypeFault, "arity", "2 properties"),
+        case('create item(name, quantity) instances «:x("x");', TypeFault, "arity", "2 properties"),
         case("set size(:toy) = «5;", TypeFault, "arity", "2 values"),
         case("set size(:toy) = «<1, 2, 3>;", TypeFault, "arity", "2 values"),
         case(
@@ -210,8 +242,10 @@ def test_names(shop: Database, script: str, kind: Any, code: str, message: str, 
             "1 result column",
         ),
         case("select «label(:ball);", TypeFault, "ambiguous", "label(red)", "red.label"),
-        case("select «label(b) for each ball b;", TypeFault, "ambiguous", "label(round)", "red.label"),
-        case("set «label(:ball) = \"x\";", TypeFault, "ambiguous", "label(round)", "dot"),
+        case(
+            "select «label(b) for each ball b;", TypeFault, "ambiguous", "label(round)", "red.label"
+        ),
+        case('set «label(:ball) = "x";', TypeFault, "ambiguous", "label(round)", "dot"),
         case("«delete function label;", TypeFault, "ambiguous", "label(red)", "red.label"),
         case("select arguments(«#'label');", TypeFault, "ambiguous", "label(red)", "red.label"),
         case("create function f(item i, «item i) -> integer;", TypeFault, "exists", "i"),
@@ -226,7 +260,9 @@ def test_types(shop: Database, script: str, kind: Any, code: str, message: str, 
     [
         case("«select n for each integer n;", SafetyFault, "unsafe", "n (integer)", "="),
         case("select n for each integer n where «n > 5;", SafetyFault, "unsafe", "infinite"),
-        case("select i for each item i, integer n where not «quantity(i) = n;", SafetyFault, "unsafe"),
+        case(
+            "select i for each item i, integer n where not «quantity(i) = n;", SafetyFault, "unsafe"
+        ),
         case("«create function f(item i) -> integer n as select n;", SafetyFault, "unsafe", "n"),
         case(
             "create function odd(item i) -> boolean as select true where «notany(odd(i));",
@@ -235,9 +271,17 @@ def test_types(shop: Database, script: str, kind: Any, code: str, message: str, 
             "odd",
             "inner part",
         ),
-        case("set «cost(:toy) = 5;", SafetyFault, "not-updatable", "cost(item)", "stored functions"),
+        case(
+            "set «cost(:toy) = 5;", SafetyFault, "not-updatable", "cost(item)", "stored functions"
+        ),
         case("set «name(#'twice') = \"x\";", SafetyFault, "not-updatable", "catalog"),
-        case("select «restock(i) for each item i;", SafetyFault, "side-effect", "restock", "statement"),
+        case(
+            "select «restock(i) for each item i;",
+            SafetyFault,
+            "side-effect",
+            "restock",
+            "statement",
+        ),
         case(
             "create function p() -> boolean as begin «commit; end;",
             SafetyFault,
@@ -282,9 +326,7 @@ def test_safety(shop: Database, script: str, kind: Any, code: str, message: str,
         case(
             "«select sum(select 9223372036854775807 for each item i);", ArithmeticFault, "overflow"
         ),
-        case(
-            "«set quantity(:toy) = weight(:toy) + quantity(:toy);", ArithmeticFault, "overflow"
-        ),
+        case("«set quantity(:toy) = weight(:toy) + quantity(:toy);", ArithmeticFault, "overflow"),
         case("«for each item i do set weight(i) = weight(i) * 2;", ArithmeticFault, "overflow"),
         case("«select round(1e300);", ArithmeticFault, "overflow"),
         case("«select 1e308 * 10;", ArithmeticFault, "overflow"),
@@ -292,8 +334,8 @@ def test_safety(shop: Database, script: str, kind: Any, code: str, message: str,
         case("«select power(10.0, 400);", ArithmeticFault, "overflow"),
         case("«select |2026-11-15| + 99999999;", ValueFault, "overflow", "years"),
         case("«select sqrt(-1);", ArithmeticFault, "bad-value", "negative"),
-        case("«select to_integer(\"many\");", ValueFault, "bad-value", "many"),
-        case("«select to_date(\"someday\");", ValueFault, "bad-value", "someday"),
+        case('«select to_integer("many");', ValueFault, "bad-value", "many"),
+        case('«select to_date("someday");', ValueFault, "bad-value", "someday"),
         case("«set :x = weight(:none);", ValueFault, "no-value", ":x"),
         case("«set :x = select name(i) for each item i;", ValueFault, "many-values", ":x"),
         case(
@@ -322,7 +364,9 @@ def test_an_object_of_two_types_makes_a_call_ambiguous_when_it_turns_up(shop: Da
 
 
 def test_a_recursion_that_makes_new_values_for_ever_is_refused_or_stopped(shop: Database) -> None:
-    error = fail(shop, "create function up(integer n) -> integer as select up(n + 1);\nselect up(1);")
+    error = fail(
+        shop, "create function up(integer n) -> integer as select up(n + 1);\nselect up(1);"
+    )
     assert error.code in ("unsafe", "no-fixpoint")
     assert error.hint
 
@@ -356,7 +400,8 @@ def test_procedures_that_call_each_other_for_ever_are_stopped(shop: Database) ->
         "select name(i) for each item i where not (quantity(i) = 0 or 60 / quantity(i) <= 2);",
         "select name(i) for each item i where quantity(i) != 0 and inverse(i) > 0.1;",
         "select name(i) for each item i where inverse(i) > 0.1 and quantity(i) != 0;",
-        "select name(i) for each item i, number x where quantity(i) != 0 and x = 1 / quantity(i) and x > 0.1;",
+        """select name(i) for each item i, number x
+           where quantity(i) != 0 and x = 1 / quantity(i) and x > 0.1;""",
     ],
 )
 def test_a_guard_keeps_the_zeros_away(shop: Database, query: str) -> None:
@@ -366,12 +411,21 @@ def test_a_guard_keeps_the_zeros_away(shop: Database, query: str) -> None:
 @pytest.mark.parametrize(
     ("query", "rows"),
     [
-        ("select name(i), 60 / quantity(i) for each item i where quantity(i) > 5;", [("book", 1.2)]),
+        (
+            "select name(i), 60 / quantity(i) for each item i where quantity(i) > 5;",
+            [("book", 1.2)],
+        ),
         ("select sum(select 100 / quantity(i) for each item i where quantity(i) != 0);", [(22.0,)]),
-        ("select max(select div(100, quantity(i)) for each item i where quantity(i) != 0);", [(20,)]),
+        (
+            "select max(select div(100, quantity(i)) for each item i where quantity(i) != 0);",
+            [(20,)],
+        ),
         ("select weight(i) + 1 for each item i where weight(i) < 0;", [(-9223372036854775807,)]),
-        ("select inverse(i) for each item i where name(i) = \"toy\";", [(0.2,)]),
-        ("select some(select i for each item i where quantity(i) != 0 and 1 / quantity(i) > 0);", [(True,)]),
+        ('select inverse(i) for each item i where name(i) = "toy";', [(0.2,)]),
+        (
+            "select some(select i for each item i where quantity(i) != 0 and 1 / quantity(i) > 0);",
+            [(True,)],
+        ),
     ],
 )
 def test_what_a_condition_leaves_out_is_not_computed(
@@ -389,7 +443,13 @@ def test_what_a_condition_leaves_out_is_not_computed(
         case("«delete type item;", IntegrityError, "in-use", "item", "delete those first"),
         case("«delete type integer;", IntegrityError, "in-use", "built in"),
         case("«delete type object;", IntegrityError, "in-use", "built in"),
-        case("«delete function quantity;", IntegrityError, "in-use", "twice(item)", "delete those first"),
+        case(
+            "«delete function quantity;",
+            IntegrityError,
+            "in-use",
+            "twice(item)",
+            "delete those first",
+        ),
         case("«delete function typesof;", IntegrityError, "in-use", "built in"),
         case("«add type to :toy;", IntegrityError, "in-use", "type", "create type"),
         case("«remove object from :toy;", IntegrityError, "in-use", "object", "create type"),
@@ -397,7 +457,9 @@ def test_what_a_condition_leaves_out_is_not_computed(
         case("«for each function f do delete f;", IntegrityError, "in-use", "function"),
     ],
 )
-def test_integrity(shop: Database, script: str, kind: Any, code: str, message: str, hint: str) -> None:
+def test_integrity(
+    shop: Database, script: str, kind: Any, code: str, message: str, hint: str
+) -> None:
     check(shop, script, kind, code, message, hint)
 
 
@@ -439,7 +501,10 @@ def test_a_foreign_function_that_is_not_there(
     check(shop, declared(target), ForeignFault, "foreign", message, hint)
 
 
-@pytest.mark.parametrize("call", ["«broken({n});", "«select broken({n});", "«select broken(quantity(i)) for each item i;"])
+@pytest.mark.parametrize(
+    "call",
+    ["«broken({n});", "«select broken({n});", "«select broken(quantity(i)) for each item i;"],
+)
 @pytest.mark.parametrize(
     ("target", "result", "message"),
     [
@@ -470,8 +535,22 @@ def test_a_foreign_function_that_fails_undoes_what_went_before_it(shop: Database
         raise ValueError("no")
 
     shop.foreign("fails", fails)
-    check(shop, "«for each item i do set quantity(i) = fails(quantity(i));", ForeignFault, "foreign", "fails", "")
-    check(shop, "«begin delete :toy; fails(5); end;", ForeignFault, "foreign", "ValueError: no", "Python")
+    check(
+        shop,
+        "«for each item i do set quantity(i) = fails(quantity(i));",
+        ForeignFault,
+        "foreign",
+        "fails",
+        "",
+    )
+    check(
+        shop,
+        "«begin delete :toy; fails(5); end;",
+        ForeignFault,
+        "foreign",
+        "ValueError: no",
+        "Python",
+    )
 
 
 def test_the_python_error_is_the_cause(shop: Database) -> None:
@@ -522,7 +601,9 @@ def test_a_target_chosen_at_run_time_reports_the_place_of_this_text(shop: Databa
 
 
 def test_an_error_inside_a_procedure_points_to_the_call(shop: Database) -> None:
-    shop.amosql("create function bad(item i) -> boolean as begin set quantity(i) = div(1, 0); end; commit;")
+    shop.amosql(
+        "create function bad(item i) -> boolean as begin set quantity(i) = div(1, 0); end; commit;"
+    )
     error = fail(shop, "set quantity(:toy) = 1;\n  «bad(:toy);")
     assert error.code == "division-by-zero"
 

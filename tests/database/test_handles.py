@@ -290,7 +290,9 @@ def test_bags_of_several_columns(shop: Database, toy: Object) -> None:
     assert sales[toy] == [(9, day)]
 
 
-def test_objects_as_values_and_values_as_arguments(shop: Database, toy: Object, acme: Object) -> None:
+def test_objects_as_values_and_values_as_arguments(
+    shop: Database, toy: Object, acme: Object
+) -> None:
     shop.function("maker")[toy] = acme
     assert shop.function("maker")[toy] == acme
     assert repr(shop.function("maker")[toy]).startswith("#[supplier ")
@@ -496,7 +498,11 @@ def test_a_handle_outlives_changes_of_the_schema(shop: Database, toy: Object) ->
     shop.amosql("create function value(item i) -> number as select price(i);")
     assert value[toy] == 2.0
     shop.amosql("delete function value;")
-    for attempt in (lambda: value[toy], lambda: value.__setitem__(toy, 1), lambda: list(value.items())):
+    for attempt in (
+        lambda: value[toy],
+        lambda: value.__setitem__(toy, 1),
+        lambda: list(value.items()),
+    ):
         with pytest.raises(LanguageError) as caught:
             attempt()
         assert caught.value.code == "unknown-function"

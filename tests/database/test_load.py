@@ -108,7 +108,9 @@ def test_loading_commits_unless_a_transaction_is_open(shop: Database) -> None:
 
 def test_no_rows_and_no_properties(shop: Database) -> None:
     assert list(shop.load("item", [], BOTH)) == []
-    assert list(shop.load("item", pyarrow.table({"name": pyarrow.array([], pyarrow.string())}))) == []
+    assert (
+        list(shop.load("item", pyarrow.table({"name": pyarrow.array([], pyarrow.string())}))) == []
+    )
     assert len(shop.load("item", [(), (), ()], [])) == 3
     assert count(shop) == 4
 
@@ -208,7 +210,11 @@ def test_the_columns_of_a_table_are_chosen_by_name(shop: Database) -> None:
 
 @pytest.mark.parametrize(
     "rows",
-    [TABLE.to_batches()[0], TABLE.to_reader(), pyarrow.concat_tables([TABLE.slice(0, 1), TABLE.slice(1)])],
+    [
+        TABLE.to_batches()[0],
+        TABLE.to_reader(),
+        pyarrow.concat_tables([TABLE.slice(0, 1), TABLE.slice(1)]),
+    ],
     ids=["batch", "reader", "several chunks"],
 )
 def test_other_forms_of_arrow_data(shop: Database, rows: Any) -> None:
@@ -389,8 +395,13 @@ def test_columns_that_a_table_lacks_or_the_type_lacks(shop: Database) -> None:
     error = refused(shop, "item", TABLE, ["name", "price"])
     assert error.code == "arity"
     assert "quantity" in str(error.hint)
-    assert refused(shop, "item", TABLE.rename_columns(["name", "amount"])).code == "unknown-function"
-    assert refused(shop, "item", pyarrow.Table.from_arrays([[1], [2]], ["code", "code"])).code == "arity"
+    assert (
+        refused(shop, "item", TABLE.rename_columns(["name", "amount"])).code == "unknown-function"
+    )
+    assert (
+        refused(shop, "item", pyarrow.Table.from_arrays([[1], [2]], ["code", "code"])).code
+        == "arity"
+    )
 
 
 @pytest.mark.parametrize(

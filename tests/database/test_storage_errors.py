@@ -8,6 +8,7 @@ import resource
 import shutil
 import subprocess
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -198,23 +199,23 @@ def test_whatever_page_is_damaged_the_error_is_ours(tmp_path: Path) -> None:
     original = tmp_path / "original.db"
     make_shop(str(original))
     size = 4096
-    failed = 0
+    met: Counter[str] = Counter()
     for page in range(original.stat().st_size // size):
         path = str(shutil.copy(original, tmp_path / "damaged.db"))
         overwrite(path, page * size, random.Random(page).randbytes(size))
         try:
             use(path)
         except StorageError as error:
-            assert error.code in ("not-a-database", "disk-error", "storage")
-            failed += 1
-    assert failed > 10
+            met[error.code] += 1
+    assert met["not-a-database"] > 10
+    assert set(met) <= {"not-a-database", "disk-error", "storage"}
 
 
 @pytest.mark.parametrize(
     "damage",
     [
         'DELETE FROM "returns_bag(function)"',
-        'DELETE FROM "name(type)" WHERE c1 = \'item\'',
+        "DELETE FROM \"name(type)\" WHERE c1 = 'item'",
         'DELETE FROM "results(function)"',
         "UPDATE \"kind(function)\" SET c1 = 'magic'",
         "UPDATE \"definition(function)\" SET c1 = 'create nonsense'",
@@ -398,17 +399,13 @@ def test_a_directory_that_may_not_be_written_cannot_hold_a_new_database(
 
 
 def test_a_database_in_a_directory_that_may_not_be_written(shared_directory: Path) -> None:
-    """SQLite would put its log there: reading works, or the error says what is in the way."""
+    """SQLite puts its log there, even to read: the error says what is in the way."""
     path = shared_directory / "shop.db"
     make_shop(str(path))
-    path.chmod(0o444)
     with as_nobody():
-        try:
-            with harken.connect(str(path), read_only=True) as db:
-                assert items(db) == 2
-        except StorageError as error:
-            assert error.code in ("cannot-open", "read-only")
-            assert "directory" in str(error.hint)
+        error = open_error(str(path), read_only=True)
+    assert error.code in ("cannot-open", "read-only")
+    assert "directory" in str(error.hint)
 
 
 # --- full disks ----------------------------------------------------------------------------

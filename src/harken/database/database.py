@@ -22,11 +22,13 @@ from harken.database.session import Session
 from harken.database.transactions import Transactions
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import SQLiteEngine
-from harken.errors import NameFault, StorageError, TypeFault
+from harken.engines.sqlite.values import encode
+from harken.errors import HarkenError, NameFault, StorageError, TypeFault
 from harken.ir.clauses import Definition
 from harken.ir.operations import AGGREGATES, OPERATIONS
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.amosql.resolve import unknown_function
+from harken.lang.amosql.translate import literal_type
 
 
 def connect(
@@ -97,7 +99,10 @@ class Database:
             raise
 
     def _compile(self, function: Function) -> tuple[Definition, ...]:
-        return definitions.translate_function(function, self._runtime.catalog)[0]
+        try:
+            return definitions.translate_function(function, self._runtime.catalog)[0]
+        except HarkenError as error:
+            raise error.locate(function.text, function.id) from error.__cause__
 
     def _find_python(self) -> None:
         """Put Python behind the declared foreign functions; a missing one fails when used."""
@@ -201,6 +206,8 @@ class Database:
 
     def assign(self, name: str, value: Any) -> None:
         """Give the interface variable `:name` a value."""
+        if not isinstance(value, Object):
+            encode(value, literal_type(value))
         self._runtime.assign(name.removeprefix(":"), value)
 
     def explain(self, name: str) -> str:
@@ -256,9 +263,9 @@ class Database:
 
 
 class LoadedObjects(Sequence[Object]):
-    """The objects of a bulk load: a range of numbers, so a million of them weigh nothing."""
+    """The objects of a bulk load: usually a range of numbers, so a million weigh nothing."""
 
-    def __init__(self, numbers: range, type_name: str) -> None:
+    def __init__(self, numbers: Sequence[int], type_name: str) -> None:
         self._numbers = numbers
         self._type = type_name
 

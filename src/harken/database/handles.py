@@ -23,7 +23,7 @@ from harken.engines.base import CompiledQuery
 from harken.engines.sqlite import faults
 from harken.engines.sqlite.engine import layout_changes
 from harken.engines.sqlite.values import decoder, encoder
-from harken.errors import TypeFault, ValueFault
+from harken.errors import SafetyFault, TypeFault, ValueFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Kind, Relation
@@ -149,6 +149,12 @@ class FunctionHandle:
         return self._query.rows(arguments if isinstance(arguments, tuple) else (arguments,))
 
     def _all_rows(self) -> list[tuple[Any, ...]]:
+        if self._relation.kind is Kind.FOREIGN and self._inputs:
+            raise SafetyFault(
+                f"{self._id} has a value for any argument, so its rows cannot be listed",
+                code="unsafe",
+                hint="call it with arguments",
+            )
         program = assemble(self._relation, (), self._runtime.catalog)
         plan = prepare(program, self._runtime.catalog.hierarchy)
         return self._runtime.engine.compile(plan).rows(())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from harken.database.runtime import Runtime
@@ -31,7 +31,7 @@ SELECT n FROM number"""
 
 def load_objects(
     runtime: Runtime, type_name: str, rows: Any, properties: Sequence[str] | None
-) -> range:
+) -> Sequence[int]:
     """Create an object for each row; the numbers of the new objects."""
     type_ = runtime.catalog.type_named(type_name)
     if type_ is None:
@@ -42,13 +42,22 @@ def load_objects(
     if hasattr(rows, "select"):
         rows = _select(rows, names)
     targets = [_target(runtime, type_, name) for name in names]
-    first = runtime.catalog.allocate(0)
+    ranges: list[range] = []
     for columns, length in _chunks(rows, len(names)):
         start = runtime.catalog.allocate(length)
         _fill_extents(runtime, type_, start, start + length)
         for target, column in zip(targets, columns, strict=True):
             _fill_property(runtime, target, range(start, start + length), column)
-    return range(first, runtime.catalog.allocate(0))
+        ranges.append(range(start, start + length))
+    return _joined(ranges)
+
+
+def _joined(ranges: list[range]) -> Sequence[int]:
+    """One range, unless the rows themselves created objects in between."""
+    if not ranges:
+        return range(0)
+    whole = range(ranges[0].start, ranges[-1].stop)
+    return whole if len(whole) == sum(map(len, ranges)) else list(chain(*ranges))
 
 
 def _as_table(rows: Any) -> Any:
@@ -102,7 +111,14 @@ def _chunks(rows: Any, width: int) -> Iterator[tuple[list[Sequence[Any]], int]]:
         for batch in rows.to_batches(max_chunksize=CHUNK):
             yield [batch.column(i).to_pylist() for i in range(width)], batch.num_rows
         return
-    iterator = iter(rows)
+    try:
+        iterator = iter(rows)
+    except TypeError:
+        raise TypeFault(
+            f"{type(rows).__name__} has no rows",
+            code="arity",
+            hint="give an iterable of tuples or an Arrow table",
+        ) from None
     while chunk := list(islice(iterator, CHUNK)):
         yield _columns(chunk, width), len(chunk)
 

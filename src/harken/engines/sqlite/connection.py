@@ -41,6 +41,8 @@ class Connection:
         self.timeout = timeout
         self._clock = clock or (lambda: datetime.datetime.now(datetime.UTC))
         self._now: datetime.datetime | None = None
+        self.foreign: dict[str, Any] = {}
+        """The Python functions that statements call, by the name of their module."""
         self._check_path()
         with faults.translated():
             flags = (

@@ -27,15 +27,23 @@ def register(
     function: Callable[..., Any],
     decode: Sequence[Decode],
 ) -> None:
+    module = foreign_module(relation)
+    known = connection.foreign.get(module)
+    connection.foreign[module] = (relation, function, decode)
+    if known is not None and known[0] == relation:
+        return
+
     def rows(*arguments: Any) -> Iterator[tuple[Any, ...]]:
+        # Looked up when called: a prepared statement keeps the module it was made with.
+        relation, function, decode = connection.foreign[module]
         given = [turn(value) for turn, value in zip(decode, arguments, strict=True)]
         return iter(stored_rows(relation, call(relation.name, function, given)))
 
-    module: Any = ForeignModule(relation, rows)
+    source: Any = ForeignModule(relation, rows)
     with faults.translated():
         connection.raw.create_module(
-            foreign_module(relation),
             module,
+            source,
             use_bestindex_object=True,
             eponymous=True,
             eponymous_only=True,
@@ -148,6 +156,12 @@ def stored_rows(relation: Relation, produced: Any) -> list[tuple[Any, ...]]:
         produced = () if produced is None else (produced,)
     elif produced is None:
         produced = ()
+    if isinstance(produced, str | bytes):
+        raise ForeignFault(
+            f"the foreign function {relation.name} gave a text where several values were due",
+            code="foreign",
+            hint="return a list, or yield the values",
+        )
     try:
         given = [row if width > 1 else (row,) for row in produced]
     except HarkenError:

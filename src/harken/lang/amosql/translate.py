@@ -14,7 +14,7 @@ import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from harken.errors import NameFault, SafetyFault, Span, TypeFault, nearest
+from harken.errors import NameFault, SafetyFault, Span, TypeFault, ValueFault, nearest
 from harken.ir.clauses import (
     Aggregation,
     Atom,
@@ -602,3 +602,8 @@ def literal_type(value: Value) -> Type:
             return TIMESTAMP
         case datetime.date():
             return DATE
+    raise ValueFault(
+        f"{value!r} is not a value of the language",
+        code="bad-value",
+        hint="it has integers, numbers, texts, booleans, dates, timestamps and objects",
+    )
