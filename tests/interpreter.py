@@ -393,6 +393,17 @@ class World:
             self._cycles[name] = frozenset(n for n in below if name in self._reached(n))
         return self._cycles[name]
 
+    def is_recursive(self, query: syntax.Query) -> bool:
+        """Does the query need a recursive function or a closure? Those are computed for all
+        objects, so they may fail for an object that the query does not ask for."""
+        names = called_names(query)
+        for name in called_names(query) & self.functions.keys():
+            names |= self._reached(name)
+        queries = [f.query for name in names for f in self.functions.get(name, {}).values()]
+        return any(map(self._cycle, names & self.functions.keys())) or any(
+            "tclose" in called_names(each) for each in (query, *queries)
+        )
+
     def _reached(self, name: str) -> set[str]:
         found: set[str] = set()
         waiting = [name]

@@ -487,7 +487,7 @@ def test_rollback_in_a_block_undoes_it(shop: Database, rollback: Callable[[Datab
             rollback(db)
 
     with pytest.raises(IntegrityError) as caught:
-        in_block(shop, change, caught_rollback, change)
+        in_block(shop, change, caught_rollback, lambda db: db.amosql("set quantity(:toy) = 7;"))
     assert caught.value.code == "rolled-back"
     assert quantities(shop) == BEFORE
 

@@ -101,6 +101,16 @@ TYPES_OF = Relation(
     "typesof", (Column("object", OBJECT), Column("type", TYPE)), 1, Kind.DERIVED, Semantics.SET
 )
 
+ACTIVATED = Relation(
+    "activated",
+    (Column("rule", RULE), Column("priority", INTEGER), Column("sequence", INTEGER)),
+    1,
+    Kind.DERIVED,
+)
+
+GENERATED = (TYPES_OF, ACTIVATED)
+"""Derived relations over the catalog whose clauses follow the schema."""
+
 Rows = list[tuple[Any, ...]]
 Compile = Callable[[Function], tuple[Definition, ...]]
 
@@ -141,6 +151,7 @@ class _Memory:
     rules: dict[str, tuple[int, str]] = field(default_factory=dict)
     rule_parameters: dict[str, tuple[Column, ...]] = field(default_factory=dict)
     rule_dependencies: dict[str, Dependencies] = field(default_factory=dict)
+    activation_functions: dict[str, str] = field(default_factory=dict)
 
 
 class Catalog:
@@ -188,11 +199,33 @@ class Catalog:
     def definitions(self, relation: Relation) -> tuple[Definition, ...]:
         if relation == TYPES_OF:
             return (self._types_of(),)
+        if relation == ACTIVATED:
+            return (self._activated(),)
+        if relation.id in self._memory.activation_functions:
+            return (self._activation_arguments(relation),)
         known = self._compiled.get(relation.id)
         if known is None:
             known = self._compile(self.function(relation.id))
             self._compiled[relation.id] = known
         return known
+
+    def _activated(self) -> Definition:
+        """activated(R, P, S): rule R is active for some arguments, with priority P."""
+        clauses = []
+        for name, (oid, _) in self.rules.items():
+            stored = activations_relation(name, self.rule_parameters(name))
+            terms = tuple(Variable(f"X{i}", c.type) for i, c in enumerate(stored.columns))
+            head = Atom(ACTIVATED, (Constant(oid, RULE), *terms[-2:]))
+            clauses.append(Clause(head, (Atom(stored, terms),)))
+        return Definition(ACTIVATED, tuple(clauses))
+
+    def _activation_arguments(self, relation: Relation) -> Definition:
+        """r_activations(): the arguments for which rule r is active (thesis, section 4.3)."""
+        name = self._memory.activation_functions[relation.id]
+        stored = activations_relation(name, self.rule_parameters(name))
+        terms = tuple(Variable(f"X{i}", c.type) for i, c in enumerate(stored.columns))
+        head = terms[:-2] or (Constant(True, BOOLEAN),)
+        return Definition(relation, (Clause(Atom(relation, head), (Atom(stored, terms),)),))
 
     def _types_of(self) -> Definition:
         """typesof(O, T): O is in T and in no subtype of T."""
@@ -343,7 +376,7 @@ class Catalog:
         mentions = _grouped(self._all(RULE_MENTIONS))
         for oid, name in sorted(self._all(RULE_NAME)):
             memory.rules[name] = (oid, texts[oid])
-            memory.rule_parameters[name] = parameters.get(oid, ())
+            _add_rule_parameters(memory, name, parameters.get(oid, ()))
             memory.rule_dependencies[name] = Dependencies(
                 frozenset(calls.get(oid, ())),
                 frozenset(types[each].name for each in mentions.get(oid, ())),
@@ -506,7 +539,7 @@ class Catalog:
         for type_name in dependencies.types:
             self._engine.set_row(RULE_MENTIONS, (oid, self.type_oid(type_name)))
         self._memory.rules[name] = (oid, text)
-        self._memory.rule_parameters[name] = parameters
+        _add_rule_parameters(self._memory, name, parameters)
         self._memory.rule_dependencies[name] = dependencies
         self.touch_rules()
         return oid
@@ -514,6 +547,9 @@ class Catalog:
     def remove_rule(self, name: str) -> None:
         oid, _ = self._memory.rules.pop(name)
         self._memory.rule_dependencies.pop(name, None)
+        function = activation_function(name, self._memory.rule_parameters.pop(name))
+        self._memory.activation_functions.pop(function.id, None)
+        self._memory.functions.pop(function.name, None)
         self._engine.remove_row(extent_relation(OBJECT), (oid,))
         self.touch_rules()
 
@@ -591,13 +627,13 @@ def _with_relation(function: Function, single_valued: bool) -> Function:
     if function.kind is FunctionKind.PROCEDURE:
         return function
     if function.system:
-        known = {relation.id: relation for relation in (*SYSTEM_RELATIONS, TYPES_OF)}
+        known = {relation.id: relation for relation in (*SYSTEM_RELATIONS, *GENERATED)}
         return replace(function, relation=known[function.id])
     return replace(function, relation=relation_of(function, single_valued))
 
 
 def _system_functions() -> Iterator[Function]:
-    for relation in (*SYSTEM_RELATIONS, TYPES_OF):
+    for relation in (*SYSTEM_RELATIONS, *GENERATED):
         kind = FunctionKind.STORED if relation.kind is Kind.STORED else FunctionKind.DERIVED
         yield Function(
             name=relation.name,
@@ -607,6 +643,34 @@ def _system_functions() -> Iterator[Function]:
             text="built in",
             system=True,
         )
+
+
+def activations_relation(rule: str, parameters: tuple[Column, ...]) -> Relation:
+    """The arguments for which a rule is active, with priority and order of activation."""
+    inputs = len(parameters)
+    return Relation(
+        name=f"activations of {rule}",
+        columns=(*parameters, Column("priority", INTEGER), Column("sequence", INTEGER)),
+        inputs=inputs,
+        kind=Kind.STORED,
+        key=tuple(range(inputs)),
+    )
+
+
+def activation_function(rule: str, parameters: tuple[Column, ...]) -> Function:
+    """`r_activations()`; for a rule without parameters it is true while the rule is active."""
+    results = parameters or (Column("active", BOOLEAN),)
+    name = f"{rule}_activations"
+    relation = Relation(name, results, 0, Kind.DERIVED)
+    kind = FunctionKind.DERIVED
+    return Function(name, (), results, kind, text="built in", relation=relation, system=True)
+
+
+def _add_rule_parameters(memory: _Memory, rule: str, parameters: tuple[Column, ...]) -> None:
+    memory.rule_parameters[rule] = parameters
+    function = activation_function(rule, parameters)
+    memory.activation_functions[function.id] = rule
+    memory.functions.setdefault(function.name, {}).setdefault(function.id, function)
 
 
 def _columns(rows: Rows, types: dict[int, Type]) -> dict[int, tuple[Column, ...]]:

@@ -13,6 +13,7 @@ from harken.database import definitions
 from harken.database.build import Builder, syntax_of
 from harken.database.catalog import Catalog, Dependencies, relation_of
 from harken.database.foreign import load_target, register_declared
+from harken.database.rules.definition import compile_rule, read_rule
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
 from harken.ir.operations import AGGREGATES
@@ -231,6 +232,22 @@ def recheck(runtime: Runtime, name: str, skip: str | None = None) -> None:
             seen[dependent.id] = seen.get(dependent.id, 0) + 1
             if _check_again(runtime, dependent) or seen[dependent.id] == 1:
                 waiting.append(dependent.name)
+    names = {name, *(function_id.partition("(")[0] for function_id in seen)}
+    for rule in {rule for each in names for rule in runtime.catalog.rules_that_call(each)}:
+        _check_rule(runtime, rule)
+
+
+def _check_rule(runtime: Runtime, name: str) -> None:
+    oid, text = runtime.catalog.rules[name]
+    try:
+        rule = read_rule(text, oid, runtime.catalog)
+        compile_rule(rule, runtime.engine, runtime.catalog)
+    except HarkenError as error:
+        raise IntegrityError(
+            f"this would break the rule {name}: {error.message}",
+            code="in-use",
+            hint=f"delete the rule {name} first",
+        ) from error
 
 
 def _check_again(runtime: Runtime, function: Function) -> bool:

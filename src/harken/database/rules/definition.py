@@ -17,15 +17,16 @@ from dataclasses import dataclass
 
 from harken.database import steps
 from harken.database.build import Builder
-from harken.database.catalog import Catalog, Dependencies
+from harken.database.catalog import Catalog, Dependencies, activations_relation
 from harken.database.definitions import columns
 from harken.engines.sqlite.engine import SQLiteEngine
-from harken.errors import TypeFault
+from harken.errors import NameFault, TypeFault
 from harken.ir.assemble import assemble
-from harken.ir.clauses import Atom, Definition, Program
+from harken.ir.clauses import Atom, Clause, Definition, Program
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.safety import required_inputs
 from harken.ir.schema import Function, FunctionKind
+from harken.ir.terms import Variable
 from harken.ir.types import INTEGER
 from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
@@ -51,16 +52,7 @@ class Rule:
 
     @property
     def activations(self) -> Relation:
-        """The arguments for which the rule is active, with priority and order of activation."""
-        inputs = len(self.parameters)
-        extra = (Column("priority", INTEGER), Column("sequence", INTEGER))
-        return Relation(
-            name=f"activations of {self.name}",
-            columns=(*self.parameters, *extra),
-            inputs=inputs,
-            kind=Kind.STORED,
-            key=tuple(range(inputs)),
-        )
+        return activations_relation(self.name, self.parameters)
 
     @property
     def condition(self) -> Relation:
@@ -75,6 +67,8 @@ class CompiledRule:
     """The condition, expanded as far as it can be."""
     action: steps.Step
     dependencies: Dependencies
+    events: tuple[tuple[str, Program], ...] = ()
+    """What must happen for the condition to be considered: a kind of change, and of what."""
 
 
 def read_rule(text: str, oid: int, catalog: Catalog) -> Rule:
@@ -128,7 +122,34 @@ def compile_rule(
     called = builder.called | translator.called | {event.function for event in rule.events}
     mentioned = builder.mentioned | translator.mentioned
     surrogates = frozenset(name for name in mentioned if name in catalog.hierarchy)
-    return CompiledRule(rule, program, action, Dependencies(frozenset(called), surrogates))
+    return CompiledRule(
+        rule,
+        program,
+        action,
+        Dependencies(frozenset(called), surrogates),
+        tuple(_event(event, catalog) for event in rule.events),
+    )
+
+
+def _event(event: syntax.Event, catalog: Catalog) -> tuple[str, Program]:
+    """The rows of the function as a set, whose changes are the event."""
+    name = f"{event.qualifier}.{event.function}" if event.qualifier else event.function
+    functions = [f for f in catalog.named(name) if f.relation is not None]
+    if len(functions) != 1:
+        raise NameFault(
+            f"{name} does not name one function that can change",
+            code="ambiguous" if functions else "unknown-function",
+            span=event.span,
+            hint="name its type: added(employee.income)" if functions else "create it first",
+        )
+    watched = functions[0].relation
+    assert watched is not None
+    terms = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(watched.columns))
+    goal = Relation(f"event {watched.id}", watched.columns, watched.inputs, Kind.DERIVED)
+    clause = Clause(Atom(goal, terms), (Atom(watched, terms),))
+    program = assemble(goal, [Definition(goal, (clause,))], catalog)
+    prepare(program, catalog.hierarchy)
+    return event.kind, expand(program, catalog.hierarchy, required_inputs(program))
 
 
 def _condition_program(

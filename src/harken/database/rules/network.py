@@ -22,7 +22,7 @@ from harken.engines.base import CompiledQuery
 from harken.engines.sqlite import events
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
-from harken.ir.clauses import atoms
+from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Kind, Relation
 from harken.planner.prepare import prepare
 
@@ -127,6 +127,12 @@ class Network:
     def _change_of(
         self, node: ConditionNode, changed: set[str], with_minus: bool
     ) -> ConditionChange:
+        if node.rule.events:
+            if not any(self._happened(node, *event, changed) for event in node.rule.events):
+                return ConditionChange(node.rule, [], [], frozenset(changed), "no event")
+            if not node.rule.rule.has_condition:
+                rows = self._engine.compile(prepare(node.rule.program, self._catalog.hierarchy))
+                return ConditionChange(node.rule, rows.rows(()), [], frozenset(changed), "event")
         strategy = self._choose(node, changed)
         plans = self._plans(node, frozenset(changed), strategy)
         plus = plans.plus.rows(())
@@ -136,6 +142,28 @@ class Network:
                 plans.minus = self._compile(plans.change, -1)
             minus = plans.minus.rows(())
         return ConditionChange(node.rule, plus, minus, frozenset(changed), strategy)
+
+    def _happened(
+        self, node: ConditionNode, kind: str, program: Program, changed: set[str]
+    ) -> bool:
+        """Did the watched function gain or lose rows, or change the value of an argument?"""
+        concerned = frozenset(changed & set(stored_relations(program)))
+        if not concerned:
+            return False
+        key = (concerned, f"event {program.goal.id}")
+        plans = node.plans.get(key)
+        if plans is None:
+            change = differentiate(program, concerned)
+            plans = node.plans[key] = Plans(change, self._compile(change, 1))
+            plans.minus = self._compile(change, -1)
+        assert plans.minus is not None
+        if kind == "added":
+            return bool(plans.plus.rows(()))
+        if kind == "removed":
+            return bool(plans.minus.rows(()))
+        inputs = program.goal.inputs
+        gained = {row[:inputs] for row in plans.plus.rows(())}
+        return any(row[:inputs] in gained for row in plans.minus.rows(()))
 
     def _choose(self, node: ConditionNode, changed: set[str]) -> str:
         """Differentials look at each changed row once for each influent; naive evaluation looks
@@ -170,10 +198,17 @@ SMALL_CHANGE = 1000
 
 
 def influents_of(rule: CompiledRule) -> dict[str, Relation]:
-    """The stored relations that a condition depends on."""
+    """The stored relations that a condition, and the events it waits for, depend on."""
+    found = stored_relations(rule.program)
+    for _, program in rule.events:
+        found |= stored_relations(program)
+    return found
+
+
+def stored_relations(program: Program) -> dict[str, Relation]:
     return {
         atom.relation.id: atom.relation
-        for definition in rule.program.definitions.values()
+        for definition in program.definitions.values()
         for clause in definition.clauses
         for atom in atoms(clause.body)
         if atom.relation.kind is Kind.STORED

@@ -14,7 +14,7 @@ from harken.engines.sqlite.compile import Compiler, Slots, table_name
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
-from harken.engines.sqlite.recursion import Fixpoint, compile_stratum
+from harken.engines.sqlite.recursion import Bind, Fixpoint, compile_stratum
 from harken.engines.sqlite.values import encoder
 from harken.ir.relations import Kind, Relation
 from harken.ir.types import Type
@@ -37,10 +37,15 @@ class Query:
         def bind(slots: Sequence[tuple[int, Type]]) -> tuple[Any, ...]:
             return tuple(encoder(type_)(values[index]) for index, type_ in slots)
 
+        with self.connection.fixed_time():
+            rows = self._fetch(bind)
+        # SQL has no rows without columns: one that only says yes is an empty tuple here.
+        return rows if self.relation.arity else [() for _ in rows]
+
+    def _fetch(self, bind: Bind) -> list[tuple[Any, ...]]:
         if not self.fixpoints:
-            with self.connection.fixed_time():
-                return self.connection.rows(self.sql, bind(self.slots))
-        with self.connection.snapshot(), self.connection.fixed_time():
+            return self.connection.rows(self.sql, bind(self.slots))
+        with self.connection.snapshot():
             for fixpoint in self.fixpoints:
                 fixpoint.run(self.connection, bind)
             return self.connection.rows(self.sql, bind(self.slots))
