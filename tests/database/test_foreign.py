@@ -461,6 +461,44 @@ def test_a_function_may_ask_the_database(shop: Database) -> None:
     assert rows(shop, "select rank(quantity(i)) for each item i;") == [(15,), (36,)]
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("in_transaction", [False, True])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda db: db.amosql("set quantity(:toy) = 1;"),
+        lambda db: db.amosql('create item(name, quantity) instances :new("new", 1);'),
+        lambda db: db.amosql("create type fresh;"),
+        lambda db: db.function("quantity").__setitem__(db.variables["toy"], 1),
+        lambda db: db.function("quantity").__delitem__(db.variables["toy"]),
+        lambda db: db.load("item", [("new", 1)], ["name", "quantity"]),
+        lambda db: db.transaction().__enter__(),
+        lambda db: db.commit() if db.in_transaction else db.amosql("delete :toy;"),
+        lambda db: db.amosql("rollback;") if db.in_transaction else db.amosql("delete :toy;"),
+        lambda db: db.close(),
+    ],
+)
+def test_a_function_in_a_query_cannot_change_the_database(
+    shop: Database, change: Callable[[Database], Any], in_transaction: bool
+) -> None:
+    def changes(n: int) -> int:
+        change(shop)
+        return n
+
+    shop.foreign("changes", changes)
+    if in_transaction:
+        shop.amosql("set quantity(:book) = 13;")
+    before = rows(shop, "select name(i), quantity(i) for each item i;")
+    with pytest.raises(HarkenError) as caught:
+        shop.amosql("select changes(quantity(i)) for each item i;")
+    assert caught.value.code in ("side-effect", "transaction")
+    assert caught.value.hint
+    assert rows(shop, "select name(i), quantity(i) for each item i;") == before
+    assert shop.in_transaction == in_transaction
+    shop.rollback()
+    assert rows(shop, "select quantity(i) for each item i;") == [(5,), (12,)]
+
+
 def test_results_of_a_function_called_as_a_statement_are_shown(shop: Database) -> None:
     shop.amosql(DECLARED)
     told: list[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]] = []

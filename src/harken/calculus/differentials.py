@@ -120,7 +120,7 @@ def _differential(
 
 def changed_relation(relation: Relation, sign: int) -> Relation:
     """The relation Δ+P or Δ−P, with the columns of P."""
-    name = f"{'plus' if sign > 0 else 'minus'} {relation.name}"
+    name = f"Δ{'+' if sign > 0 else '−'}{relation.name}"
     return replace(relation, name=name, kind=Kind.DERIVED, key=None)
 
 

@@ -16,6 +16,7 @@ from harken.database.handles import FunctionHandle
 from harken.database.load import load_objects
 from harken.database.objects import Object, Objects
 from harken.database.results import Result, Results
+from harken.database.rules.explain import RuleExplanation, explain_rule
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.session import Session
@@ -211,9 +212,33 @@ class Database:
         self._runtime.assign(name.removeprefix(":"), value)
 
     def explain(self, name: str) -> str:
-        """The clauses of a function as ObjectLog, and the SQL that evaluates it."""
+        """How a rule is monitored, or how a function is evaluated: clauses and SQL."""
         self._check_open()
+        if name in self._runtime.catalog.rules:
+            return self._explain_rule(name).as_text()
         return explain_function(self._runtime, self._find(name)).text()
+
+    def _explain_rule(self, name: str) -> RuleExplanation:
+        compiled = self._rules.compiled(name)
+        return explain_rule(self._runtime, compiled, name in self._rules.network)
+
+    def trace(self, listener: Callable[[str], None] | None) -> None:
+        """Be told what happens in each check phase, a line at a time; None ends it."""
+        self._rules.check_phase.trace = listener
+
+    def round_limit(self, rounds: int) -> None:
+        """How many actions a check phase may run before it is taken for an endless one."""
+        self._rules.check_phase.limit = rounds
+
+    def monitoring(self, strategy: str) -> None:
+        """How conditions are monitored: `adaptive`, or always `incremental` or `naive`."""
+        if strategy not in ("adaptive", "incremental", "naive"):
+            raise TypeFault(
+                f"there is no strategy {strategy}",
+                code="bad-value",
+                hint="it is adaptive, incremental or naive",
+            )
+        self._rules.network.strategy = strategy
 
     # --- transactions ----------------------------------------------------------------------
 

@@ -207,6 +207,7 @@ def _recheck_after_removal(runtime: Runtime, function: Function, span: Span | No
         recheck(runtime, function.name)
     except HarkenError as error:
         users = sorted(f.id for f in runtime.catalog.dependents(function.name))
+        users += [f"rule {rule}" for rule in runtime.catalog.rules_that_call(function.name)]
         raise IntegrityError(
             f"{function.id} cannot be deleted: {_listed(users)} would no longer work "
             f"({error.message})",

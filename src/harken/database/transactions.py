@@ -140,7 +140,7 @@ class Transactions:
             self._connection.rollback()
 
     def _refuse_in_statement(self, what: str) -> None:
-        if self._statements:
+        if self._statements or self._connection.asking:
             raise IntegrityError(
                 f"{what} is not possible while a statement is running",
                 code="transaction",

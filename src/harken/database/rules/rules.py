@@ -139,5 +139,5 @@ class Rules:
         if not self.network.is_empty or self._runtime.catalog.rules:
             self.synchronise(force=True)
 
-    def explain(self, name: str) -> CompiledRule:
+    def compiled(self, name: str) -> CompiledRule:
         return self._compile(self.find(name, None))

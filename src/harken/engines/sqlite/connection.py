@@ -17,7 +17,7 @@ from typing import Any
 import apsw
 
 from harken.engines.sqlite import faults, functions
-from harken.errors import StorageError
+from harken.errors import SafetyFault, StorageError
 
 APPLICATION_ID = 0x4841524B
 FORMAT = 1
@@ -43,6 +43,8 @@ class Connection:
         self._now: datetime.datetime | None = None
         self.foreign: dict[str, Any] = {}
         """The Python functions that statements call, by the name of their module."""
+        self.asking = 0
+        """How many Python functions of running queries are at work; they may read, not change."""
         self._check_path()
         with faults.translated():
             flags = (
@@ -198,6 +200,7 @@ class Connection:
             self._now = before
 
     def begin(self) -> None:
+        self._refuse_changes_while_asking()
         self.run("BEGIN IMMEDIATE")
         self._now = self._clock()
 
@@ -229,6 +232,7 @@ class Connection:
     @contextmanager
     def savepoint(self, name: str = "step") -> Iterator[None]:
         """All of a block or nothing of it, inside the open transaction."""
+        self._refuse_changes_while_asking()
         self.run(f"SAVEPOINT {name}")
         try:
             yield
@@ -238,6 +242,15 @@ class Connection:
                 self.run(f"RELEASE {name}")
             raise
         self.run(f"RELEASE {name}")
+
+    def _refuse_changes_while_asking(self) -> None:
+        """A query whose own functions change what it reads may never end, or half-happen."""
+        if self.asking:
+            raise SafetyFault(
+                "a Python function in a query can read the database, but not change it",
+                code="side-effect",
+                hint="call it as a statement of its own",
+            )
 
     @contextmanager
     def without_waiting(self) -> Iterator[None]:
