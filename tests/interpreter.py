@@ -433,37 +433,53 @@ class World:
         raise Refused(f"{function.id} does not settle")
 
     def _tclose(self, node: syntax.Call, env: Environment) -> list[Outcome]:
-        step = self._step(node, env)
+        name, qualifier = function_name(node.arguments[0])
+        taken, reached = self._closed_types(node, env)
+        first = self.resolve(name, [Static((taken,))], qualifier)
+        further = self.resolve(name, [Static((reached,))], qualifier)
         starts = self.value(node.arguments[1], env)
         if len(node.arguments) == 2:
-            return [row for start in starts for row in self._reach(step, start)]
+            return [row for start in starts for row in self._reach(first, further, start)]
         ((times,),) = self.value(node.arguments[2], env)  # type: ignore[misc]
-        return [row for start in starts for row in self._power(step, start, times)]
+        if times == 0:
+            return [row for row in starts if isinstance(row, Failure) or self._is_object(row, taken)]
+        return [row for start in starts for row in self._power(first, further, start, times)]
 
-    def _step(self, node: syntax.Call, env: Environment) -> list[Function]:
-        """What one application of the function means for everything that is reached."""
-        (type_,) = self.static(node, env)
+    def _closed_types(self, node: syntax.Call, env: Environment) -> tuple[str, str]:
+        """The type that the function of a closure is applied to, and that of what is reached."""
         name, qualifier = function_name(node.arguments[0])
-        return self.resolve(name, [type_], qualifier)
+        start = Static(self.static(node.arguments[1], env)[0].types[:1])
+        functions = self.resolve(name, [start], qualifier)
+        (reached,) = self._gives(functions)
+        taken = functions[0].takes[0]
+        for other in functions[1:]:
+            taken = self.common(taken, other.takes[0])
+        return taken, reached if len(node.arguments) == 2 else self.common(taken, reached)
 
-    def _reach(self, step: list[Function], start: Outcome) -> list[Outcome]:
-        reached: dict[Outcome, None] = {}
-        waiting = [start]
+    def _is_object(self, row: Row, type_name: str) -> bool:
+        return isinstance(row[0], Object) and self.is_of(row[0], type_name)
+
+    def _reach(
+        self, first: list[Function], further: list[Function], start: Outcome
+    ) -> list[Outcome]:
+        reached = dict.fromkeys(self._applied(first, [start]))
+        waiting = list(reached)
         while waiting:
-            for row in self._applied(step, [waiting.pop()]):
-                if row not in reached:
-                    reached[row] = None
-                    if isinstance(row, tuple):
-                        waiting.append(row)
+            row = waiting.pop()
+            for new in self._applied(further, [row] if isinstance(row, tuple) else []):
+                if new not in reached:
+                    reached[new] = None
+                    waiting.append(new)
         return list(reached)
 
-    def _power(self, step: list[Function], start: Outcome, times: int) -> list[Outcome]:
-        is_object = isinstance(start, tuple) and isinstance(start[0], Object)
-        if times < 0 or (times == 0 and not is_object):
+    def _power(
+        self, first: list[Function], further: list[Function], start: Outcome, times: int
+    ) -> list[Outcome]:
+        if times < 0:
             return []
-        level = [start]
-        for _ in range(times):
-            level = list(dict.fromkeys(self._applied(step, level)))
+        level = list(dict.fromkeys(self._applied(first, [start])))
+        for _ in range(times - 1):
+            level = list(dict.fromkeys(self._applied(further, level)))
         return level
 
     # --- aggregates ------------------------------------------------------------------------
@@ -524,10 +540,7 @@ class World:
             case "sum" | "min" | "max" if len(node.arguments) == 1:
                 return self.static(as_query(node.arguments[0]), env)[0].types[:1]
             case "tclose":
-                start = self.static(node.arguments[1], env)[0].types[:1]
-                name, qualifier = function_name(node.arguments[0])
-                gives = self._gives(self.resolve(name, [Static(start)], qualifier))
-                return (self.common(start[0], gives[0]),)
+                return self._closed_types(node, env)[1:]
         if node.function in self.functions:
             return self._gives(self._resolved(node, env))
         statics = [s for argument in node.arguments for s in self.static(argument, env)]

@@ -665,8 +665,9 @@ def test_commit_and_rollback_in_a_foreign_procedure_are_refused(shop: Database) 
     shop.foreign("rolls_back", lambda: shop.rollback())
     shop.foreign("runs_commit", lambda: shop.amosql("set quantity(:book) = 0; commit;"))
     shop.foreign("closes", lambda: shop.close())
+    shop.foreign("blocks", lambda: in_block(shop))
     shop.amosql("set quantity(:toy) = 6;")
-    for name in ("commits", "rolls_back", "runs_commit", "closes"):
+    for name in ("commits", "rolls_back", "runs_commit", "closes", "blocks"):
         error = code_of(
             lambda name=name: shop.amosql(f"begin set quantity(:toy) = 7; {name}(); end;")
         )

@@ -38,10 +38,8 @@ CREATE TABLE item (
 ) STRICT;
 """
 
-ITERABLE = "harken from an iterable"
-ARROW = "harken from an Arrow table"
-SAME = "executemany into the same tables"
-WIDE = "executemany into one wide table"
+ITERABLE, ARROW = "iterable", "Arrow table"
+SAME, WIDE = "same tables", "wide table"
 
 Row: TypeAlias = tuple[int, float, str]
 Way: TypeAlias = Callable[[str], float]
@@ -76,7 +74,8 @@ def _take_turns(ways: dict[str, Way], where: str, rounds: int) -> dict[str, list
 
 def _figures(took: dict[str, list[float]], params: dict[str, Any]) -> Iterator[Figure]:
     for name, times in took.items():
-        yield Figure("load", f"{name} s", statistics.median(times), params)
+        how = "harken" if name in (ITERABLE, ARROW) else "executemany"
+        yield Figure("load", f"{how}, {name} s", statistics.median(times), params)
     for source in (ITERABLE, ARROW):
         for plain, needs in ((SAME, "<= 3"), (WIDE, None)):
             ratio = _ratio(took[source], took[plain])

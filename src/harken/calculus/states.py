@@ -57,10 +57,6 @@ def delta(relation: Relation) -> Relation:
     )
 
 
-def is_delta(relation: Relation) -> bool:
-    return relation.name.startswith("Δ")
-
-
 def added(atom: Atom) -> tuple[Literal, ...]:
     """Δ+R(X): the rows of the atom's relation that it has gained."""
     return _signed(atom, ADDED, ">")

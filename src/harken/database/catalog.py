@@ -339,12 +339,13 @@ class Catalog:
         """Read the catalog from its relations."""
         try:
             memory = self._read()
+            version, next_oid = self._meta("version"), self._meta("next_oid")
         except (KeyError, ValueError, TypeError) as error:
             raise faults.damaged("its catalog contradicts itself") from error
         self._memory = memory
         self._compiled.clear()
-        self.version = self._meta("version")
-        self._saved_oid = self._meta("next_oid")
+        self.version = version
+        self._saved_oid = next_oid
         self._next_oid = max(self._next_oid, self._saved_oid)
         self.changed = False
         self.epoch += 1

@@ -165,8 +165,9 @@ class FunctionHandle:
     # --- changing --------------------------------------------------------------------------
 
     def __setitem__(self, arguments: Any, value: Any) -> None:
-        fast = self._plain and self._keyed and not self._runtime.immediate_rules
-        if not (fast and self._connection.in_transaction) or value is None:
+        connection = self._connection
+        slow = self._runtime.immediate_rules or connection.asking or value is None
+        if slow or not (self._plain and self._keyed and connection.in_transaction):
             self._change("set", arguments, value)
             return
         if self._epoch != self._runtime.catalog.epoch:

@@ -24,7 +24,7 @@ from harken.ir.clauses import (
     substitute,
     substitute_term,
 )
-from harken.ir.dependencies import is_duplicate_free
+from harken.ir.dependencies import determined, is_duplicate_free
 from harken.ir.relations import Relation
 from harken.ir.safety import Needs
 from harken.ir.strata import reachable, stratify
@@ -34,6 +34,10 @@ from harken.planner.simplify import simplify
 
 CLAUSE_LIMIT = 16
 """A definition that would give its user more clauses than this is kept as a relation."""
+
+LOOSE_LIMIT = 4
+"""A set is a set again after each call. Expanded, it is one only at the very end, and each variable
+that its head does not determine multiplies what is in between: past so many it stays a relation."""
 
 
 def expand(program: Program, hierarchy: Hierarchy, needs: Needs) -> Program:
@@ -87,13 +91,15 @@ class _Expander:
 
     def _clause(self, clause: Clause, owner: Relation) -> list[Clause]:
         bodies: list[tuple[Literal, ...]] = [()]
+        loose = 0
         for literal in clause.body:
             found = self._expandable(literal, owner)
             if found is None:
                 bodies = [(*body, literal) for body in bodies]
                 continue
             assert isinstance(literal, Atom)
-            fitting = len(bodies) * len(found.clauses) <= CLAUSE_LIMIT
+            loose += _looseness(found)
+            fitting = len(bodies) * len(found.clauses) <= CLAUSE_LIMIT and loose <= LOOSE_LIMIT
             if not fitting and not self.needs.get(found.relation.id):
                 bodies = [(*body, literal) for body in bodies]
                 continue
@@ -149,6 +155,18 @@ class _Expander:
                         name = f"_G{next(self.numbers)}x"
                         private.setdefault(term, Variable(name, term.type))
         return private
+
+
+def _looseness(definition: Definition) -> int:
+    """How many variables of its clauses the head leaves undetermined."""
+    if not definition.relation.is_set:
+        return 0
+    return max((_loose_variables(clause) for clause in definition.clauses), default=0)
+
+
+def _loose_variables(clause: Clause) -> int:
+    head = [term for term in clause.head.terms if isinstance(term, Variable)]
+    return len(clause_variables(clause) - determined(clause.body, head))
 
 
 def _located(literal: Literal, atom: Atom) -> Literal:

@@ -77,6 +77,8 @@ class Select:
     """
 
     sources: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    """A column of each source, to say that a row of it has been found."""
     joins: list[Sql] = field(default_factory=list)
     tests: list[Sql] = field(default_factory=list)
 
@@ -91,11 +93,20 @@ class Select:
 
     def _where(self) -> list[str]:
         conditions = [*self.joins, *self.tests]
-        safe = [each.text for each in conditions if each.risk is Risk.NONE]
+        safe, growing, present, failing = (
+            [each.text for each in conditions if each.risk is risk] for risk in Risk
+        )
         tests = [each.text for each in self.tests if each.risk is Risk.NONE]
-        growing = [each.text for each in conditions if each.risk is Risk.OVERFLOW]
-        failing = [each.text for each in conditions if each.risk is Risk.FAILURE]
-        return [*safe, *_guarded(tests, growing), *_guarded(safe + growing, failing)]
+        # The unary plus keeps SQLite from dropping a test that always holds: it is there to make
+        # the condition wait until every source has a row.
+        found = [f"+{column} IS NOT NULL" for column in self.columns]
+        before = [*safe, *growing]
+        return [
+            *safe,
+            *_guarded(tests, growing),
+            *_guarded(before + found, present),
+            *_guarded(before + found + present, failing),
+        ]
 
     @property
     def risk(self) -> Risk:
@@ -145,7 +156,7 @@ class Compiler:
         columns: Sequence[tuple[int, str]],
     ) -> str:
         if not definition.clauses:
-            nothing = ", ".join(f"NULL AS {name}" for _, name in columns) or "NULL"
+            nothing = ", ".join(f"NULL AS {name}" for _, name in columns) or "NULL AS c0"
             return f"SELECT {nothing} WHERE 0"
         unique = definition.relation.is_set and _needs_distinct(definition)
         single = len(definition.clauses) == 1
@@ -155,7 +166,7 @@ class Compiler:
                 f"{self.term(clause.head.terms[position], environment).checked().text} AS {name}"
                 for position, name in columns
             )
-            selects.append(select.text(shown or "1", distinct=unique and single))
+            selects.append(select.text(shown or "1 AS c0", distinct=unique and single))
         return (" UNION " if unique else " UNION ALL ").join(selects)
 
     def _branches(
@@ -207,7 +218,7 @@ class Compiler:
             case Aggregation():
                 value = self._aggregate(literal, environment)
                 if AGGREGATES[literal.aggregate].on_nothing is None:
-                    present = Sql(f"{value.text} IS NOT NULL", BOOLEAN, risk=value.risk)
+                    present = Sql(f"{value.text} IS NOT NULL", BOOLEAN, risk=Risk.PRESENCE)
                     select.tests.append(present)
                 self._bind(literal.result, value, select, environment)
 
@@ -227,6 +238,7 @@ class Compiler:
         else:
             select.sources.append(f"({self._derived(atom, definition, outer)}) AS {alias}")
         self.aliases[alias] = relation
+        select.columns.append(f"{alias}.c0")
         for position, term in enumerate(atom.terms):
             column = Sql(f"{alias}.c{position}", relation.columns[position].type)
             self._bind(term, column, select, environment)
@@ -245,6 +257,7 @@ class Compiler:
         inputs = atom.relation.inputs
         given = ", ".join(self.term(t, environment).checked().text for t in atom.terms[:inputs])
         select.sources.append(f"{quote(foreign_module(atom.relation))}({given}) AS {alias}")
+        select.columns.append(f"{alias}.c{inputs}")
         for position, term in enumerate(atom.terms[inputs:], start=inputs):
             column = Sql(f"{alias}.c{position}", atom.relation.columns[position].type)
             self._bind(term, column, select, environment)

@@ -21,11 +21,15 @@ LARGEST_NUMBER = "1.7976931348623157e308"
 
 
 class Risk(enum.IntEnum):
-    """Can evaluating an expression fail: never, where numbers grow too large, or readily?"""
+    """Can evaluating an expression fail: never, where numbers grow too large, or readily?
+
+    Whether an aggregate has a value is asked after the former and before the latter.
+    """
 
     NONE = 0
     OVERFLOW = 1
-    FAILURE = 2
+    PRESENCE = 2
+    FAILURE = 3
 
 
 @dataclass(frozen=True, slots=True)

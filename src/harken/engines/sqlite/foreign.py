@@ -37,7 +37,11 @@ def register(
         # Looked up when called: a prepared statement keeps the module it was made with.
         relation, function, decode = connection.foreign[module]
         given = [turn(value) for turn, value in zip(decode, arguments, strict=True)]
-        return iter(stored_rows(relation, call(relation.name, function, given)))
+        connection.asking += 1
+        try:
+            return iter(stored_rows(relation, call(relation.name, function, given)))
+        finally:
+            connection.asking -= 1
 
     source: Any = ForeignModule(relation, rows)
     with faults.translated():

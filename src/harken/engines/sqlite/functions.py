@@ -37,7 +37,9 @@ def show_number(value: float) -> str:
 
 def register(connection: apsw.Connection, clock: Callable[[], datetime.datetime]) -> None:
     for name, (function, arguments) in _PURE.items():
-        connection.create_scalar_function(f"harken_{name}", function, arguments, deterministic=True)
+        connection.create_scalar_function(
+            f"harken_{name}", _of_values(function), arguments, deterministic=True
+        )
     for name, (function, arguments) in _FAILING.items():
         connection.create_scalar_function(f"harken_{name}", function, arguments)
     clocks: dict[str, Callable[..., Any]] = {
@@ -46,6 +48,11 @@ def register(connection: apsw.Connection, clock: Callable[[], datetime.datetime]
     }
     for name, function in clocks.items():
         connection.create_scalar_function(name, function, 0)
+
+
+def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """An aggregate over nothing has no value, and neither has a function of it."""
+    return lambda *values: None if None in values else function(*values)
 
 
 def _overflow() -> None:

@@ -1,0 +1,226 @@
+"""Derived functions under watch: their change by the calculus, against their two states.
+
+`Watching` keeps the Δ-sets of everything the functions depend on. After each transaction it
+demands of every function that
+
+    by differentials  =  by evaluating both states  =  state now − state before
+
+where a change is a count for each row: +1 and −1 for a set, any number for a bag.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harken import Database
+from harken.calculus.bags import differentiate_bag
+from harken.calculus.differentials import Change, differentiate, recompute
+from harken.calculus.states import delta
+from harken.engines.base import CompiledQuery
+from harken.engines.sqlite.compile import table_name
+from harken.engines.sqlite.events import DeltaSet
+from harken.engines.sqlite.expressions import quote
+from harken.ir.assemble import assemble
+from harken.ir.clauses import Program, atoms
+from harken.ir.relations import Kind, Relation
+from harken.ir.safety import required_inputs
+from harken.planner.expand import expand
+from harken.planner.prepare import prepare
+
+Row = tuple[Any, ...]
+Weights = dict[Row, int]
+"""How often each row was gained (or lost, if negative). No row has weight 0."""
+
+
+def difference(now: Mapping[Row, int], before: Mapping[Row, int]) -> Weights:
+    """
+    >>> difference({(1,): 2, (3,): 1}, {(1,): 2, (2,): 1})
+    {(3,): 1, (2,): -1}
+    """
+    weights = {row: now.get(row, 0) - before.get(row, 0) for row in (*now, *before)}
+    return {row: weight for row, weight in weights.items() if weight}
+
+
+def signed(plus: Iterable[Row], minus: Iterable[Row]) -> Weights:
+    """Two sets of rows as one change. A row that is in a set twice weighs 2, which no set may."""
+    return difference(Counter(plus), Counter(minus))
+
+
+def influents(program: Program) -> dict[str, Relation]:
+    """The stored relations that a program reads."""
+    return {
+        atom.relation.id: atom.relation
+        for definition in program.definitions.values()
+        for clause in definition.clauses
+        for atom in atoms(clause.body)
+        if atom.relation.kind is Kind.STORED
+    }
+
+
+@dataclass
+class Watch:
+    """One program, whose changes are asked for again and again; statements are made once."""
+
+    db: Database
+    name: str
+    program: Program
+    influents: dict[str, Relation] = field(init=False)
+    before: Counter[Row] = field(init=False)
+    _queries: dict[Any, tuple[CompiledQuery, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.influents = influents(self.program)
+        self.before = self.state()
+
+    @property
+    def is_bag(self) -> bool:
+        return not self.program.goal.is_set
+
+    def state(self) -> Counter[Row]:
+        """The rows as the database has them now, all computed again."""
+        (query,) = self._compiled("state", lambda: (self.program,))
+        return Counter(query.rows(()))
+
+    def change(self, changed: Collection[str]) -> Weights:
+        """What the calculus says, given which relations have changed."""
+        return self._by_weights(changed) if self.is_bag else self._by(differentiate, changed)
+
+    def recomputed(self, changed: Collection[str]) -> Weights:
+        """The rows gained and lost according to `recompute`, as a set."""
+        return self._by(recompute, changed)
+
+    def candidates(self, changed: Collection[str]) -> Counter[Row]:
+        """Δ+P without the check against the old state: what a nervous rule reacts to."""
+
+        def nervous() -> tuple[Program]:
+            return (differentiate(self.program, changed, checked=False).plus,)
+
+        (query,) = self._compiled(("nervous", frozenset(changed)), nervous)
+        return Counter(query.rows(()))
+
+    def _by(
+        self, method: Callable[[Program, Collection[str]], Change], changed: Collection[str]
+    ) -> Weights:
+        def programs() -> tuple[Program, Program]:
+            change = method(self.program, changed)
+            return change.plus, change.minus
+
+        plus, minus = self._compiled((method.__name__, frozenset(changed)), programs)
+        return signed(plus.rows(()), minus.rows(()))
+
+    def _by_weights(self, changed: Collection[str]) -> Weights:
+        (query,) = self._compiled(
+            ("bag", frozenset(changed)), lambda: (differentiate_bag(self.program, changed),)
+        )
+        total: Counter[Row] = Counter()
+        for *row, weight in query.rows(()):
+            total[tuple(row)] += weight
+        return difference(total, {})
+
+    def _compiled(
+        self, key: Any, programs: Callable[[], tuple[Program, ...]]
+    ) -> tuple[CompiledQuery, ...]:
+        if key not in self._queries:
+            runtime = self.db._runtime
+            hierarchy = runtime.catalog.hierarchy
+            self._queries[key] = tuple(
+                runtime.engine.compile(prepare(each, hierarchy)) for each in programs()
+            )
+        return self._queries[key]
+
+
+def program_of(db: Database, name: str, expanded: bool = True) -> Program:
+    """The clauses of a derived function; `expanded` as rules do it, down to what is stored."""
+    catalog = db._runtime.catalog
+    relation = db._find(name).relation
+    assert relation is not None
+    program = assemble(relation, (), catalog)
+    return expand(program, catalog.hierarchy, required_inputs(program)) if expanded else program
+
+
+class Watching:
+    """A database with functions under watch."""
+
+    def __init__(self, db: Database, names: Iterable[str] = (), expanded: bool = True) -> None:
+        self.db = db
+        self.watches: dict[str, Watch] = {}
+        self.delta_sets: dict[str, DeltaSet] = {}
+        self.tables: dict[str, Counter[Row]] = {}
+        """What the captured relations held when their Δ-sets were last empty."""
+        for name in names:
+            self.watch(Watch(db, name, program_of(db, name, expanded)))
+
+    def watch(self, watch: Watch) -> None:
+        self.watches[watch.name] = watch
+        for name, relation in watch.influents.items():
+            if name not in self.delta_sets:
+                self.delta_sets[name] = DeltaSet(self.db._connection, relation)
+                self.delta_sets[name].capture()
+                self.tables[name] = self.rows(relation)
+
+    # --- Δ-sets ----------------------------------------------------------------------------
+
+    def rows(self, relation: Relation) -> Counter[Row]:
+        columns = ", ".join(f"c{i}" for i in range(relation.arity))
+        table = quote(table_name(relation))
+        return Counter(self.db._connection.rows(f"SELECT {columns} FROM main.{table}"))
+
+    def deltas(self) -> dict[str, Weights]:
+        """The Δ-sets that are not empty."""
+        found = {}
+        for name, delta_set in self.delta_sets.items():
+            table = f"temp.{quote(delta(delta_set.relation).id)}"
+            rows = self.db._connection.rows(f"SELECT * FROM {table}")
+            found[name] = {tuple(row): weight for *row, weight in rows if weight}
+        return {name: weights for name, weights in found.items() if weights}
+
+    def put(self, deltas: Mapping[str, Weights]) -> None:
+        """Let the Δ-sets be these, and the states before what they say."""
+        for name, delta_set in self.delta_sets.items():
+            delta_set.clear()
+            table = f"temp.{quote(delta(delta_set.relation).id)}"
+            marks = ", ".join("?" for _ in range(delta_set.relation.arity + 1))
+            for row, weight in deltas.get(name, {}).items():
+                self.db._connection.run(f"INSERT INTO {table} VALUES ({marks})", (*row, weight))
+
+    def forget(self) -> None:
+        """Make what the database holds now the state before."""
+        for name, delta_set in self.delta_sets.items():
+            delta_set.clear()
+            self.tables[name] = self.rows(delta_set.relation)
+        for watch in self.watches.values():
+            watch.before = watch.state()
+
+    # --- the law ---------------------------------------------------------------------------
+
+    def run(self, text: str) -> dict[str, Weights]:
+        """Run a transaction, demand the law of every function, and forget the changes."""
+        self.db.amosql(text)
+        found = self.check()
+        self.forget()
+        return found
+
+    def check(self) -> dict[str, Weights]:
+        """The changes of all functions since the last time; an AssertionError if one is wrong."""
+        deltas = self.deltas()
+        for name, delta_set in self.delta_sets.items():
+            moved = difference(self.rows(delta_set.relation), self.tables[name])
+            assert deltas.get(name, {}) == moved, f"the Δ-set of {name} is wrong"
+        return {
+            name: self.check_one(watch, set(deltas).intersection(watch.influents))
+            for name, watch in self.watches.items()
+        }
+
+    def check_one(self, watch: Watch, changed: Collection[str]) -> Weights:
+        now = watch.state()
+        wanted = difference(now, watch.before)
+        found = watch.change(changed)
+        told = f"Δ{watch.name} when {', '.join(sorted(changed)) or 'nothing'} changed"
+        assert found == wanted, f"{told}: differentials give {found}, the states {wanted}"
+        again = watch.recomputed(changed)
+        moved = difference(dict.fromkeys(now, 1), dict.fromkeys(watch.before, 1))
+        assert again == moved, f"{told}: recompute gives {again}, the states {moved}"
+        return wanted
