@@ -97,9 +97,8 @@ class Select:
             [each.text for each in conditions if each.risk is risk] for risk in Risk
         )
         tests = [each.text for each in self.tests if each.risk is Risk.NONE]
-        # The unary plus keeps SQLite from dropping a test that always holds: it is there to make
-        # the condition wait until every source has a row.
-        found = [f"+{column} IS NOT NULL" for column in self.columns]
+        # These always hold. They are there to make a condition wait until every source has a row.
+        found = [f"{column} = {column}" for column in self.columns]
         before = [*safe, *growing]
         return [
             *safe,
