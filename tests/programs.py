@@ -32,6 +32,8 @@ class Signature:
     gives: tuple[str, ...]
     bag: bool = False
     stored: bool = False
+    finds: bool = False
+    """Can its literal arguments be found from its data, as those of a stored function can?"""
 
     @property
     def id(self) -> str:
@@ -156,6 +158,26 @@ class Maker:
         body = self.query(gives, parameters, depth)
         return f"{self._declared(Signature(name, takes, gives, bag), parameters)} as {body}"
 
+    def inverse_function(self) -> str | None:
+        """From a value back to what has it: `i(v) = the x with f(x) = v`."""
+        fitting = [
+            f
+            for f in self.schema.functions.values()
+            if len(f.takes) == len(f.gives) == 1 and (f.stored or f.finds)
+        ]
+        if not fitting:
+            return None
+        f = self.choose(fitting)
+        name, variable = self.fresh("i"), self.fresh("x")
+        (taken,), (given,) = f.takes, f.gives
+        signature = Signature(name, (given,), (taken,), self.one_in(3), finds=True)
+        head = self._declared(signature, (("p", given),))
+        extra = ""
+        if self.one_in(2):
+            extra = f" and ({self.condition((('p', given), (variable, taken)), 1)})"
+        call = f"{f.name}({variable})"
+        return f"{head} as select {variable} for each {taken} {variable} where {call} = p{extra}"
+
     def recursive_function(self) -> list[str]:
         """One of a few shapes of recursion over a function from a type to the same type."""
         steps = [
@@ -239,7 +261,7 @@ class Maker:
             (f, position)
             for f in self.schema.functions.values()
             for position, taken in enumerate(f.takes)
-            if taken == type_ and (f.stored or not self.below(3))
+            if taken == type_ and (f.stored or f.finds)
         ]
         shape = self.below(6)
         if shape == 5 and calls:

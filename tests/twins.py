@@ -81,9 +81,14 @@ class Twins:
 
     def make_derived(self) -> None:
         maker = self.maker
-        if maker.one_in(6):
+        shape = maker.below(8)
+        if shape == 6:
             for text in maker.recursive_function():
                 self.define(text)
+        elif shape == 7:
+            inverse = maker.inverse_function()
+            if inverse is not None:
+                self.define(inverse)
         else:
             self.define(maker.derived_function(1 + maker.below(2)))
 

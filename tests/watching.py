@@ -86,11 +86,15 @@ class Watch:
 
     def change(self, changed: Collection[str]) -> Weights:
         """What the calculus says, given which relations have changed."""
-        return self._by_weights(changed) if self.is_bag else self._by(differentiate, changed)
+        if self.is_bag:
+            return self._by_weights(changed)
+        plus, minus = self._signed(differentiate, changed)
+        return signed(plus.rows(()), minus.rows(()))
 
-    def recomputed(self, changed: Collection[str]) -> Weights:
-        """The rows gained and lost according to `recompute`, as a set."""
-        return self._by(recompute, changed)
+    def recomputed(self, changed: Collection[str]) -> tuple[set[Row], set[Row]]:
+        """The rows gained and lost according to `recompute`: a bag is taken as a set."""
+        plus, minus = self._signed(recompute, changed)
+        return set(plus.rows(())), set(minus.rows(()))
 
     def candidates(self, changed: Collection[str]) -> Counter[Row]:
         """Δ+P without the check against the old state: what a nervous rule reacts to."""
@@ -101,15 +105,14 @@ class Watch:
         (query,) = self._compiled(("nervous", frozenset(changed)), nervous)
         return Counter(query.rows(()))
 
-    def _by(
+    def _signed(
         self, method: Callable[[Program, Collection[str]], Change], changed: Collection[str]
-    ) -> Weights:
+    ) -> tuple[CompiledQuery, ...]:
         def programs() -> tuple[Program, Program]:
             change = method(self.program, changed)
             return change.plus, change.minus
 
-        plus, minus = self._compiled((method.__name__, frozenset(changed)), programs)
-        return signed(plus.rows(()), minus.rows(()))
+        return self._compiled((method.__name__, frozenset(changed)), programs)
 
     def _by_weights(self, changed: Collection[str]) -> Weights:
         (query,) = self._compiled(
@@ -220,7 +223,26 @@ class Watching:
         found = watch.change(changed)
         told = f"Δ{watch.name} when {', '.join(sorted(changed)) or 'nothing'} changed"
         assert found == wanted, f"{told}: differentials give {found}, the states {wanted}"
-        again = watch.recomputed(changed)
+        again = signed(*watch.recomputed(watch.influents))
         moved = difference(dict.fromkeys(now, 1), dict.fromkeys(watch.before, 1))
         assert again == moved, f"{told}: recompute gives {again}, the states {moved}"
         return wanted
+
+
+def size(program: Program) -> int:
+    """How many stored relations the program would join if everything were written out."""
+    known: dict[str, int] = {}
+
+    def of(name: str) -> int:
+        if name not in known:
+            known[name] = 1  # what a recursive relation says of itself
+            definition = program.definitions.get(name)
+            if definition is not None:
+                known[name] = sum(
+                    of(atom.relation.id)
+                    for clause in definition.clauses
+                    for atom in atoms(clause.body)
+                )
+        return known[name]
+
+    return of(program.goal.id)

@@ -310,7 +310,8 @@ class Catalog:
                 type_name in self.dependencies(function.id).types
             )
 
-        return [function for function in self.functions() if mentions(function)]
+        own = (function for function in self.functions() if not function.system)
+        return [function for function in own if mentions(function)]
 
     def rules_that_mention(self, type_name: str) -> list[str]:
         known = self._memory.rule_dependencies.items()

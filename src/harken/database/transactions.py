@@ -6,12 +6,13 @@ schema and objects alike; within it each statement happens as a whole or not at 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from harken.database.rules.check_phase import RuleRollback
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
-from harken.errors import IntegrityError, StorageError
+from harken.errors import HarkenError, IntegrityError, StorageError
 
 
 class Transactions:
@@ -76,20 +77,30 @@ class Transactions:
     def _commit(self) -> None:
         if not self._connection.in_transaction:
             return
-        self._check_and_commit("deferred")
-        while self._rules.has_detached():
-            self.begin()
-            self._check_and_commit("detached")
+        self._check_and_commit(lambda: None)
+        failures = list(self._run_detached())
         self._rules.check_phase.forget()
+        if failures:
+            raise failures[0]
 
-    def _check_and_commit(self, coupling: str) -> None:
-        """Let the rules of a coupling act, and then the deferred ones; all of it or nothing.
+    def _run_detached(self) -> Iterator[HarkenError]:
+        """Detached rules act after the commit that triggered them, each activation in a
+        transaction of its own; one that fails does not keep the others from acting."""
+        check_phase = self._rules.check_phase
+        while waiting := check_phase.take("detached"):
+            for activation, rows in waiting:
+                self.begin()
+                try:
+                    self._check_and_commit(lambda: check_phase.act(activation, rows))  # noqa: B023
+                except HarkenError as error:
+                    error.message = f"the transaction is committed, but {error.message}"
+                    yield error
 
-        Detached rules act in a transaction of their own, after the one that triggered them.
-        """
+    def _check_and_commit(self, first: Callable[[], None]) -> None:
+        """The check phase and the commit: all of it or nothing."""
+        self._statements += 1
         try:
-            if coupling != "deferred":
-                self._rules.check(coupling)
+            first()
             self._rules.check("deferred")
             if not self._connection.read_only:
                 self._runtime.catalog.save_counter()
@@ -97,6 +108,8 @@ class Transactions:
         except BaseException:
             self._rollback()
             raise
+        finally:
+            self._statements -= 1
         self._runtime.catalog.changed = False
         self._begun = False
         self._text_open = False
@@ -117,6 +130,7 @@ class Transactions:
         self._text_open = False
         self._connection.rollback()
         self._runtime.drop_variables_from(self._first_oid)
+        self._rules.check_phase.forget()
         self._undo(self._runtime.catalog.changed)
         self._keep_counter()
 
@@ -157,6 +171,9 @@ class Transactions:
                 yield
                 if self._statements == 1:
                     self._rules.after_statement()
+        except RuleRollback:
+            self._rollback()
+            raise
         finally:
             self._statements -= 1
 
@@ -164,6 +181,7 @@ class Transactions:
     def _all_or_nothing(self) -> Iterator[None]:
         catalog = self._runtime.catalog
         epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
+        waiting = self._rules.check_phase.snapshot()
         try:
             with self._connection.savepoint():
                 yield
@@ -172,6 +190,7 @@ class Transactions:
                 self._rollback()
             else:
                 self._runtime.drop_variables_from(first_oid)
+                self._rules.check_phase.restore(waiting)
                 self._undo(catalog.epoch != epoch)
                 catalog.changed = changed
             raise
@@ -226,6 +245,7 @@ class Transactions:
         name = "whole_text"
         catalog = self._runtime.catalog
         epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
+        waiting = self._rules.check_phase.snapshot()
         self._connection.run(f"SAVEPOINT {name}")
         outer, self._text_open = self._text_open, True
         try:
@@ -238,6 +258,7 @@ class Transactions:
                 self._connection.run(f"ROLLBACK TO {name}")
                 self._connection.run(f"RELEASE {name}")
                 self._runtime.drop_variables_from(first_oid)
+                self._rules.check_phase.restore(waiting)
                 self._undo(catalog.epoch != epoch)
                 catalog.changed = changed
             raise
@@ -258,7 +279,7 @@ class Transactions:
     def _reread(self) -> None:
         self._runtime.catalog.reload()
         self._runtime.engine.indexes.reload()
-        self._rules.synchronise(force=True)
+        self._rules.synchronise()
 
 
 def _rolled_back() -> IntegrityError:

@@ -41,47 +41,86 @@ class Activation:
         return self.rule.rule.name
 
 
+Weights = dict[tuple[str, Row], dict[Row, int]]
+
+
 @dataclass(slots=True)
 class CheckPhase:
+    """`action_sets` is the conflict set: for each activation its tuples, with their net change
+    since the transaction began or since the activation last acted."""
+
     runtime: Runtime
     network: Network
     limit: int = ROUND_LIMIT
     trace: Callable[[str], None] | None = None
-    action_sets: dict[tuple[str, Row], dict[Row, None]] = field(default_factory=dict)
-    """What each triggered activation has to act on: the conflict set."""
+    action_sets: Weights = field(default_factory=dict)
 
     def run(self, coupling: str = "deferred") -> None:
         """Act until no rule of this coupling is triggered."""
         fired: list[str] = []
         self._propagate()
+        if coupling == "deferred":
+            self._begin_check()
         while (chosen := self._choose(coupling)) is not None:
             if len(fired) >= self.limit:
                 raise self._never_settles(fired)
             fired.append(chosen.name)
-            self._act(chosen)
+            self.act(chosen)
             self._propagate()
 
     def forget(self) -> None:
         """The transaction ended: nothing of it is left to act on."""
         self.action_sets.clear()
 
+    def snapshot(self) -> Weights:
+        return {key: dict(rows) for key, rows in self.action_sets.items()}
+
+    def restore(self, snapshot: Weights) -> None:
+        self.action_sets = snapshot
+
+    def _begin_check(self) -> None:
+        """From here on each propagation is a check of its own: what was only lost is settled."""
+        for key in list(self.action_sets):
+            gained = {row: weight for row, weight in self.action_sets[key].items() if weight > 0}
+            self._put(key, gained)
+
+    def _put(self, key: tuple[str, Row], rows: dict[Row, int]) -> None:
+        if rows:
+            self.action_sets[key] = rows
+        else:
+            self.action_sets.pop(key, None)
+
     def _propagate(self) -> None:
-        waiting = {name for name, _ in self.action_sets}
-        for change in self.network.propagate(waiting):
+        if self.trace is not None:
+            self._tell_incoming()
+        for change in self.network.propagate(self._wants_minus):
             self._accumulate(change)
+
+    def _wants_minus(self, found: list[ConditionChange]) -> set[str]:
+        """What a condition lost matters if it waits, and if it may gain it back before commit."""
+        if self.runtime.immediate_rules or self.trace is not None:
+            return {change.rule.rule.name for change in found}
+        return {name for name, _ in self.action_sets}
 
     def _accumulate(self, change: ConditionChange) -> None:
         name = change.rule.rule.name
         inputs = len(change.rule.rule.parameters)
         if self.trace is not None:
             self._tell(change)
+        keep_losses = self.runtime.immediate_rules
         for row in change.minus:
-            key = (name, row[:inputs])
-            self.action_sets.get(key, {}).pop(row, None)
-            if not self.action_sets.get(key, True):
-                del self.action_sets[key]
+            self._weigh((name, row[:inputs]), row, -1, keep_losses)
         for row in change.plus:
-            self.action_sets.setdefault((name, row[:inputs]), {})[row] = None
+            self._weigh((name, row[:inputs]), row, 1, keep_losses)
+
+    def _weigh(self, key: tuple[str, Row], row: Row, weight: int, keep_losses: bool) -> None:
+        rows = self.action_sets.get(key, {})
+        total = min(rows.get(row, 0) + weight, 1)
+        if total > 0 or (total < 0 and keep_losses):
+            rows[row] = total
+        else:
+            rows.pop(row, None)
+        self._put(key, rows)
 
     def _choose(self, coupling: str) -> Activation | None:
         """The most urgent activation in the conflict set; one that was deactivated drops out."""
@@ -90,9 +129,21 @@ class CheckPhase:
             activation = self._activation(*key)
             if activation is None:
                 del self.action_sets[key]
-            elif activation.rule.rule.coupling == coupling:
+            elif activation.rule.rule.coupling == coupling and self._gained(key):
                 triggered.append(activation)
         return min(triggered, key=lambda a: (-a.priority, a.sequence), default=None)
+
+    def _gained(self, key: tuple[str, Row]) -> list[Row]:
+        return [row for row, weight in self.action_sets[key].items() if weight > 0]
+
+    def take(self, coupling: str) -> list[tuple[Activation, list[Row]]]:
+        """All triggered activations of a coupling with their action sets, most urgent first."""
+        taken = []
+        while (chosen := self._choose(coupling)) is not None:
+            key = (chosen.name, chosen.arguments)
+            taken.append((chosen, self._gained(key)))
+            del self.action_sets[key]
+        return taken
 
     def _activation(self, name: str, arguments: Row) -> Activation | None:
         node = self.network.node(name)
@@ -101,14 +152,18 @@ class CheckPhase:
         rows = self.runtime.engine.results(node.rule.rule.activations, arguments)
         return Activation(node.rule, arguments, *rows[0]) if rows else None
 
-    def _act(self, activation: Activation) -> None:
+    def act(self, activation: Activation, action_set: list[Row] | None = None) -> None:
+        """Run the action for each tuple of the action set, which is then empty."""
         rule = activation.rule.rule
-        action_set = self.action_sets.pop((rule.name, activation.arguments))
+        if action_set is None:
+            key = (rule.name, activation.arguments)
+            action_set = self._gained(key)
+            del self.action_sets[key]
         columns = (*rule.parameters, *rule.variables)
         names = [column.name for column in columns]
-        rows = decode_rows(list(action_set), [column.type for column in columns])
+        rows = decode_rows(action_set, [column.type for column in columns])
         if self.trace is not None:
-            self.trace(f"{rule.name} acts on {self._shown(rows)}")
+            self.trace(f"{rule.name} acts (priority {activation.priority}) on {self._shown(rows)}")
         self.runtime.count_firing(rule.oid, len(rows))
         try:
             for row in rows:
@@ -128,6 +183,15 @@ class CheckPhase:
             code="no-fixpoint",
             hint="let an action make its own condition false, or raise the limit",
         )
+
+    def _tell_incoming(self) -> None:
+        assert self.trace is not None
+        for name, gained, lost in self.network.incoming():
+            relation = self.network.influent(name)
+            types = [column.type for column in relation.columns]
+            plus = self._shown(decode_rows(gained, types))
+            minus = self._shown(decode_rows(lost, types))
+            self.trace(f"Δ{name} = <{{{plus}}}, {{{minus}}}>")
 
     def _tell(self, change: ConditionChange) -> None:
         assert self.trace is not None

@@ -61,14 +61,27 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class CompiledEvent:
+    """A kind of change, and of what: the rows of a function as a set.
+
+    `positions` are the columns of the condition that the arguments of the function are about, if
+    their types leave no doubt; else None, and the event is about every tuple.
+    """
+
+    kind: str
+    program: Program
+    positions: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
 class CompiledRule:
     rule: Rule
     program: Program
     """The condition, expanded as far as it can be."""
     action: steps.Step
     dependencies: Dependencies
-    events: tuple[tuple[str, Program], ...] = ()
-    """What must happen for the condition to be considered: a kind of change, and of what."""
+    events: tuple[CompiledEvent, ...] = ()
+    """What must happen for the condition to be considered."""
 
 
 def read_rule(text: str, oid: int, catalog: Catalog) -> Rule:
@@ -121,18 +134,18 @@ def compile_rule(
     action = builder.statement(node.action, scope)
     called = builder.called | translator.called | {event.function for event in rule.events}
     mentioned = builder.mentioned | translator.mentioned
+    mentioned |= {column.type.name for column in (*rule.parameters, *rule.variables)}
     surrogates = frozenset(name for name in mentioned if name in catalog.hierarchy)
     return CompiledRule(
         rule,
         program,
         action,
         Dependencies(frozenset(called), surrogates),
-        tuple(_event(event, catalog) for event in rule.events),
+        tuple(_event(event, rule, catalog) for event in rule.events),
     )
 
 
-def _event(event: syntax.Event, catalog: Catalog) -> tuple[str, Program]:
-    """The rows of the function as a set, whose changes are the event."""
+def _event(event: syntax.Event, rule: Rule, catalog: Catalog) -> CompiledEvent:
     name = f"{event.qualifier}.{event.function}" if event.qualifier else event.function
     functions = [f for f in catalog.named(name) if f.relation is not None]
     if len(functions) != 1:
@@ -149,7 +162,23 @@ def _event(event: syntax.Event, catalog: Catalog) -> tuple[str, Program]:
     clause = Clause(Atom(goal, terms), (Atom(watched, terms),))
     program = assemble(goal, [Definition(goal, (clause,))], catalog)
     prepare(program, catalog.hierarchy)
-    return event.kind, expand(program, catalog.hierarchy, required_inputs(program))
+    expanded = expand(program, catalog.hierarchy, required_inputs(program))
+    return CompiledEvent(event.kind, expanded, _positions(watched, rule, catalog))
+
+
+def _positions(watched: Relation, rule: Rule, catalog: Catalog) -> tuple[int, ...] | None:
+    columns = (*rule.parameters, *rule.variables)
+    found = []
+    for argument in watched.columns[: watched.inputs]:
+        fitting = [
+            position
+            for position, column in enumerate(columns)
+            if catalog.hierarchy.related(column.type, argument.type)
+        ]
+        if len(fitting) != 1:
+            return None
+        found += fitting
+    return tuple(found) if found else None
 
 
 def _condition_program(

@@ -11,13 +11,13 @@ time, and all Δ-sets are empty.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from harken.calculus.differentials import Change, differentiate, recompute
 from harken.database.catalog import Catalog
-from harken.database.rules.definition import CompiledRule
+from harken.database.rules.definition import CompiledEvent, CompiledRule
 from harken.engines.base import CompiledQuery
 from harken.engines.sqlite import events
 from harken.engines.sqlite.engine import SQLiteEngine
@@ -55,6 +55,14 @@ class ConditionNode:
     influents: dict[str, Relation]
     plans: dict[tuple[frozenset[str], str], Plans] = field(default_factory=dict)
 
+    def is_for(self, rule: CompiledRule) -> bool:
+        """Does the node already monitor just this? Then it keeps its plans."""
+        same = self.rule.program == rule.program and self.rule.events == rule.events
+        if same and self.rule.rule == rule.rule:
+            self.rule = rule
+            return True
+        return False
+
 
 class Network:
     def __init__(self, engine: SQLiteEngine, catalog: Catalog) -> None:
@@ -76,94 +84,125 @@ class Network:
     def node(self, rule_name: str) -> ConditionNode | None:
         return self._nodes.get(rule_name)
 
+    def influent(self, name: str) -> Relation:
+        return self._delta_sets[name].relation
+
     def nodes(self) -> Iterator[ConditionNode]:
         yield from self._nodes.values()
 
     def insert(self, rule: CompiledRule) -> None:
+        """Add a condition, or put another in its place; Δ-sets that both need are kept."""
+        before = self._nodes.get(rule.rule.name)
         node = ConditionNode(rule, influents_of(rule))
         self._nodes[rule.rule.name] = node
         for name, relation in node.influents.items():
             self._affects.setdefault(name, []).append(node)
             if name not in self._delta_sets:
-                delta_set = DeltaSet(self._engine.connection, relation)
-                delta_set.capture()
-                self._delta_sets[name] = delta_set
+                self._delta_sets[name] = DeltaSet(self._engine.connection, relation)
+            self._delta_sets[name].capture()
+        if before is not None:
+            self._release(before)
 
     def remove(self, rule_name: str) -> None:
-        node = self._nodes.pop(rule_name)
+        self._release(self._nodes.pop(rule_name))
+
+    def _release(self, node: ConditionNode) -> None:
         for name in node.influents:
             self._affects[name].remove(node)
             if not self._affects[name]:
                 del self._affects[name]
                 self._delta_sets.pop(name).release()
 
-    def clear(self) -> None:
-        """Forget everything; after a rollback the triggers may already be gone."""
+    def capture_again(self) -> None:
+        """Something was undone, perhaps triggers with it: make those that are missing."""
         for delta_set in self._delta_sets.values():
-            delta_set.release()
-        self._nodes.clear()
-        self._affects.clear()
-        self._delta_sets.clear()
+            delta_set.capture()
 
-    def propagate(self, wants_minus: set[str]) -> list[ConditionChange]:
+    def incoming(self) -> list[tuple[str, list[Row], list[Row]]]:
+        """The Δ-sets as they stand: what each changed relation gained and lost."""
+        marked = sorted(events.marked(self._engine.connection)) if self._nodes else []
+        return [
+            (name, *self._delta_sets[name].rows()) for name in marked if name in self._delta_sets
+        ]
+
+    def propagate(
+        self, wants_minus: Callable[[list[ConditionChange]], set[str]]
+    ) -> list[ConditionChange]:
         """The changes of all conditions since the last time.
 
-        Rows that a condition lost are only computed for the rules in `wants_minus`.
+        Rows that a condition lost are only computed for the rules that `wants_minus` names once
+        it has seen what was gained.
         """
-        marked = events.marked(self._engine.connection)
+        marked = sorted(events.marked(self._engine.connection))
         if not marked:
             return []
-        touched = {name for name in marked if name in self._delta_sets}
+        touched = {name: None for name in marked if name in self._delta_sets}
         reached = {node.rule.rule.name: node for name in touched for node in self._affects[name]}
         found = [
-            self._change_of(node, touched.intersection(node.influents), name in wants_minus)
-            for name, node in reached.items()
+            self._change_of(node, {name for name in touched if name in node.influents})
+            for node in reached.values()
         ]
+        wanted = wants_minus(found)
+        for change in found:
+            if change.rule.rule.name in wanted:
+                change.minus.extend(self._lost(reached[change.rule.rule.name], change))
         for name in touched:
             self._delta_sets[name].clear()
         events.unmark(self._engine.connection)
         return found
 
-    def _change_of(
-        self, node: ConditionNode, changed: set[str], with_minus: bool
-    ) -> ConditionChange:
+    def _change_of(self, node: ConditionNode, changed: set[str]) -> ConditionChange:
         if node.rule.events:
-            if not any(self._happened(node, *event, changed) for event in node.rule.events):
+            about = self._what_happened(node, changed)
+            if not about.happened:
                 return ConditionChange(node.rule, [], [], frozenset(changed), "no event")
             if not node.rule.rule.has_condition:
-                rows = self._engine.compile(prepare(node.rule.program, self._catalog.hierarchy))
-                return ConditionChange(node.rule, rows.rows(()), [], frozenset(changed), "event")
+                query = self._engine.compile(prepare(node.rule.program, self._catalog.hierarchy))
+                rows = about.concerning(query.rows(()))
+                return ConditionChange(node.rule, rows, [], frozenset(changed), "event")
         strategy = self._choose(node, changed)
-        plans = self._plans(node, frozenset(changed), strategy)
-        plus = plans.plus.rows(())
-        minus: list[Row] = []
-        if with_minus:
-            if plans.minus is None:
-                plans.minus = self._compile(plans.change, -1)
-            minus = plans.minus.rows(())
-        return ConditionChange(node.rule, plus, minus, frozenset(changed), strategy)
+        plus = self._plans(node, frozenset(changed), strategy).plus.rows(())
+        if node.rule.events:
+            plus = about.concerning(plus)
+        return ConditionChange(node.rule, plus, [], frozenset(changed), strategy)
 
-    def _happened(
-        self, node: ConditionNode, kind: str, program: Program, changed: set[str]
-    ) -> bool:
-        """Did the watched function gain or lose rows, or change the value of an argument?"""
-        concerned = frozenset(changed & set(stored_relations(program)))
+    def _lost(self, node: ConditionNode, change: ConditionChange) -> list[Row]:
+        if change.strategy not in ("incremental", "naive"):
+            return []
+        plans = self._plans(node, change.changed, change.strategy)
+        if plans.minus is None:
+            plans.minus = self._compile(plans.change, -1)
+        return plans.minus.rows(())
+
+    def _what_happened(self, node: ConditionNode, changed: set[str]) -> Occurrence:
+        """Which of the rule's events occurred, and for which of its tuples."""
+        happened = Occurrence()
+        for event in node.rule.events:
+            arguments = self._occurrences(node, event, changed)
+            if arguments:
+                happened.add(event.positions, arguments)
+        return happened
+
+    def _occurrences(
+        self, node: ConditionNode, event: CompiledEvent, changed: set[str]
+    ) -> set[Row]:
+        """The arguments for which the watched function gained, lost or changed a value."""
+        concerned = frozenset(changed & set(stored_relations(event.program)))
         if not concerned:
-            return False
-        key = (concerned, f"event {program.goal.id}")
+            return set()
+        key = (concerned, f"event {event.program.goal.id}")
         plans = node.plans.get(key)
         if plans is None:
-            change = differentiate(program, concerned)
+            change = differentiate(event.program, concerned)
             plans = node.plans[key] = Plans(change, self._compile(change, 1))
             plans.minus = self._compile(change, -1)
         assert plans.minus is not None
-        if kind == "added":
-            return bool(plans.plus.rows(()))
-        if kind == "removed":
-            return bool(plans.minus.rows(()))
-        inputs = program.goal.inputs
+        inputs = event.program.goal.inputs
         gained = {row[:inputs] for row in plans.plus.rows(())}
-        return any(row[:inputs] in gained for row in plans.minus.rows(()))
+        if event.kind == "added":
+            return gained
+        lost = {row[:inputs] for row in plans.minus.rows(())}
+        return lost if event.kind == "removed" else gained & lost
 
     def _choose(self, node: ConditionNode, changed: set[str]) -> str:
         """Differentials look at each changed row once for each influent; naive evaluation looks
@@ -193,6 +232,31 @@ class Network:
         return self._engine.compile(prepare(program, self._catalog.hierarchy))
 
 
+@dataclass(slots=True)
+class Occurrence:
+    """For which tuples of a condition its events occurred; None in `about` means for all."""
+
+    happened: bool = False
+    about: list[tuple[tuple[int, ...], set[Row]]] | None = field(default_factory=list)
+
+    def add(self, positions: tuple[int, ...] | None, arguments: set[Row]) -> None:
+        self.happened = True
+        if positions is None:
+            self.about = None
+        elif self.about is not None:
+            self.about.append((positions, arguments))
+
+    def concerning(self, rows: list[Row]) -> list[Row]:
+        about = self.about
+        if about is None:
+            return rows
+        return [
+            row
+            for row in rows
+            if any(tuple(row[i] for i in places) in given for places, given in about)
+        ]
+
+
 SMALL_CHANGE = 1000
 """So few changed rows are never worth a look at the sizes of the relations."""
 
@@ -200,8 +264,8 @@ SMALL_CHANGE = 1000
 def influents_of(rule: CompiledRule) -> dict[str, Relation]:
     """The stored relations that a condition, and the events it waits for, depend on."""
     found = stored_relations(rule.program)
-    for _, program in rule.events:
-        found |= stored_relations(program)
+    for event in rule.events:
+        found |= stored_relations(event.program)
     return found
 
 

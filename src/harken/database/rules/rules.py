@@ -85,32 +85,33 @@ class Rules:
     def _compile(self, rule: Rule) -> CompiledRule:
         return compile_rule(rule, self._runtime.engine, self._runtime.catalog)
 
-    def synchronise(self, force: bool = False) -> None:
-        """Let the network be what the catalog and the activations say."""
+    def synchronise(self) -> None:
+        """Let the network be what the catalog and the activations say; Δ-sets stay."""
         catalog = self._runtime.catalog
-        if catalog.epoch == self._epoch and not force:
+        if catalog.epoch == self._epoch and self._fits():
             return
         self._epoch = catalog.epoch
-        if force:
-            self.network.clear()
+        active = self._active()
         for name in [node.rule.rule.name for node in self.network.nodes()]:
-            if name not in catalog.rules:
+            if name not in active:
                 self.network.remove(name)
-        for name in catalog.rules:
-            rule = self.find(name, None)
-            if self._runtime.engine.is_empty(rule.activations):
-                continue
-            self._refresh(self._compile(rule))
+        for name in active:
+            compiled = self._compile(self.find(name, None))
+            node = self.network.node(name)
+            if node is None or not node.is_for(compiled):
+                self.network.insert(compiled)
         self._notice_coupling()
 
-    def _refresh(self, compiled: CompiledRule) -> None:
-        node = self.network.node(compiled.rule.name)
-        if node is not None and node.rule.program == compiled.program:
-            node.rule = compiled
-            return
-        if node is not None:
-            self.network.remove(compiled.rule.name)
-        self.network.insert(compiled)
+    def _active(self) -> list[str]:
+        engine = self._runtime.engine
+        return [
+            name
+            for name in self._runtime.catalog.rules
+            if not engine.is_empty(self.find(name, None).activations)
+        ]
+
+    def _fits(self) -> bool:
+        return {node.rule.rule.name for node in self.network.nodes()} == set(self._active())
 
     def _notice_coupling(self) -> None:
         couplings = {node.rule.rule.coupling for node in self.network.nodes()}
@@ -127,17 +128,11 @@ class Rules:
         if not self.network.is_empty:
             self.check_phase.run(coupling)
 
-    def has_detached(self) -> bool:
-        return any(
-            (node := self.network.node(name)) is not None and node.rule.rule.coupling == "detached"
-            for name, _ in self.check_phase.action_sets
-        )
-
     def after_undo(self) -> None:
-        """Triggers and Δ-sets were undone with the rest: see whether they still fit."""
-        self.check_phase.forget()
+        """Triggers and Δ-sets were undone with the rest: see that they fit what is left."""
         if not self.network.is_empty or self._runtime.catalog.rules:
-            self.synchronise(force=True)
+            self.synchronise()
+            self.network.capture_again()
 
     def compiled(self, name: str) -> CompiledRule:
         return self._compile(self.find(name, None))

@@ -11,6 +11,8 @@ last cleared.
 
 from __future__ import annotations
 
+from typing import Any
+
 from harken.calculus.states import delta
 from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.connection import Connection
@@ -49,6 +51,17 @@ class DeltaSet:
 
     def has_changed(self) -> bool:
         return bool(self._connection.value(self._changed))
+
+    def rows(self) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        """What was added and what was removed."""
+        columns = ", ".join(f"c{i}" for i in range(self.relation.arity))
+        gained, lost = (
+            self._connection.rows(
+                f"SELECT {columns} FROM temp.{self._table} WHERE {self._weight} {sign} 0"
+            )
+            for sign in "><"
+        )
+        return gained, lost
 
     def size(self) -> int:
         return int(self._connection.value(self._size))
