@@ -1,7 +1,8 @@
 """Every script in `cases/` prints what its comments say; `cases/README.md` describes the notation.
 
 Each runs in memory, and in a file that is closed and opened again after every commit. A statement
-that is to fail must leave the data, the schema and the interface variables as they were.
+that is to fail must leave the data, the schema and the interface variables as they were; where a
+rule undoes the transaction, it must leave what was committed last.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from harken.lang.amosql.shapes import split
 CASES = sorted((Path(__file__).parent / "cases").glob("*.amosql"))
 EXPECTATION = re.compile(r"/\*([=!])(.*?)\*/", re.DOTALL)
 COMMIT = re.compile(r"commit(\s+work)?", re.IGNORECASE)
+UNDONE_BY_RULE = "rolled-back"
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,15 @@ class Runner:
     def __init__(self, path: str) -> None:
         self.path = path
         self.db = harken.connect(path)
+        self.committed = self.rows()
 
     def run(self, statement: str) -> list[str]:
         printed: list[str] = []
         self.db.run(statement, lambda result: printed.extend(result.lines()))
-        if COMMIT.fullmatch(statement) and self.path != ":memory:":
-            self.reopen()
+        if COMMIT.fullmatch(statement):
+            self.committed = self.rows()
+            if self.path != ":memory:":
+                self.reopen()
         return printed
 
     def reopen(self) -> None:
@@ -72,16 +77,17 @@ class Runner:
             self.db.assign(name, value)
 
     def state(self) -> dict[str, Any]:
-        """Every row of every table, and the session's variables.
+        """Every row of every table, and the session's variables."""
+        return self.rows() | {":": dict(self.db.variables)}
 
-        Not the counter of objects: a number once given is not given again.
-        """
+    def rows(self) -> dict[str, Any]:
+        """Not those of the counter of objects: a number once given is not given again."""
         connection = self.db._connection
         tables = connection.rows(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'harken_meta'"
         )
         rows = {name: connection.rows(f'SELECT * FROM "{name}"') for (name,) in tables}
-        return {name: sorted(each) for name, each in rows.items()} | {":": dict(self.db.variables)}
+        return {name: sorted(each) for name, each in rows.items()}
 
 
 def check(runner: Runner, step: Step) -> None:
@@ -105,7 +111,10 @@ def check_fault(runner: Runner, step: Step, statement: str) -> None:
     assert error.span is not None, place
     assert 0 <= error.span.start <= error.span.end <= len(statement), place
     assert error.hint, place
-    assert runner.state() == before, f"{place}: the statement failed, and changed something"
+    if error.code == UNDONE_BY_RULE or COMMIT.fullmatch(statement):
+        assert runner.rows() == runner.committed, f"{place}: the transaction left something behind"
+    else:
+        assert runner.state() == before, f"{place}: the statement failed, and changed something"
 
 
 def any_number(line: str) -> str:

@@ -97,7 +97,7 @@ def _variants(literal: Literal, position: int, finder: Affected) -> tuple[Varian
         one = Constant(1, INTEGER)
         return (Variant((*keys, literal), one, 1), Variant((*keys, before), one, -1))
     if isinstance(literal, Atom) and literal.relation.id in finder.changed:
-        weight = Variable(f"W{position}", INTEGER)
+        weight = Variable(f"WEIGHT#{position}", INTEGER)
         row = Atom(delta(literal.relation), (*literal.terms, weight), span=literal.span)
         moved = (row, Comparison("!=", weight, NOTHING))
         return (Variant(moved, weight, -1 if literal.negated else 1),)
@@ -135,7 +135,7 @@ def _term(clause: Clause, target: Relation, chosen: dict[int, Variant]) -> Claus
         weights.append(variant.weight)
     total: Term = Constant(sign, INTEGER)
     for number, weight in enumerate(weights):
-        product_so_far = Variable(f"P{number}", INTEGER)
+        product_so_far = Variable(f"PRODUCT#{number}", INTEGER)
         body.append(Computation(product_so_far, "*", (total, weight)))
         total = product_so_far
     head = replace(clause.head, relation=target, terms=(*clause.head.terms, total))

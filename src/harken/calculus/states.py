@@ -32,7 +32,8 @@ from harken.ir.types import INTEGER
 ADDED = Constant(1, INTEGER)
 REMOVED = Constant(-1, INTEGER)
 NOTHING = Constant(0, INTEGER)
-WEIGHT = Variable("WEIGHT", INTEGER)
+WEIGHT = Variable("WEIGHT#", INTEGER)
+"""No user's variable has a # in its name, but one may well be called `weight`."""
 
 COPIES = Relation(
     "copies",

@@ -273,6 +273,7 @@ class Builder:
     def _activation(self, node: syntax.Activate | syntax.Deactivate, scope: Scope) -> steps.Step:
         if node.name not in self._catalog.rules:
             raise unknown_rule(node.name, self._catalog.rules, node.span)
+        self.called.add(f"rule {node.name}")
         types = [column.type for column in self._catalog.rule_parameters(node.name)]
         if len(node.arguments) != len(types):
             raise TypeFault(

@@ -536,15 +536,22 @@ class Catalog:
         self._engine.set_row(RULE_DEFINITION, (oid, text))
         self._engine.set_row(FIRED, (oid, 0))
         self._write_columns(RULE_ARGUMENTS, oid, parameters)
-        for function in dependencies.functions:
-            self._engine.set_row(RULE_CALLS, (oid, function))
-        for type_name in dependencies.types:
-            self._engine.set_row(RULE_MENTIONS, (oid, self.type_oid(type_name)))
         self._memory.rules[name] = (oid, text)
         _add_rule_parameters(self._memory, name, parameters)
-        self._memory.rule_dependencies[name] = dependencies
+        self.add_rule_dependencies(name, oid, dependencies)
+        self.epoch += 1
         self.touch_rules()
         return oid
+
+    def add_rule_dependencies(self, name: str, oid: int, more: Dependencies) -> None:
+        for function in more.functions:
+            self._engine.set_row(RULE_CALLS, (oid, function))
+        for type_name in more.types:
+            self._engine.set_row(RULE_MENTIONS, (oid, self.type_oid(type_name)))
+        known = self._memory.rule_dependencies.get(name, NO_DEPENDENCIES)
+        self._memory.rule_dependencies[name] = Dependencies(
+            known.functions | more.functions, known.types | more.types
+        )
 
     def remove_rule(self, name: str) -> None:
         oid, _ = self._memory.rules.pop(name)
@@ -553,6 +560,7 @@ class Catalog:
         self._memory.activation_functions.pop(function.id, None)
         self._memory.functions.pop(function.name, None)
         self._engine.remove_row(extent_relation(OBJECT), (oid,))
+        self.epoch += 1
         self.touch_rules()
 
     def touch_rules(self) -> None:

@@ -242,7 +242,7 @@ def _check_rule(runtime: Runtime, name: str) -> None:
     oid, text = runtime.catalog.rules[name]
     try:
         rule = read_rule(text, oid, runtime.catalog)
-        compile_rule(rule, runtime.engine, runtime.catalog)
+        compile_rule(rule, runtime.engine, runtime.catalog).build_action()
     except HarkenError as error:
         raise IntegrityError(
             f"this would break the rule {name}: {error.message}",

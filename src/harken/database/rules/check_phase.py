@@ -166,9 +166,10 @@ class CheckPhase:
             self.trace(f"{rule.name} acts (priority {activation.priority}) on {self._shown(rows)}")
         self.runtime.count_firing(rule.oid, len(rows))
         try:
+            action = self.network.action(rule.name) or activation.rule.build_action()
             for row in rows:
                 frame = Frame(self.runtime.interface, locals=dict(zip(names, row, strict=True)))
-                activation.rule.action.run(self.runtime, frame)
+                action.run(self.runtime, frame)
         except steps.RollbackRequest:
             raise RuleRollback(rule.name, self._shown(rows)) from None
         except HarkenError as error:

@@ -13,6 +13,7 @@ propagates, so a rule that is activated late catches up by itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from harken.database import steps
@@ -78,7 +79,8 @@ class CompiledRule:
     rule: Rule
     program: Program
     """The condition, expanded as far as it can be."""
-    action: steps.Step
+    build_action: Callable[[], steps.Step]
+    """The action, compiled when it first runs: what only a session knows may be in it."""
     dependencies: Dependencies
     events: tuple[CompiledEvent, ...] = ()
     """What must happen for the condition to be considered."""
@@ -127,22 +129,29 @@ def compile_rule(
         assert isinstance(parsed, syntax.CreateRule)
         node = parsed
     program, translator = _condition_program(rule, node, catalog)
+    called = translator.called | {event.function for event in rule.events}
+    mentioned = set(translator.mentioned)
+    mentioned |= {column.type.name for column in (*rule.parameters, *rule.variables)}
+    surrogates = frozenset(name for name in mentioned if name in catalog.hierarchy)
+    statement = node.action
+    return CompiledRule(
+        rule,
+        program,
+        lambda: compile_action(rule, statement, engine, catalog)[0],
+        Dependencies(frozenset(called), surrogates),
+        tuple(_event(event, rule, catalog) for event in rule.events),
+    )
+
+
+def compile_action(
+    rule: Rule, node: syntax.Statement, engine: SQLiteEngine, catalog: Catalog
+) -> tuple[steps.Step, Dependencies]:
+    """The steps of the action, with the condition's variables as its locals."""
     builder = Builder(engine, catalog, function=_as_procedure(rule))
     scope = Scope()
     for column in (*rule.parameters, *rule.variables):
         scope.names[column.name] = Local(column.name, column.type)
-    action = builder.statement(node.action, scope)
-    called = builder.called | translator.called | {event.function for event in rule.events}
-    mentioned = builder.mentioned | translator.mentioned
-    mentioned |= {column.type.name for column in (*rule.parameters, *rule.variables)}
-    surrogates = frozenset(name for name in mentioned if name in catalog.hierarchy)
-    return CompiledRule(
-        rule,
-        program,
-        action,
-        Dependencies(frozenset(called), surrogates),
-        tuple(_event(event, rule, catalog) for event in rule.events),
-    )
+    return builder.statement(node, scope), builder.dependencies
 
 
 def _event(event: syntax.Event, rule: Rule, catalog: Catalog) -> CompiledEvent:

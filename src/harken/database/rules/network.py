@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harken.calculus.differentials import Change, differentiate, recompute
+from harken.database import steps
 from harken.database.catalog import Catalog
 from harken.database.rules.definition import CompiledEvent, CompiledRule
 from harken.engines.base import CompiledQuery
@@ -54,6 +55,8 @@ class ConditionNode:
     rule: CompiledRule
     influents: dict[str, Relation]
     plans: dict[tuple[frozenset[str], str], Plans] = field(default_factory=dict)
+    action: steps.Step | None = None
+    action_epoch: int = -1
 
     def is_for(self, rule: CompiledRule) -> bool:
         """Does the node already monitor just this? Then it keeps its plans."""
@@ -83,6 +86,16 @@ class Network:
 
     def node(self, rule_name: str) -> ConditionNode | None:
         return self._nodes.get(rule_name)
+
+    def action(self, rule_name: str) -> steps.Step | None:
+        """The compiled action of a rule, made again when the schema has changed."""
+        node = self._nodes.get(rule_name)
+        if node is None:
+            return None
+        if node.action is None or node.action_epoch != self._catalog.epoch:
+            node.action = node.rule.build_action()
+            node.action_epoch = self._catalog.epoch
+        return node.action
 
     def influent(self, name: str) -> Relation:
         return self._delta_sets[name].relation

@@ -10,11 +10,19 @@ from __future__ import annotations
 from typing import Any
 
 from harken.database.build import unknown_rule
+from harken.database.catalog import ACTIVATED
 from harken.database.rules.check_phase import CheckPhase
-from harken.database.rules.definition import CompiledRule, Rule, compile_rule, read_rule, rule_of
+from harken.database.rules.definition import (
+    CompiledRule,
+    Rule,
+    compile_action,
+    compile_rule,
+    read_rule,
+    rule_of,
+)
 from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
-from harken.errors import NameFault, Span
+from harken.errors import HarkenError, IntegrityError, NameFault, Span
 from harken.lang.amosql import syntax
 
 
@@ -24,6 +32,7 @@ class Rules:
         self.network = Network(runtime.engine, runtime.catalog)
         self.check_phase = CheckPhase(runtime, self.network)
         self._read: dict[str, Rule] = {}
+        self._broken: dict[str, HarkenError] = {}
         self._epoch = -1
 
     # --- statements ------------------------------------------------------------------------
@@ -40,14 +49,41 @@ class Rules:
         rule = rule_of(node, text, 0, catalog)
         compiled = compile_rule(rule, self._runtime.engine, catalog, node)
         self._runtime.engine.create(rule.activations)
-        catalog.add_rule(rule.name, text, rule.parameters, compiled.dependencies)
+        oid = catalog.add_rule(rule.name, text, rule.parameters, compiled.dependencies)
+        # Only now, because an action may name its own rule: to deactivate it, for instance.
+        _, needed = compile_action(rule, node.action, self._runtime.engine, catalog)
+        catalog.add_rule_dependencies(rule.name, oid, needed)
+        self._follow(catalog.epoch)
 
     def delete(self, node: syntax.DeleteRule) -> None:
         rule = self.find(node.name, node.span)
+        catalog = self._runtime.catalog
+        names = (f"rule {rule.name}", f"{rule.name}_activations")
+        users = {function.id for name in names for function in catalog.dependents(name)}
+        users |= {f"rule {each}" for name in names for each in catalog.rules_that_call(name)}
+        users.discard(f"rule {rule.name}")
+        if users:
+            raise IntegrityError(
+                f"the rule {rule.name} cannot be deleted: it is used by {', '.join(sorted(users))}",
+                code="in-use",
+                span=node.span,
+                hint="delete those first",
+            )
         if rule.name in self.network:
             self.network.remove(rule.name)
         self._runtime.engine.drop(rule.activations)
-        self._runtime.catalog.remove_rule(rule.name)
+        catalog.remove_rule(rule.name)
+        self._follow(catalog.epoch)
+
+    def _follow(self, epoch: int) -> None:
+        """A rule more or less changes no condition, unless one is about rules themselves."""
+        watching = any(
+            ACTIVATED.name in node.rule.dependencies.functions for node in self.network.nodes()
+        )
+        if watching:
+            self.synchronise()
+        else:
+            self._epoch = epoch
 
     def activate(self, name: str, arguments: tuple[Any, ...], priority: int) -> None:
         """Activate for these arguments (stored values); again changes only the priority."""
@@ -95,12 +131,34 @@ class Rules:
         for name in [node.rule.rule.name for node in self.network.nodes()]:
             if name not in active:
                 self.network.remove(name)
+        self._broken.clear()
         for name in active:
-            compiled = self._compile(self.find(name, None))
-            node = self.network.node(name)
-            if node is None or not node.is_for(compiled):
-                self.network.insert(compiled)
+            self._refresh(name)
         self._notice_coupling()
+
+    def _refresh(self, name: str) -> None:
+        """Bring the node of an active rule up to date. A rule that cannot be compiled here, for
+        want of a Python function perhaps, must not keep the database from being opened."""
+        try:
+            compiled = self._compile(self.find(name, None))
+        except HarkenError as error:
+            self._broken[name] = error
+            return
+        node = self.network.node(name)
+        if node is None or not node.is_for(compiled):
+            self.network.insert(compiled)
+
+    def synchronise_broken(self) -> None:
+        """Before a check, every active rule must be there; say which one is not, and why."""
+        for name in list(self._broken):
+            del self._broken[name]
+            self._refresh(name)
+        for name, error in self._broken.items():
+            raise IntegrityError(
+                f"the rule {name} is active but cannot be checked: {error.message}",
+                code="in-use",
+                hint="register what it needs with db.foreign, or delete the rule",
+            ) from error
 
     def _active(self) -> list[str]:
         engine = self._runtime.engine
@@ -111,7 +169,8 @@ class Rules:
         ]
 
     def _fits(self) -> bool:
-        return {node.rule.rule.name for node in self.network.nodes()} == set(self._active())
+        known = {node.rule.rule.name for node in self.network.nodes()} | set(self._broken)
+        return known == set(self._active())
 
     def _notice_coupling(self) -> None:
         couplings = {node.rule.rule.coupling for node in self.network.nodes()}
@@ -125,6 +184,8 @@ class Rules:
 
     def check(self, coupling: str) -> None:
         """The check phase for the rules of a coupling."""
+        if self._broken:
+            self.synchronise_broken()
         if not self.network.is_empty:
             self.check_phase.run(coupling)
 

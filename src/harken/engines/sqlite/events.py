@@ -47,7 +47,16 @@ class DeltaSet:
     def release(self) -> None:
         for event in ("insert", "delete", "update"):
             self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(event)}")
-        self._connection.run(f"DROP TABLE IF EXISTS temp.{self._table}")
+        if self._has_orphans():
+            self.clear()
+        else:
+            self._connection.run(f"DROP TABLE IF EXISTS temp.{self._table}")
+
+    def _has_orphans(self) -> bool:
+        """If another process dropped the table, SQLite hides its triggers from us, and they come
+        back to life with a table of the same name: then they must find their Δ-set."""
+        found = "SELECT count(*) FROM temp.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
+        return bool(self._connection.value(found, (table_name(self.relation),)))
 
     def has_changed(self) -> bool:
         return bool(self._connection.value(self._changed))
