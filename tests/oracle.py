@@ -20,7 +20,7 @@ from meanings import COMPARE, Failure, Row, aggregated, operate
 
 from harken.ir.clauses import Aggregation, Atom, Clause, Comparison, Computation, Literal, Program
 from harken.ir.relations import Kind, Relation
-from harken.ir.safety import order, required_inputs
+from harken.ir.safety import check_program, order
 from harken.ir.strata import stratify
 from harken.ir.terms import Constant, Parameter, Term, Variable
 
@@ -43,7 +43,7 @@ def evaluate(
     parameters: Sequence[Any] = (),
     foreign: Foreign | None = None,
 ) -> Counter[Row]:
-    """The rows of the goal with their multiplicities."""
+    """The rows of the goal with their multiplicities; SafetyFault if they cannot be found."""
     evaluation = _Evaluation(program, database, parameters, foreign or {})
     return Counter(evaluation.rows(program.goal, {}))
 
@@ -56,7 +56,7 @@ class _Evaluation:
         self.database = database
         self.parameters = parameters
         self.foreign = foreign
-        self.needs = required_inputs(program)
+        self.needs = check_program(program)
         self.strata = {
             name: stratum
             for stratum in stratify(program)

@@ -155,10 +155,25 @@ class Maker:
             takes = self._other_takes(known)
             gives, bag = known[0].gives, known[0].bag if self.below(3) else bag
         parameters: Scope = tuple((self.fresh("p"), type_) for type_ in takes)
-        body = self.query(gives, parameters, depth)
+        body = self._body(gives, parameters, depth)
         return f"{self._declared(Signature(name, takes, gives, bag), parameters)} as {body}"
 
-    def inverse_function(self) -> str | None:
+    def _body(self, gives: tuple[str, ...], parameters: Scope, depth: int) -> str:
+        """A query, or now and then an expression alone."""
+        if len(gives) == 1 and self.one_in(8):
+            return self.value(gives[0], parameters, depth)
+        return self.query(gives, parameters, depth)
+
+    def named_result_function(self) -> str:
+        """Its result has a name, and the body gives the name a value."""
+        name, parameter, result = self.fresh("n"), self.fresh("p"), self.fresh("y")
+        taken, given = self.any_type(3), self.any_type(1)
+        scope: Scope = ((parameter, taken),)
+        condition = self.binding((result, given), scope, 1)
+        head = self._declared(Signature(name, (taken,), (given,), self.one_in(4)), scope)
+        return f"{head} {result} as select {result} where {condition}"
+
+    def inverse_function(self) -> list[str]:
         """From a value back to what has it: `i(v) = the x with f(x) = v`."""
         fitting = [
             f
@@ -166,7 +181,7 @@ class Maker:
             if len(f.takes) == len(f.gives) == 1 and (f.stored or f.finds)
         ]
         if not fitting:
-            return None
+            return []
         f = self.choose(fitting)
         name, variable = self.fresh("i"), self.fresh("x")
         (taken,), (given,) = f.takes, f.gives
@@ -176,7 +191,7 @@ class Maker:
         if self.one_in(2):
             extra = f" and ({self.condition((('p', given), (variable, taken)), 1)})"
         call = f"{f.name}({variable})"
-        return f"{head} as select {variable} for each {taken} {variable} where {call} = p{extra}"
+        return [f"{head} as select {variable} for each {taken} {variable} where {call} = p{extra}"]
 
     def recursive_function(self) -> list[str]:
         """One of a few shapes of recursion over a function from a type to the same type."""
@@ -263,7 +278,7 @@ class Maker:
             for position, taken in enumerate(f.takes)
             if taken == type_ and (f.stored or f.finds)
         ]
-        shape = self.below(6)
+        shape = self.below(6) if type_ in POOLS else 2
         if shape == 5 and calls:
             function, position = self.choose(calls)
             arguments = [

@@ -11,13 +11,20 @@ from random import Random
 from typing import Any
 
 from interpreter import Refused, TooLong, World, as_query
-from meanings import Failure, tagged
+from meanings import Failure, Row, tagged
+from oracle import EvaluationFailed, evaluate
 from programs import POOLS, Maker, Signature, literal
 
 import harken
-from harken import EvaluationError, HarkenError, LanguageError
+from harken import EvaluationError, HarkenError, IntegrityError, LanguageError, Object
+from harken.ir.assemble import assemble
+from harken.ir.clauses import Program
+from harken.ir.relations import extent_relation
+from harken.ir.types import Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
+from harken.lang.amosql.scope import Scope
+from harken.lang.amosql.translate import Translator
 
 
 PATIENCE = 20
@@ -81,16 +88,17 @@ class Twins:
 
     def make_derived(self) -> None:
         maker = self.maker
-        shape = maker.below(8)
-        if shape == 6:
-            for text in maker.recursive_function():
-                self.define(text)
-        elif shape == 7:
-            inverse = maker.inverse_function()
-            if inverse is not None:
-                self.define(inverse)
-        else:
-            self.define(maker.derived_function(1 + maker.below(2)))
+        match maker.below(10):
+            case 7:
+                texts = maker.recursive_function()
+            case 8:
+                texts = maker.inverse_function()
+            case 9:
+                texts = [maker.named_result_function()]
+            case _:
+                texts = [maker.derived_function(1 + maker.below(2))]
+        for text in texts:
+            self.define(text)
 
     def define(self, text: str) -> bool:
         """Create a function in both; false if the system refuses it."""
@@ -110,18 +118,21 @@ class Twins:
 
     def fill(self, function: Signature) -> None:
         """Give a stored function some rows."""
-        width = len(function.takes)
-        model = self.world.functions[function.name][function.id]
-        for _ in range(self.maker.below(9)):
+        for _ in range(self.maker.below(10)):
             row = self.maker.row(function)
-            if row is None:
-                return
-            stored = tuple(self._value(value) for value in row)
-            taken = any(known[:width] == stored[:width] for known in model.rows)
-            if function.bag or not taken:
-                self.run(update("add" if function.bag else "set", function, row))
-                model.rows.append(stored)
-                self.world.changed()
+            if row is not None:
+                self.put(function, row)
+
+    def put(self, function: Signature, row: Row) -> None:
+        """Add a row to a bag; to another function only where it has no value."""
+        model = self.world.functions[function.name][function.id]
+        width = len(function.takes)
+        values = tuple(self._value(value) for value in row)
+        if not function.bag and any(known[:width] == values[:width] for known in model.rows):
+            return
+        self.run(update("add" if function.bag else "set", function, row))
+        model.rows.append(values)
+        self.world.changed()
 
     def _value(self, value: Any) -> Any:
         is_variable = isinstance(value, str) and value.startswith(":")
@@ -134,7 +145,7 @@ class Twins:
 
     def _refused(self, what: str, error: HarkenError, text: str) -> None:
         """A refusal is the system's right, if it says why; being broken is not."""
-        if not isinstance(error, LanguageError):
+        if not isinstance(error, LanguageError | IntegrityError):
             raise self.disagreement(text, f"fails with [{error.code}] {error}")
         self.counts[f"{what} refused"] += 1
         self.refusals[f"{what} {error.code}"] += 1
@@ -207,6 +218,65 @@ class Twins:
         self.counts["with rows"] += bool(wanted)
         self.counts["bags"] += bag
 
+    # --- ObjectLog -------------------------------------------------------------------------
+
+    def ask_oracle(self, text: str) -> None:
+        """The naive evaluator of ObjectLog gives the translated query the rows that the
+        reference interpreter gives its text."""
+        query = query_of(text)
+        bag = self.is_bag(query)
+        try:
+            program, parameters = self._program(query, bag)
+            wanted = self.world.answer(query, bag)
+            found = evaluate(program, self._stored(), parameters)
+        except (HarkenError, EvaluationFailed, TooLong):
+            return
+        if self.world.discarded or any(isinstance(row, Failure) for row in wanted):
+            return
+        columns = program.goal.columns
+        got = Counter(
+            {
+                tagged(
+                    tuple(
+                        Object(value) if column.type.surrogate else value
+                        for value, column in zip(row, columns, strict=True)
+                    )
+                ): times
+                for row, times in found.items()
+            }
+        )
+        want = Counter(map(tagged, wanted))
+        if got != want:
+            raise self.disagreement(
+                text,
+                f"translated, gives {shown(got - want)} too much, lacks {shown(want - got)}",
+            )
+        self.counts["evaluated as ObjectLog"] += 1
+
+    def _program(self, query: syntax.Query, bag: bool) -> tuple[Program, list[Any]]:
+        runtime = self.db._runtime
+        translator = Translator(runtime.catalog, interface=runtime.argument)
+        branches = translator.branches(query, Scope(), bag)
+        relation = translator.query_relation("query", (), branches, bag)
+        translator.define(relation, (), branches)
+        program = assemble(relation, translator.auxiliaries.values(), runtime.catalog)
+        values = [self.world.interface[str(s.key)] for s in translator.parameters.sources]
+        return program, [stored(value) for value in values]
+
+    def _stored(self) -> dict[str, list[Row]]:
+        """The model's data as ObjectLog sees it."""
+        extents = {
+            extent_relation(Type(name)).id: [(thing.oid,) for thing in self.world.extent(name)]
+            for name in self.world.supertypes
+        }
+        functions = {
+            function.id: [tuple(map(stored, row)) for row in function.rows]
+            for overloads in self.world.functions.values()
+            for function in overloads.values()
+            if function.query is None
+        }
+        return extents | functions
+
     def disagreement(self, text: str, complaint: str) -> AssertionError:
         script = "".join(f"{statement};\n" for statement in self.script)
         return AssertionError(f"{script}{text};\n/* {complaint} */")
@@ -230,6 +300,10 @@ def update(verb: str, function: Signature, row: tuple[Any, ...]) -> str:
         values = f"<{values}>"
     dot = f"{function.takes[0]}." if function.takes else ""
     return f"{verb} {dot}{function.name}({arguments}) = {values}"
+
+
+def stored(value: Any) -> Any:
+    return value.oid if isinstance(value, Object) else value
 
 
 def shown(rows: Counter[Any]) -> str:

@@ -20,6 +20,8 @@ import typer
 
 import harken
 from harken.database.results import Result, to_json
+from harken.database.rules.drawing import draw
+from harken.database.rules.explain import RuleExplanation
 from harken.errors import HarkenError
 
 app = typer.Typer(
@@ -110,6 +112,9 @@ def run(
     db: Database = ":memory:",
     engine: Annotated[Engine, typer.Option(help="Where relations live.")] = Engine.RESIDENT,
     format: Output = Format.TEXT,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Tell on standard error what each check phase does.")
+    ] = False,
 ) -> None:
     """Run programs one after the other, in one session.
 
@@ -122,7 +127,9 @@ def run(
             raise unsupported("the lake engine")
         programs = [(STDIN if name == "-" else name, read_program(name)) for name in files]
         source = db
-        with harken.connect(db) as database:
+        with harken.connect(db) as database, database.listening(writer(format)):
+            if trace:
+                database.trace(lambda line: print(line, file=sys.stderr))
             for source, text in programs:
                 database.run(text, writer(format), source)
                 database.commit()
@@ -223,23 +230,27 @@ def shell(db: Database = ":memory:") -> None:
 
 @app.command()
 def explain(
-    name: Annotated[str, typer.Argument(help="A function; `type.function` if overloaded.")],
+    name: Annotated[str, typer.Argument(help="A rule or function; `type.function` if overloaded.")],
     db: Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")],
     format: Annotated[
         ExplainFormat, typer.Option("--format", help="How it is printed.")
     ] = ExplainFormat.TEXT,
 ) -> None:
-    """Show how a function is evaluated: its clauses and its SQL."""
-    if format is ExplainFormat.SVG:
+    """Show how a function is evaluated or a rule is monitored: its clauses and its SQL."""
+    with harken.connect(db, read_only=True) as database:
+        explanation = database.explain(name)
+    if format is ExplainFormat.JSON:
+        print(to_json(explanation.as_json()))
+    elif format is ExplainFormat.TEXT:
+        print(explanation)
+    elif isinstance(explanation, RuleExplanation):
+        print(draw(explanation))
+    else:
         raise CommandError(
-            "drawings come with rules and their networks, which are not in this version of Harken",
+            f"{name} is a function, and only the network of a rule is drawn",
             code="unsupported",
             hint="use --format text or --format json",
         )
-    with harken.connect(db, read_only=True) as database:
-        text = database.explain(name)
-    as_json = format is ExplainFormat.JSON
-    print(to_json({"kind": "explain", "name": name, "text": text}) if as_json else text)
 
 
 @app.command()

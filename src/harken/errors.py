@@ -1,6 +1,7 @@
 """Every error a user can meet: a stable code, a place in their text, and what to do next.
 
-    HarkenError                internal, unsupported, unknown-benchmark (the command line)
+    HarkenError                internal, unsupported, unknown-benchmark, unknown-suffix,
+    │                          cannot-read, not-utf-8 (the command line)
     ├── LanguageError          the program text is wrong; nothing was executed
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
@@ -108,12 +109,10 @@ class HarkenError(Exception):
         if self.span is None or self.text is None:
             return None
         line, column = self.span.position(self.text)
-        shown = self.text.splitlines()[line - 1 : line]
-        if not shown:
-            return None
-        width = max(1, min(self.span.end - self.span.start, len(shown[0]) - column + 1))
-        tabs = "".join("\t" if char == "\t" else " " for char in shown[0][: column - 1])
-        return f"  {shown[0]}\n  {tabs}{'^' * width}"
+        shown = self.text.split("\n")[line - 1].rstrip("\r")
+        width = max(1, min(self.span.end - self.span.start, len(shown) - column + 1))
+        tabs = "".join("\t" if char == "\t" else " " for char in shown[: column - 1])
+        return f"  {shown}\n  {tabs}{'^' * width}"
 
 
 class LanguageError(HarkenError):

@@ -11,7 +11,7 @@ from typing import Any
 from harken.database import definitions, foreign
 from harken.database.build import syntax_of
 from harken.database.catalog import Catalog
-from harken.database.explain import explain_function
+from harken.database.explain import Explanation, explain_function
 from harken.database.handles import FunctionHandle
 from harken.database.load import load_objects
 from harken.database.objects import Object, Objects
@@ -125,10 +125,19 @@ class Database:
     def run(self, text: str, listener: Callable[[Result], None], source: str | None = None) -> None:
         """Run AMOSQL and hand each result on as soon as it is there."""
         self._check_open()
+        with self.listening(listener):
+            self._session.run(text, source)
+
+    @contextmanager
+    def listening(self, listener: Callable[[Result], None]) -> Iterator[None]:
+        """Who is told of results in the block, also of those that rules print at a commit.
+
+        Outside of any, what a rule prints goes to standard output.
+        """
         before = self._runtime.listener
         self._runtime.listener = listener
         try:
-            self._session.run(text, source)
+            yield
         finally:
             self._runtime.listener = before
 
@@ -211,16 +220,16 @@ class Database:
             encode(value, literal_type(value))
         self._runtime.assign(name.removeprefix(":"), value)
 
-    def explain(self, name: str) -> str:
-        """How a rule is monitored, or how a function is evaluated: clauses and SQL."""
+    def explain(self, name: str) -> Explanation | RuleExplanation:
+        """How a rule is monitored, or how a function is evaluated: clauses and SQL.
+
+        Print it, or take its parts with `as_json()`.
+        """
         self._check_open()
         if name in self._runtime.catalog.rules:
-            return self._explain_rule(name).as_text()
-        return explain_function(self._runtime, self._find(name)).text()
-
-    def _explain_rule(self, name: str) -> RuleExplanation:
-        compiled = self._rules.compiled(name)
-        return explain_rule(self._runtime, compiled, name in self._rules.network)
+            compiled = self._rules.compiled(name)
+            return explain_rule(self._runtime, compiled, name in self._rules.network)
+        return explain_function(self._runtime, self._find(name))
 
     def trace(self, listener: Callable[[str], None] | None) -> None:
         """Be told what happens in each check phase, a line at a time; None ends it."""

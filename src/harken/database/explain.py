@@ -3,7 +3,7 @@ the SQL they become."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from harken.database.handles import compile_call
 from harken.database.runtime import Runtime
@@ -24,7 +24,7 @@ class Explanation:
     expanded: str
     sql: str
 
-    def text(self) -> str:
+    def __str__(self) -> str:
         parts = [f"{self.name} is a {self.kind} function", self.definition]
         if self.clauses:
             parts += ["As ObjectLog:", self.clauses]
@@ -32,6 +32,9 @@ class Explanation:
             parts += ["Expanded:", self.expanded]
         parts += ["As SQL, for given arguments:", self.sql]
         return "\n\n".join(parts)
+
+    def as_json(self) -> dict[str, object]:
+        return {**asdict(self), "kind": "function", "function_kind": self.kind}
 
 
 def explain_function(runtime: Runtime, function: Function) -> Explanation:

@@ -85,9 +85,11 @@ class FunctionHandle:
 
     def __getitem__(self, arguments: Any) -> Any:
         """The value; all values of a bag or of a function with several."""
-        if self._single and type(arguments) is not tuple and self._connection.in_transaction:
+        if self._single and type(arguments) is not tuple:
             value = self._read_one(arguments)
-            if value is not None:
+            if value is not None and (
+                self._connection.in_transaction or self._transactions.is_current
+            ):
                 return value
         rows = self._results(arguments)
         if not self._keyed:
@@ -97,13 +99,14 @@ class FunctionHandle:
         return rows_as_values(self._decoded(rows))[0]
 
     def _read_one(self, arguments: Any) -> Any:
-        """One argument, one result stored as it is, in a transaction: the shortest way."""
+        """One argument, one result stored as it is: the shortest way. None if it does not work:
+        another process may have deleted the function, which the long way finds out."""
         if self._epoch != self._runtime.catalog.epoch:
             self._prepare()
         try:
             return self._connection.execute(self._get_sql, (self._encoders[0](arguments),)).get
-        except faults.RAISED as error:
-            raise faults.fault(error) from error
+        except faults.RAISED:
+            return None
 
     def get(self, arguments: Any, default: Any = None) -> Any:
         rows = self._results(arguments)

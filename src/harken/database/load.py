@@ -6,27 +6,24 @@ one prepared statement over a column. Values are checked by type as everywhere e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any
 
 from harken.database.runtime import Runtime
 from harken.database.updates import Target, find_target
-from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.values import LARGEST, SMALLEST, encoder
 from harken.errors import TypeFault
-from harken.ir.relations import extent_name
+from harken.ir.relations import extent_relation
 from harken.ir.types import INTEGER, NUMBER, TEXT, Type
 from harken.lang.amosql.resolve import Argument, resolve, unknown_type
 
 CHUNK = 50_000
 
 _NOT_ROWS = (str, bytes, Mapping)
-
-_RANGE = """INSERT INTO {table} (c0)
-WITH RECURSIVE number(n) AS (SELECT ?1 UNION ALL SELECT n + 1 FROM number WHERE n + 1 < ?2)
-SELECT n FROM number"""
 
 
 def load_objects(
@@ -125,7 +122,10 @@ def _chunks(rows: Any, width: int) -> Iterator[tuple[list[Sequence[Any]], int]]:
 
 def _columns(chunk: list[Any], width: int) -> list[Sequence[Any]]:
     columns: list[Sequence[Any]] = []
-    if not any(issubclass(kind, _NOT_ROWS) for kind in set(map(type, chunk))):
+    kinds = set(map(type, chunk))
+    if kinds <= {tuple, list} and set(map(len, chunk)) == {width}:
+        return [tuple(map(itemgetter(index), chunk)) for index in range(width)]
+    if not any(issubclass(kind, _NOT_ROWS) for kind in kinds):
         with suppress(TypeError, ValueError):
             columns = list(zip(*chunk, strict=True))
     if len(columns) != width:
@@ -139,18 +139,27 @@ def _columns(chunk: list[Any], width: int) -> list[Sequence[Any]]:
 
 def _fill_extents(runtime: Runtime, type_: Type, start: int, stop: int) -> None:
     hierarchy = runtime.catalog.hierarchy
+    oids = array("q", range(start, stop))
     for name in hierarchy.topological(hierarchy.ancestors(type_.name)):
-        table = quote(extent_name(name))
-        runtime.engine.connection.run(_RANGE.format(table=table), (start, stop))
+        runtime.engine.insert_column(extent_relation(Type(name)), start, oids)
 
 
 def _fill_property(runtime: Runtime, target: Target, oids: range, column: Sequence[Any]) -> None:
     type_ = target.relation.columns[1].type
-    pairs: Iterable[tuple[int, Any]] = zip(oids, column, strict=True)
-    if not _is_clean(column, type_):
-        turn = encoder(type_)
-        pairs = [(oid, turn(value)) for oid, value in pairs if value is not None]
-    runtime.engine.insert_many(target.relation, pairs)
+    if _is_clean(column, type_):
+        runtime.engine.insert_column(target.relation, oids.start, _packed(column, type_))
+        return
+    turn = encoder(type_)
+    pairs = zip(oids, column, strict=True)
+    rows = [(oid, turn(value)) for oid, value in pairs if value is not None]
+    runtime.engine.insert_many(target.relation, rows)
+
+
+def _packed(column: Sequence[Any], type_: Type) -> Sequence[Any]:
+    """As an array of machine numbers, or a tuple of texts, which SQLite reads without Python."""
+    if type_ == TEXT:
+        return tuple(column)
+    return array("d" if type_ == NUMBER else "q", column)
 
 
 def _is_clean(column: Sequence[Any], type_: Type) -> bool:

@@ -40,7 +40,7 @@ class Runtime:
     interface: dict[str, Any] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     """The interface variable by which an object is printed."""
-    listener: Callable[[Result], None] = lambda result: None
+    listener: Callable[[Result], None] = lambda result: print(*result.lines(), sep="\n")
     """Who is told of each result, as soon as it is there."""
     depth: int = 0
     rules: RuleSwitch = field(init=False)

@@ -27,6 +27,7 @@ class Transactions:
         self._block_undone = False
         self._text_open = False
         self._data_version = -1
+        self._state = -1
 
     @property
     def active(self) -> bool:
@@ -49,11 +50,19 @@ class Transactions:
         self._first_oid = self._runtime.catalog.allocate(0)
         self._begun = True
 
+    @property
+    def is_current(self) -> bool:
+        """Did the read just made, outside a transaction, see a state that `refresh` knows?
+
+        The read itself asked the file; this only asks what it found."""
+        return not self._begun and self._connection.raw.data_version() == self._state
+
     def refresh(self) -> None:
         """See what other processes committed: their objects, the numbers they have given, and
         their schema if it changed."""
         self._notice_loss()
         version = self._connection.data_version()
+        self._state = self._connection.raw.data_version()
         if version == self._data_version:
             return
         self._runtime.objects.forget()

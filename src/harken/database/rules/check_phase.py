@@ -107,7 +107,9 @@ class CheckPhase:
         inputs = len(change.rule.rule.parameters)
         if self.trace is not None:
             self._tell(change)
-        keep_losses = self.runtime.immediate_rules
+        # For an immediate rule each statement is a check of its own; for the others the
+        # transaction is, and what they lost may come back before it ends.
+        keep_losses = self.runtime.immediate_rules and change.rule.rule.coupling != "immediate"
         for row in change.minus:
             self._weigh((name, row[:inputs]), row, -1, keep_losses)
         for row in change.plus:

@@ -113,7 +113,7 @@ def rule_of(node: syntax.CreateRule, text: str, oid: int, catalog: Catalog) -> R
         variables=variables,
         nervous=node.nervous,
         coupling=node.coupling,
-        has_condition=node.condition is not None or bool(node.variables),
+        has_condition=node.condition is not None,
         events=node.events,
     )
 

@@ -36,7 +36,7 @@ class RuleExplanation:
     condition: str
     influents: tuple[InfluentExplanation, ...]
 
-    def as_text(self) -> str:
+    def __str__(self) -> str:
         state = "active" if self.active else "not active"
         parts = [
             f"{self.name} is a {self.semantics}, {self.coupling} rule, {state}",

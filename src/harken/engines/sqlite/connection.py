@@ -23,6 +23,7 @@ APPLICATION_ID = 0x4841524B
 FORMAT = 1
 HEADER = 100
 STATEMENT_CACHE = 1024
+INSTRUCTIONS_BETWEEN_LOOKS = 100_000
 
 
 class Connection:
@@ -101,6 +102,8 @@ class Connection:
         self.raw.pragma("case_sensitive_like", True)
         self.raw.pragma("temp_store", 2)
         self.raw.pragma("cache_size", -64_000)
+        # Python looks for Ctrl-C only where it runs code of its own: give it a chance now and then.
+        self.raw.set_progress_handler(lambda: False, INSTRUCTIONS_BETWEEN_LOOKS)
         functions.register(self.raw, self.now)
         return is_new
 

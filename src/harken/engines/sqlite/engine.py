@@ -8,8 +8,10 @@ from functools import lru_cache
 from itertools import count
 from typing import Any
 
+import apsw
+
 from harken.calculus.states import COPIES
-from harken.engines.sqlite import foreign, layout
+from harken.engines.sqlite import faults, foreign, layout
 from harken.engines.sqlite.compile import Compiler, Slots, table_name
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
@@ -77,6 +79,15 @@ class SQLiteEngine:
 
     def insert_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
         self.connection.run_many(layout_changes(relation).insert, rows)
+
+    def insert_column(self, relation: Relation, first: int, column: Sequence[Any]) -> None:
+        """The rows (first, column[0]), (first + 1, column[1]), ...; of an extent only the first
+        parts. The column is an array of numbers or a tuple of texts: SQLite walks it by itself."""
+        if column:
+            values = "?1 + rowid - 1, value" if relation.arity == 2 else "?1 + rowid - 1"
+            sql = f"INSERT INTO {quote(table_name(relation))} SELECT {values} FROM carray(?2)"
+            with faults.translated():
+                self.connection.raw.execute(sql, (first, apsw.carray(column)))
 
     def set_row(self, relation: Relation, row: Sequence[Any]) -> None:
         self.connection.run(layout_changes(relation).set, row)
