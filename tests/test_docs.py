@@ -17,7 +17,7 @@ import pytest
 
 import harken
 import harken.errors
-from harken.database.catalog import SYSTEM_RELATIONS, TYPES_OF
+from harken.database.system import SYSTEM_RELATIONS, TYPES_OF
 from harken.ir.operations import AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
 
 ROOT = Path(__file__).parents[1]

@@ -6,14 +6,23 @@ procedural statements around them become steps. Nothing here evaluates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from harken.database import steps
-from harken.database.catalog import Catalog, Dependencies
+from harken.database.catalog import Catalog
+from harken.database.complaints import (
+    counted,
+    how_to_convert,
+    no_local,
+    outside,
+    spoken,
+    unknown_rule,
+)
 from harken.database.evaluation import Evaluation
+from harken.database.memory import Dependencies
 from harken.database.updates import Target, find_target
 from harken.engines.sqlite.engine import SQLiteEngine
-from harken.errors import NameFault, SafetyFault, Span, TypeFault, nearest
+from harken.errors import SafetyFault, Span, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Literal
 from harken.ir.schema import Function, FunctionKind
@@ -96,9 +105,9 @@ class Builder:
             case syntax.Activate() | syntax.Deactivate():
                 return self._activation(node, scope)
         if self._function is None:
-            raise _outside(node)
+            raise outside(node)
         raise SafetyFault(
-            f"{_spoken(node)} is not allowed inside a procedure",
+            f"{spoken(node)} is not allowed inside a procedure",
             code="side-effect",
             span=node.span,
             hint="make it a statement of its own, outside the procedure",
@@ -149,7 +158,7 @@ class Builder:
             return steps.Assign(node.target.name, node.target.slot, True, produce)
         found = scope.find(node.target.name)
         if not isinstance(found, Local):
-            raise _no_local(node.target.name, node.target.span)
+            raise no_local(node.target.name, node.target.span)
         produce = self._produce(node.value, scope, found.type)
         return steps.Assign(found.name, None, False, produce)
 
@@ -170,7 +179,7 @@ class Builder:
         for instance in node.instances:
             if len(instance.values) != len(targets):
                 raise TypeFault(
-                    f"{_counted(len(targets), 'property', 'properties')} named, and this gives "
+                    f"{counted(len(targets), 'property', 'properties')} named, and this gives "
                     f"{len(instance.values)}",
                     code="arity",
                     span=instance.span,
@@ -196,7 +205,7 @@ class Builder:
             return
         found = scope.find(instance.variable)
         if not isinstance(found, Local):
-            raise _no_local(instance.variable, instance.span)
+            raise no_local(instance.variable, instance.span)
         if not self._catalog.hierarchy.is_subtype(type_, found.type):
             raise TypeFault(
                 f"{instance.variable} holds {found.type}, and this is {type_}",
@@ -261,7 +270,7 @@ class Builder:
 
     def _return(self, node: syntax.Return, scope: Scope) -> steps.Step:
         if self._function is None:
-            raise _outside(node)
+            raise outside(node)
         results = [column.type for column in self._function.results]
         call = self._procedure_call(node.value, scope)
         if call is not None:
@@ -277,7 +286,7 @@ class Builder:
         types = [column.type for column in self._catalog.rule_parameters(node.name)]
         if len(node.arguments) != len(types):
             raise TypeFault(
-                f"{_counted(len(types), 'argument')} needed by the rule {node.name}, not "
+                f"{counted(len(types), 'argument')} needed by the rule {node.name}, not "
                 f"{len(node.arguments)}",
                 code="arity",
                 span=node.span,
@@ -385,7 +394,7 @@ class Builder:
         """The terms as values of the wanted types; TypeFault if they are not."""
         if len(terms) != len(types):
             raise TypeFault(
-                f"{_counted(len(types), 'value')} needed here, and this gives {len(terms)}",
+                f"{counted(len(types), 'value')} needed here, and this gives {len(terms)}",
                 code="arity",
                 span=span,
                 hint="several columns are written as a tuple: <a, b>",
@@ -396,7 +405,7 @@ class Builder:
                     f"{wanted} is needed here, and this is {translator.argument(term)}",
                     code="type-mismatch",
                     span=span,
-                    hint=_how_to_convert(wanted),
+                    hint=how_to_convert(wanted),
                 )
         return tuple(
             translator.coerce(term, wanted, body, span)
@@ -467,56 +476,3 @@ def syntax_of(function: Function) -> syntax.CreateFunction:
 
 def as_statement_query(node: syntax.Expression) -> syntax.Query:
     return node if isinstance(node, syntax.Query) else syntax.Query((node,), span=node.span)
-
-
-def unknown_rule(name: str, known: Iterable[str], span: Span | None) -> NameFault:
-    meant = nearest(name, known)
-    return NameFault(
-        f"there is no rule {name}",
-        code="unknown-rule",
-        span=span,
-        hint=f"did you mean {meant}?" if meant else "create it first with `create rule`",
-    )
-
-
-def _no_local(name: str, span: Span | None) -> NameFault:
-    return NameFault(
-        f"there is no local variable {name}",
-        code="unknown-variable",
-        span=span,
-        hint=f"declare it in the procedure, `declare integer {name};`, or write :{name}",
-    )
-
-
-def _outside(node: syntax.Node) -> SafetyFault:
-    return SafetyFault(
-        f"{_spoken(node)} belongs in a procedure",
-        code="side-effect",
-        span=node.span,
-        hint="write it between `begin` and `end` of a `create function`",
-    )
-
-
-def _counted(number: int, one: str, many: str | None = None) -> str:
-    return f"1 {one} is" if number == 1 else f"{number} {many or one + 's'} are"
-
-
-def _how_to_convert(wanted: Type) -> str:
-    if wanted.surrogate:
-        return f"`add {wanted} to :x` makes an object one of that type"
-    converters = {"charstring": "to_string", "integer": "to_integer", "number": "to_number"}
-    converter = converters.get(wanted.name)
-    return f"{converter}(...) converts" if converter else f"give a value of type {wanted}"
-
-
-def _spoken(node: syntax.Node) -> str:
-    words = {
-        syntax.CreateType: "`create type`",
-        syntax.DeleteType: "`delete type`",
-        syntax.CreateFunction: "`create function`",
-        syntax.DeleteFunction: "`delete function`",
-        syntax.Commit: "`commit`",
-        syntax.DeclareLocals: "`declare`",
-        syntax.Return: "`return`",
-    }
-    return words.get(type(node), type(node).__name__)

@@ -10,17 +10,45 @@ Law: for every user function the catalog's memory and its relations say the same
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
+from harken.database.memory import NO_DEPENDENCIES, Dependencies, Memory, read_memory
+from harken.database.system import (
+    ACTIVATED,
+    ARGUMENTS,
+    CALLS,
+    DEFINITION,
+    FIRED,
+    FIRST_USER_OID,
+    FUNCTION_KIND,
+    FUNCTION_NAME,
+    MENTIONS,
+    META,
+    PROPERTY_OF,
+    RESULTS,
+    RETURNS_BAG,
+    RULE_ARGUMENTS,
+    RULE_CALLS,
+    RULE_DEFINITION,
+    RULE_MENTIONS,
+    RULE_NAME,
+    SINGLE_VALUED,
+    SUPERTYPES,
+    SYSTEM_RELATIONS,
+    TYPE_NAME,
+    TYPES_OF,
+    activation_function,
+    activations_relation,
+    relation_of,
+    system_functions,
+    with_relation,
+)
 from harken.engines.sqlite import faults
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import (
     Column,
-    Kind,
     Relation,
-    Semantics,
     extent_relation,
 )
 from harken.ir.schema import Function, FunctionKind
@@ -29,129 +57,16 @@ from harken.ir.types import (
     ALIASES,
     BOOLEAN,
     FUNCTION,
-    INTEGER,
     LITERAL_TYPES,
     OBJECT,
     RULE,
     SYSTEM_TYPES,
-    TEXT,
     TYPE,
     Hierarchy,
     Type,
 )
 
-FIRST_USER_OID = 100
-META = "harken_meta"
-
-
-def _system(name: str, parameter: Type, *results: tuple[str, Type], many: bool = False) -> Relation:
-    columns = (Column(parameter.name, parameter), *(Column(n, t) for n, t in results))
-    key = tuple(range(len(columns))) if many else (0,)
-    return Relation(name, columns, 1, Kind.STORED, Semantics.SET, key)
-
-
-TYPE_NAME = _system("name", TYPE, ("name", TEXT))
-SUPERTYPES = _system("supertypes", TYPE, ("supertype", TYPE), many=True)
-FUNCTION_NAME = _system("name", FUNCTION, ("name", TEXT))
-FUNCTION_KIND = _system("kind", FUNCTION, ("kind", TEXT))
-RETURNS_BAG = _system("returns_bag", FUNCTION, ("bag", BOOLEAN))
-SINGLE_VALUED = _system("single_valued", FUNCTION, ("single", BOOLEAN))
-DEFINITION = _system("definition", FUNCTION, ("text", TEXT))
-ARGUMENTS = _system(
-    "arguments", FUNCTION, ("position", INTEGER), ("name", TEXT), ("type", TYPE), many=True
-)
-RESULTS = _system(
-    "results", FUNCTION, ("position", INTEGER), ("name", TEXT), ("type", TYPE), many=True
-)
-CALLS = _system("calls", FUNCTION, ("name", TEXT), many=True)
-MENTIONS = _system("mentions", FUNCTION, ("type", TYPE), many=True)
-PROPERTY_OF = _system("property_of", FUNCTION, ("type", TYPE))
-
-RULE_NAME = _system("name", RULE, ("name", TEXT))
-RULE_DEFINITION = _system("definition", RULE, ("text", TEXT))
-RULE_ARGUMENTS = _system(
-    "arguments", RULE, ("position", INTEGER), ("name", TEXT), ("type", TYPE), many=True
-)
-RULE_CALLS = _system("calls", RULE, ("name", TEXT), many=True)
-RULE_MENTIONS = _system("mentions", RULE, ("type", TYPE), many=True)
-FIRED = _system("fired", RULE, ("times", INTEGER))
-
-SYSTEM_RELATIONS = (
-    TYPE_NAME,
-    SUPERTYPES,
-    FUNCTION_NAME,
-    FUNCTION_KIND,
-    RETURNS_BAG,
-    SINGLE_VALUED,
-    DEFINITION,
-    ARGUMENTS,
-    RESULTS,
-    CALLS,
-    MENTIONS,
-    PROPERTY_OF,
-    RULE_NAME,
-    RULE_DEFINITION,
-    RULE_ARGUMENTS,
-    RULE_CALLS,
-    RULE_MENTIONS,
-    FIRED,
-)
-
-TYPES_OF = Relation(
-    "typesof", (Column("object", OBJECT), Column("type", TYPE)), 1, Kind.DERIVED, Semantics.SET
-)
-
-ACTIVATED = Relation(
-    "activated",
-    (Column("rule", RULE), Column("priority", INTEGER), Column("sequence", INTEGER)),
-    1,
-    Kind.DERIVED,
-)
-
-GENERATED = (TYPES_OF, ACTIVATED)
-"""Derived relations over the catalog whose clauses follow the schema."""
-
-Rows = list[tuple[Any, ...]]
 Compile = Callable[[Function], tuple[Definition, ...]]
-
-
-def relation_of(function: Function, single_valued: bool = False) -> Relation:
-    """The relation behind a stored, derived or foreign function."""
-    inputs = len(function.parameters)
-    kind = Kind[function.kind.name]
-    keyed = not function.bag and (kind is Kind.STORED or single_valued)
-    return Relation(
-        name=function.name,
-        columns=(*function.parameters, *function.results),
-        inputs=inputs,
-        kind=kind,
-        semantics=Semantics.BAG if function.bag else Semantics.SET,
-        key=tuple(range(inputs)) if keyed else None,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Dependencies:
-    """What the text of a function refers to, by name."""
-
-    functions: frozenset[str] = frozenset()
-    types: frozenset[str] = frozenset()
-
-
-NO_DEPENDENCIES = Dependencies()
-
-
-@dataclass(slots=True)
-class _Memory:
-    type_oids: dict[str, int] = field(default_factory=dict)
-    supertypes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    functions: dict[str, dict[str, Function]] = field(default_factory=dict)
-    dependencies: dict[str, Dependencies] = field(default_factory=dict)
-    properties: dict[str, str] = field(default_factory=dict)
-    rules: dict[str, tuple[int, str]] = field(default_factory=dict)
-    rule_parameters: dict[str, tuple[Column, ...]] = field(default_factory=dict)
-    rule_dependencies: dict[str, Dependencies] = field(default_factory=dict)
-    activation_functions: dict[str, str] = field(default_factory=dict)
 
 
 class Catalog:
@@ -160,7 +75,7 @@ class Catalog:
     def __init__(self, engine: SQLiteEngine, compile_function: Compile) -> None:
         self._engine = engine
         self._compile = compile_function
-        self._memory = _Memory()
+        self._memory = Memory()
         self._compiled: dict[str, tuple[Definition, ...]] = {}
         self._session: dict[str, Function] = {}
         self._next_oid = FIRST_USER_OID
@@ -333,17 +248,18 @@ class Catalog:
         for oid, name in enumerate((*SYSTEM_TYPES, *LITERAL_TYPES), start=1):
             above = (OBJECT.name,) if name in SYSTEM_TYPES and name != OBJECT.name else ()
             self._write_type(oid, name, above)
-        for number, function in enumerate(_system_functions(), start=20):
+        for number, function in enumerate(system_functions(), start=20):
             self._write_function(replace(function, oid=number), single_valued=False)
 
     def reload(self) -> None:
         """Read the catalog from its relations."""
         try:
-            memory = self._read()
+            memory = read_memory(self._engine)
             version, next_oid = self._meta("version"), self._meta("next_oid")
         except (KeyError, ValueError, TypeError) as error:
             raise faults.damaged("its catalog contradicts itself") from error
         self._memory = memory
+        self.hierarchy = memory.hierarchy
         self._compiled.clear()
         self.version = version
         self._saved_oid = next_oid
@@ -351,79 +267,6 @@ class Catalog:
         self.changed = False
         self.epoch += 1
         self.when_reloaded()
-
-    def _read(self) -> _Memory:
-        memory = _Memory()
-        names = self._map(TYPE_NAME)
-        memory.type_oids = {name: oid for oid, name in names.items()}
-        above: dict[str, list[str]] = {}
-        for sub, sup in self._all(SUPERTYPES):
-            above.setdefault(names[sub], []).append(names[sup])
-        self.hierarchy = Hierarchy(
-            {
-                name: tuple(sorted(above.get(name, ())))
-                for name in sorted(memory.type_oids, key=memory.type_oids.__getitem__)
-                if name not in LITERAL_TYPES and name != OBJECT.name
-            }
-        )
-        types = {oid: self._type(name) for oid, name in names.items()}
-        self._read_functions(memory, types)
-        self._read_rules(memory, types)
-        return memory
-
-    def _read_rules(self, memory: _Memory, types: dict[int, Type]) -> None:
-        texts = self._map(RULE_DEFINITION)
-        parameters = _columns(self._all(RULE_ARGUMENTS), types)
-        calls = _grouped(self._all(RULE_CALLS))
-        mentions = _grouped(self._all(RULE_MENTIONS))
-        for oid, name in sorted(self._all(RULE_NAME)):
-            memory.rules[name] = (oid, texts[oid])
-            _add_rule_parameters(memory, name, parameters.get(oid, ()))
-            memory.rule_dependencies[name] = Dependencies(
-                frozenset(calls.get(oid, ())),
-                frozenset(types[each].name for each in mentions.get(oid, ())),
-            )
-
-    def _type(self, name: str) -> Type:
-        return LITERAL_TYPES.get(name) or Type(name)
-
-    def _read_functions(self, memory: _Memory, types: dict[int, Type]) -> None:
-        kinds = self._map(FUNCTION_KIND)
-        bags = self._map(RETURNS_BAG)
-        singles = self._map(SINGLE_VALUED)
-        texts = self._map(DEFINITION)
-        parameters = _columns(self._all(ARGUMENTS), types)
-        results = _columns(self._all(RESULTS), types)
-        calls = _grouped(self._all(CALLS))
-        mentions = _grouped(self._all(MENTIONS))
-        owners = self._map(PROPERTY_OF)
-        for oid, name in sorted(self._all(FUNCTION_NAME)):
-            function = Function(
-                name=name,
-                parameters=parameters.get(oid, ()),
-                results=results.get(oid, ()),
-                kind=FunctionKind(kinds[oid]),
-                bag=bool(bags[oid]),
-                oid=oid,
-                text=texts[oid],
-                system=oid < FIRST_USER_OID,
-            )
-            function = _with_relation(function, bool(singles[oid]))
-            memory.functions.setdefault(name, {})[function.id] = function
-            memory.dependencies[function.id] = Dependencies(
-                frozenset(calls.get(oid, ())),
-                frozenset(types[type_oid].name for type_oid in mentions.get(oid, ())),
-            )
-            if oid in owners:
-                memory.properties[function.id] = types[owners[oid]].name
-
-    def _map(self, relation: Relation) -> dict[int, Any]:
-        """A relation of two columns as a mapping."""
-        return dict(self._all(relation))
-
-    def _all(self, relation: Relation) -> Rows:
-        columns = ", ".join(f"c{i}" for i in range(relation.arity))
-        return self._engine.connection.rows(f'SELECT {columns} FROM "{relation.id}"')
 
     def _meta(self, key: str) -> int:
         connection = self._engine.connection
@@ -537,7 +380,7 @@ class Catalog:
         self._engine.set_row(FIRED, (oid, 0))
         self._write_columns(RULE_ARGUMENTS, oid, parameters)
         self._memory.rules[name] = (oid, text)
-        _add_rule_parameters(self._memory, name, parameters)
+        self._memory.add_rule_parameters(name, parameters)
         self.add_rule_dependencies(name, oid, dependencies)
         self.epoch += 1
         self.touch_rules()
@@ -625,73 +468,9 @@ class Catalog:
             self._engine.set_row(CALLS, (oid, name))
         for type_name in dependencies.types:
             self._engine.set_row(MENTIONS, (oid, self.type_oid(type_name)))
-        return _with_relation(function, single_valued)
+        return with_relation(function, single_valued)
 
     def _write_columns(self, relation: Relation, oid: int, columns: tuple[Column, ...]) -> None:
         for position, column in enumerate(columns, start=1):
             row = (oid, position, column.name, self.type_oid(column.type.name))
             self._engine.set_row(relation, row)
-
-
-def _with_relation(function: Function, single_valued: bool) -> Function:
-    if function.kind is FunctionKind.PROCEDURE:
-        return function
-    if function.system:
-        known = {relation.id: relation for relation in (*SYSTEM_RELATIONS, *GENERATED)}
-        return replace(function, relation=known[function.id])
-    return replace(function, relation=relation_of(function, single_valued))
-
-
-def _system_functions() -> Iterator[Function]:
-    for relation in (*SYSTEM_RELATIONS, *GENERATED):
-        kind = FunctionKind.STORED if relation.kind is Kind.STORED else FunctionKind.DERIVED
-        yield Function(
-            name=relation.name,
-            parameters=relation.columns[:1],
-            results=relation.columns[1:],
-            kind=kind,
-            text="built in",
-            system=True,
-        )
-
-
-def activations_relation(rule: str, parameters: tuple[Column, ...]) -> Relation:
-    """The arguments for which a rule is active, with priority and order of activation."""
-    inputs = len(parameters)
-    return Relation(
-        name=f"activations of {rule}",
-        columns=(*parameters, Column("priority", INTEGER), Column("sequence", INTEGER)),
-        inputs=inputs,
-        kind=Kind.STORED,
-        key=tuple(range(inputs)),
-    )
-
-
-def activation_function(rule: str, parameters: tuple[Column, ...]) -> Function:
-    """`r_activations()`; for a rule without parameters it is true while the rule is active."""
-    results = parameters or (Column("active", BOOLEAN),)
-    name = f"{rule}_activations"
-    relation = Relation(name, results, 0, Kind.DERIVED)
-    kind = FunctionKind.DERIVED
-    return Function(name, (), results, kind, text="built in", relation=relation, system=True)
-
-
-def _add_rule_parameters(memory: _Memory, rule: str, parameters: tuple[Column, ...]) -> None:
-    memory.rule_parameters[rule] = parameters
-    function = activation_function(rule, parameters)
-    memory.activation_functions[function.id] = rule
-    memory.functions.setdefault(function.name, {}).setdefault(function.id, function)
-
-
-def _columns(rows: Rows, types: dict[int, Type]) -> dict[int, tuple[Column, ...]]:
-    found: dict[int, tuple[Column, ...]] = {}
-    for oid, _, name, type_oid in sorted(rows):
-        found[oid] = (*found.get(oid, ()), Column(name, types[type_oid]))
-    return found
-
-
-def _grouped(rows: Rows) -> dict[int, list[Any]]:
-    found: dict[int, list[Any]] = {}
-    for oid, value in rows:
-        found.setdefault(oid, []).append(value)
-    return found

@@ -7,7 +7,8 @@ early binding into a late one, so what was compiled is forgotten when the schema
 from __future__ import annotations
 
 from harken.database.build import as_statement_query, syntax_of
-from harken.database.catalog import Catalog, Dependencies
+from harken.database.catalog import Catalog
+from harken.database.memory import Dependencies
 from harken.errors import TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Definition

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from harken.database.catalog import relation_of
 from harken.database.objects import Object
 from harken.database.runtime import Runtime
+from harken.database.system import relation_of
 from harken.engines.sqlite.values import decoder
 from harken.errors import ForeignFault, Span, TypeFault
 from harken.ir.operations import AGGREGATES, OPERATIONS

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from harken.database.catalog import FIRED, Catalog
+from harken.database.catalog import Catalog
 from harken.database.objects import Object, Objects
 from harken.database.results import Result
+from harken.database.system import FIRED
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.errors import NameFault, ValueFault, nearest
 from harken.ir.types import Type

@@ -11,10 +11,12 @@ from dataclasses import replace
 
 from harken.database import definitions
 from harken.database.build import Builder, syntax_of
-from harken.database.catalog import Catalog, Dependencies, relation_of
+from harken.database.catalog import Catalog
 from harken.database.foreign import load_target, register_declared
+from harken.database.memory import Dependencies
 from harken.database.rules.definition import compile_rule, read_rule
 from harken.database.runtime import Runtime
+from harken.database.system import relation_of
 from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
 from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Column

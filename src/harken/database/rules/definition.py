@@ -18,8 +18,10 @@ from dataclasses import dataclass
 
 from harken.database import steps
 from harken.database.build import Builder
-from harken.database.catalog import Catalog, Dependencies, activations_relation
+from harken.database.catalog import Catalog
 from harken.database.definitions import columns
+from harken.database.memory import Dependencies
+from harken.database.system import activations_relation
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.errors import NameFault, TypeFault
 from harken.ir.assemble import assemble

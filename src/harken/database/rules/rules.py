@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harken.database.build import unknown_rule
-from harken.database.catalog import ACTIVATED
+from harken.database.complaints import unknown_rule
 from harken.database.rules.check_phase import CheckPhase
 from harken.database.rules.definition import (
     CompiledRule,
@@ -22,6 +21,7 @@ from harken.database.rules.definition import (
 )
 from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
+from harken.database.system import ACTIVATED
 from harken.errors import HarkenError, IntegrityError, NameFault, Span
 from harken.lang.amosql import syntax
 

@@ -19,7 +19,6 @@ from harken.ir.clauses import (
     Aggregation,
     Atom,
     Clause,
-    Comparison,
     Computation,
     Definition,
     Literal,
@@ -30,7 +29,6 @@ from harken.ir.dependencies import determined
 from harken.ir.operations import (
     AGGREGATES,
     COMPARISONS,
-    NEGATED_COMPARISON,
     OPERATIONS,
     PRIVATE_OPERATIONS,
 )
@@ -50,16 +48,13 @@ from harken.ir.types import (
 )
 from harken.ir.typing import operation_mismatch
 from harken.ir.unify import unify
-from harken.lang.amosql import closure, dispatch, syntax
+from harken.lang.amosql import closure, conditions, dispatch, syntax
+from harken.lang.amosql.conditions import Alternatives
 from harken.lang.amosql.resolve import Argument, resolve, unknown_function, unknown_type
 from harken.lang.amosql.scope import Local, Parameters, Scope, Source
 
-Alternatives = list[list[Literal]]
 Declared = list[tuple[Variable, Type]]
 InterfaceTypes = Callable[[syntax.InterfaceVariable], Argument]
-
-TRUE = Constant(True, BOOLEAN)
-NEVER = Comparison("=", TRUE, Constant(False, BOOLEAN))
 
 
 @dataclass(slots=True)
@@ -239,7 +234,7 @@ class Translator:
             literals, terms = self.values((node.left, node.right), scope)
             if len(terms) == 2 and not any(term.type.surrogate for term in terms):
                 return self.operate(f"is {node.operator}", terms, literals, node.span)
-        atom, groups = self._condition_relation(self.predicate(node, scope), scope, "some", node)
+        atom, groups = self.condition_relation(self.predicate(node, scope), scope, "some", node)
         result = self.fresh(BOOLEAN)
         return [Aggregation(result, "some", None, atom, groups, span=node.span)], (result,)
 
@@ -367,7 +362,7 @@ class Translator:
         literal = Aggregation(result, node.function, value, atom, outer, span=node.span)
         return [literal], (result,)
 
-    def _condition_relation(
+    def condition_relation(
         self, alternatives: Alternatives, scope: Scope, purpose: str, node: syntax.Node
     ) -> tuple[Atom, tuple[Variable, ...]]:
         """An auxiliary relation of the outer bindings for which a condition holds."""
@@ -387,102 +382,9 @@ class Translator:
             mentioned.update({term: None for term in branch.items if isinstance(term, Variable)})
         return tuple(variable for variable in mentioned if variable in visible)
 
-    # --- conditions ------------------------------------------------------------------------
-
     def predicate(self, node: syntax.Expression, scope: Scope) -> Alternatives:
         """The alternatives under which a condition holds, at least one."""
-        match node:
-            case syntax.Binary(operator="and"):
-                left = self.predicate(node.left, scope)
-                right = self.predicate(node.right, scope)
-                return [[*one, *other] for one in left for other in right]
-            case syntax.Binary(operator="or"):
-                return self.predicate(node.left, scope) + self.predicate(node.right, scope)
-            case syntax.Unary(operator="not"):
-                return self._not(node.operand, scope)
-            case syntax.Binary() if node.operator in COMPARISONS or node.operator == "in":
-                return [self._compare(node, scope)]
-            case syntax.Call(function="notany", arguments=(argument,)):
-                some = syntax.Call("some", (argument,), span=node.span)
-                return self._not(some, scope)
-            case syntax.Literal(value=bool() as value, slot=None):
-                return [[]] if value else [[NEVER]]
-            case _:
-                return [self._boolean(node, scope)]
-
-    def _compare(self, node: syntax.Binary, scope: Scope) -> list[Literal]:
-        literals, left = self.value(node.left, scope)
-        more, right = self.value(node.right, scope)
-        literals = [*literals, *more]
-        operator = "=" if node.operator == "in" else node.operator
-        if len(left) != len(right) or (len(left) != 1 and operator != "="):
-            raise TypeFault(
-                f"`{node.operator}` cannot compare {len(left)} values with {len(right)}",
-                code="arity",
-                span=node.span,
-                hint="several columns compare with `=` and a tuple: `f(x) = <a, b>`",
-            )
-        for one, other in zip(left, right, strict=True):
-            one = self.coerce(one, other.type, literals, node.span)
-            other = self.coerce(other, one.type, literals, node.span)
-            literals.append(Comparison(operator, one, other, span=node.span))
-        return literals
-
-    def _boolean(self, node: syntax.Expression, scope: Scope) -> list[Literal]:
-        literals, term = self.single(node, scope)
-        if term.type != BOOLEAN:
-            raise TypeFault(
-                f"a condition is true or false, and this is {term.type}",
-                code="type-mismatch",
-                span=node.span,
-                hint="compare it with something, or ask `some(...)` whether it has a value",
-            )
-        return [*literals, Comparison("=", term, TRUE, span=node.span)]
-
-    def _not(self, node: syntax.Expression, scope: Scope) -> Alternatives:
-        match node:
-            case syntax.Unary(operator="not"):
-                return self.predicate(node.operand, scope)
-            case syntax.Binary(operator="or"):
-                both = syntax.Binary(
-                    "and",
-                    syntax.Unary("not", node.left, span=node.left.span),
-                    syntax.Unary("not", node.right, span=node.right.span),
-                    span=node.span,
-                )
-                return self.predicate(both, scope)
-            case syntax.Call(function="notany", arguments=(argument,)):
-                return self.predicate(syntax.Call("some", (argument,), span=node.span), scope)
-        alternatives = self.predicate(node, scope)
-        if [] in alternatives:
-            return [[NEVER]]
-        match alternatives:
-            case [[Comparison() as only]]:
-                return [[replace(only, operator=NEGATED_COMPARISON[only.operator])]]
-        alternatives = [self._bare(body) for body in alternatives]
-        atom, _ = self._condition_relation(alternatives, scope, "not", node)
-        return [[replace(atom, negated=True)]]
-
-    def _bare(self, body: list[Literal]) -> list[Literal]:
-        """Under `not`, `some(q)` tests rows of q directly instead of computing a truth value."""
-        bare: list[Literal] = []
-        for literal in body:
-            if isinstance(literal, Aggregation) and literal.aggregate == "some":
-                tested = Comparison("=", literal.result, TRUE)
-                if tested in body:
-                    bare.append(literal.atom)
-                    continue
-            bare.append(literal)
-        dropped = {
-            literal.result
-            for literal in body
-            if isinstance(literal, Aggregation) and literal not in bare
-        }
-        return [
-            literal
-            for literal in bare
-            if not (isinstance(literal, Comparison) and literal.left in dropped)
-        ]
+        return conditions.translate(self, node, scope)
 
     # --- queries ---------------------------------------------------------------------------
 

@@ -1,0 +1,143 @@
+"""The relations that a database keeps about itself, and those behind functions and rules.
+
+Types, functions and rules are objects; `name(type)`, `arguments(function)` and the rest are stored
+functions on them like any other, so queries over the schema need nothing of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.schema import Function, FunctionKind
+from harken.ir.types import BOOLEAN, FUNCTION, INTEGER, OBJECT, RULE, TEXT, TYPE, Type
+
+FIRST_USER_OID = 100
+META = "harken_meta"
+
+
+def _system(name: str, parameter: Type, *results: tuple[str, Type], many: bool = False) -> Relation:
+    columns = (Column(parameter.name, parameter), *(Column(n, t) for n, t in results))
+    key = tuple(range(len(columns))) if many else (0,)
+    return Relation(name, columns, 1, Kind.STORED, Semantics.SET, key)
+
+
+TYPE_NAME = _system("name", TYPE, ("name", TEXT))
+SUPERTYPES = _system("supertypes", TYPE, ("supertype", TYPE), many=True)
+FUNCTION_NAME = _system("name", FUNCTION, ("name", TEXT))
+FUNCTION_KIND = _system("kind", FUNCTION, ("kind", TEXT))
+RETURNS_BAG = _system("returns_bag", FUNCTION, ("bag", BOOLEAN))
+SINGLE_VALUED = _system("single_valued", FUNCTION, ("single", BOOLEAN))
+DEFINITION = _system("definition", FUNCTION, ("text", TEXT))
+ARGUMENTS = _system(
+    "arguments", FUNCTION, ("position", INTEGER), ("name", TEXT), ("type", TYPE), many=True
+)
+RESULTS = _system(
+    "results", FUNCTION, ("position", INTEGER), ("name", TEXT), ("type", TYPE), many=True
+)
+CALLS = _system("calls", FUNCTION, ("name", TEXT), many=True)
+MENTIONS = _system("mentions", FUNCTION, ("type", TYPE), many=True)
+PROPERTY_OF = _system("property_of", FUNCTION, ("type", TYPE))
+
+RULE_NAME = _system("name", RULE, ("name", TEXT))
+RULE_DEFINITION = _system("definition", RULE, ("text", TEXT))
+RULE_ARGUMENTS = _system(
+    "arguments", RULE, ("position", INTEGER), ("name", TEXT), ("type", TYPE), many=True
+)
+RULE_CALLS = _system("calls", RULE, ("name", TEXT), many=True)
+RULE_MENTIONS = _system("mentions", RULE, ("type", TYPE), many=True)
+FIRED = _system("fired", RULE, ("times", INTEGER))
+
+SYSTEM_RELATIONS = (
+    TYPE_NAME,
+    SUPERTYPES,
+    FUNCTION_NAME,
+    FUNCTION_KIND,
+    RETURNS_BAG,
+    SINGLE_VALUED,
+    DEFINITION,
+    ARGUMENTS,
+    RESULTS,
+    CALLS,
+    MENTIONS,
+    PROPERTY_OF,
+    RULE_NAME,
+    RULE_DEFINITION,
+    RULE_ARGUMENTS,
+    RULE_CALLS,
+    RULE_MENTIONS,
+    FIRED,
+)
+
+TYPES_OF = Relation(
+    "typesof", (Column("object", OBJECT), Column("type", TYPE)), 1, Kind.DERIVED, Semantics.SET
+)
+
+ACTIVATED = Relation(
+    "activated",
+    (Column("rule", RULE), Column("priority", INTEGER), Column("sequence", INTEGER)),
+    1,
+    Kind.DERIVED,
+)
+
+GENERATED = (TYPES_OF, ACTIVATED)
+"""Derived relations over the catalog whose clauses follow the schema."""
+
+
+def relation_of(function: Function, single_valued: bool = False) -> Relation:
+    """The relation behind a stored, derived or foreign function."""
+    inputs = len(function.parameters)
+    kind = Kind[function.kind.name]
+    keyed = not function.bag and (kind is Kind.STORED or single_valued)
+    return Relation(
+        name=function.name,
+        columns=(*function.parameters, *function.results),
+        inputs=inputs,
+        kind=kind,
+        semantics=Semantics.BAG if function.bag else Semantics.SET,
+        key=tuple(range(inputs)) if keyed else None,
+    )
+
+
+def with_relation(function: Function, single_valued: bool) -> Function:
+    if function.kind is FunctionKind.PROCEDURE:
+        return function
+    if function.system:
+        known = {relation.id: relation for relation in (*SYSTEM_RELATIONS, *GENERATED)}
+        return replace(function, relation=known[function.id])
+    return replace(function, relation=relation_of(function, single_valued))
+
+
+def system_functions() -> Iterator[Function]:
+    for relation in (*SYSTEM_RELATIONS, *GENERATED):
+        kind = FunctionKind.STORED if relation.kind is Kind.STORED else FunctionKind.DERIVED
+        yield Function(
+            name=relation.name,
+            parameters=relation.columns[:1],
+            results=relation.columns[1:],
+            kind=kind,
+            text="built in",
+            system=True,
+        )
+
+
+def activations_relation(rule: str, parameters: tuple[Column, ...]) -> Relation:
+    """The arguments for which a rule is active, with priority and order of activation."""
+    inputs = len(parameters)
+    return Relation(
+        name=f"activations of {rule}",
+        columns=(*parameters, Column("priority", INTEGER), Column("sequence", INTEGER)),
+        inputs=inputs,
+        kind=Kind.STORED,
+        key=tuple(range(inputs)),
+    )
+
+
+def activation_function(rule: str, parameters: tuple[Column, ...]) -> Function:
+    """`r_activations()`; for a rule without parameters it is true while the rule is active."""
+    results = parameters or (Column("active", BOOLEAN),)
+    name = f"{rule}_activations"
+    relation = Relation(name, results, 0, Kind.DERIVED)
+    kind = FunctionKind.DERIVED
+    return Function(name, (), results, kind, text="built in", relation=relation, system=True)

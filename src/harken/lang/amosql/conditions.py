@@ -1,0 +1,129 @@
+"""Conditions into alternatives: `and` joins, `or` makes several clauses, `not` negates.
+
+An alternative is a list of literals that must all hold. A negated comparison is the opposite
+comparison; any other negation tests an auxiliary relation of the outer bindings for which the
+inner condition holds, so `not` is negation as failure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harken.errors import TypeFault
+from harken.ir.clauses import Aggregation, Comparison, Literal
+from harken.ir.operations import COMPARISONS, NEGATED_COMPARISON
+from harken.ir.terms import Constant
+from harken.ir.types import BOOLEAN
+from harken.lang.amosql import syntax
+from harken.lang.amosql.scope import Scope
+
+if TYPE_CHECKING:
+    from harken.lang.amosql.translate import Translator
+
+Alternatives = list[list[Literal]]
+
+TRUE = Constant(True, BOOLEAN)
+NEVER = Comparison("=", TRUE, Constant(False, BOOLEAN))
+
+
+def translate(translator: Translator, node: syntax.Expression, scope: Scope) -> Alternatives:
+    """The alternatives under which a condition holds, at least one."""
+    match node:
+        case syntax.Binary(operator="and"):
+            left = translate(translator, node.left, scope)
+            right = translate(translator, node.right, scope)
+            return [[*one, *other] for one in left for other in right]
+        case syntax.Binary(operator="or"):
+            return translate(translator, node.left, scope) + translate(
+                translator, node.right, scope
+            )
+        case syntax.Unary(operator="not"):
+            return _not(translator, node.operand, scope)
+        case syntax.Binary() if node.operator in COMPARISONS or node.operator == "in":
+            return [_compare(translator, node, scope)]
+        case syntax.Call(function="notany", arguments=(argument,)):
+            some = syntax.Call("some", (argument,), span=node.span)
+            return _not(translator, some, scope)
+        case syntax.Literal(value=bool() as value, slot=None):
+            return [[]] if value else [[NEVER]]
+        case _:
+            return [_boolean(translator, node, scope)]
+
+
+def _compare(translator: Translator, node: syntax.Binary, scope: Scope) -> list[Literal]:
+    literals, left = translator.value(node.left, scope)
+    more, right = translator.value(node.right, scope)
+    literals = [*literals, *more]
+    operator = "=" if node.operator == "in" else node.operator
+    if len(left) != len(right) or (len(left) != 1 and operator != "="):
+        raise TypeFault(
+            f"`{node.operator}` cannot compare {len(left)} values with {len(right)}",
+            code="arity",
+            span=node.span,
+            hint="several columns compare with `=` and a tuple: `f(x) = <a, b>`",
+        )
+    for one, other in zip(left, right, strict=True):
+        one = translator.coerce(one, other.type, literals, node.span)
+        other = translator.coerce(other, one.type, literals, node.span)
+        literals.append(Comparison(operator, one, other, span=node.span))
+    return literals
+
+
+def _boolean(translator: Translator, node: syntax.Expression, scope: Scope) -> list[Literal]:
+    literals, term = translator.single(node, scope)
+    if term.type != BOOLEAN:
+        raise TypeFault(
+            f"a condition is true or false, and this is {term.type}",
+            code="type-mismatch",
+            span=node.span,
+            hint="compare it with something, or ask `some(...)` whether it has a value",
+        )
+    return [*literals, Comparison("=", term, TRUE, span=node.span)]
+
+
+def _not(translator: Translator, node: syntax.Expression, scope: Scope) -> Alternatives:
+    match node:
+        case syntax.Unary(operator="not"):
+            return translate(translator, node.operand, scope)
+        case syntax.Binary(operator="or"):
+            both = syntax.Binary(
+                "and",
+                syntax.Unary("not", node.left, span=node.left.span),
+                syntax.Unary("not", node.right, span=node.right.span),
+                span=node.span,
+            )
+            return translate(translator, both, scope)
+        case syntax.Call(function="notany", arguments=(argument,)):
+            return translate(translator, syntax.Call("some", (argument,), span=node.span), scope)
+    alternatives = translate(translator, node, scope)
+    if [] in alternatives:
+        return [[NEVER]]
+    match alternatives:
+        case [[Comparison() as only]]:
+            return [[replace(only, operator=NEGATED_COMPARISON[only.operator])]]
+    alternatives = [_bare(body) for body in alternatives]
+    atom, _ = translator.condition_relation(alternatives, scope, "not", node)
+    return [[replace(atom, negated=True)]]
+
+
+def _bare(body: list[Literal]) -> list[Literal]:
+    """Under `not`, `some(q)` tests rows of q directly instead of computing a truth value."""
+    bare: list[Literal] = []
+    for literal in body:
+        if isinstance(literal, Aggregation) and literal.aggregate == "some":
+            tested = Comparison("=", literal.result, TRUE)
+            if tested in body:
+                bare.append(literal.atom)
+                continue
+        bare.append(literal)
+    dropped = {
+        literal.result
+        for literal in body
+        if isinstance(literal, Aggregation) and literal not in bare
+    }
+    return [
+        literal
+        for literal in bare
+        if not (isinstance(literal, Comparison) and literal.left in dropped)
+    ]
