@@ -181,7 +181,9 @@ class Shapes(Maker):
         with_arguments = [
             f
             for f in self.schema.functions.values()
-            if len(f.gives) == 1 and f.takes and f.takes[0] not in POOLS
+            if len(f.gives) == 1
+            and f.takes
+            and f.takes[0] not in POOLS
             and all(t not in POOLS or t == "integer" for t in f.takes)
         ]
         if not with_arguments:

@@ -43,7 +43,7 @@ from harken.lang.amosql.tree import descendants
 ARITHMETIC = ("+", "-", "*", "/", "||")
 ALIASES = {"real": "number", "string": "charstring"}
 ROUNDS = 100
-PATIENCE = 100_000
+PATIENCE = 50_000
 """How many combinations of values are tried before an answer is given up."""
 
 
@@ -82,6 +82,16 @@ class Function:
         return tuple(type_ for _, type_ in self.results)
 
 
+class _Remembered:
+    """The answers of one query. Holds the query, so that its id stays its own."""
+
+    def __init__(self, query: syntax.Query) -> None:
+        self.query = query
+        nodes = [node for node, _ in descendants(query)]
+        self.free = sorted({node.name for node in nodes if isinstance(node, syntax.Name)})
+        self.rows: dict[tuple[Any, ...], tuple[list[Outcome], set[str]]] = {}
+
+
 class World:
     """Types, objects and functions, and what any query over them means."""
 
@@ -95,6 +105,8 @@ class World:
         """Codes of errors that were met but did not decide the answer: another order of
         evaluation may or may not meet them."""
         self._tried = 0
+        self._subqueries: dict[int, _Remembered] = {}
+        self._wrapped: dict[int, tuple[syntax.Expression, syntax.Query]] = {}
         self._calls: dict[tuple[str, Row], tuple[list[Outcome], set[str]]] = {}
         self._cycles: dict[str, frozenset[str]] = {}
         self._active: dict[frozenset[str], dict[tuple[str, Row], list[Outcome]]] = {}
@@ -155,6 +167,7 @@ class World:
         """Forget what was computed from the data or the schema as they were."""
         self._calls.clear()
         self._cycles.clear()
+        self._subqueries.clear()
 
     # --- queries ---------------------------------------------------------------------------
 
@@ -162,9 +175,27 @@ class World:
         """The rows of a query at the top level."""
         self.discarded = set()
         self._tried = 0
-        return self.rows(query, {}, bag)
+        try:
+            return self.rows(query, {}, bag)
+        finally:
+            self._active.clear()
 
     def rows(self, query: syntax.Query, around: Environment, bag: bool) -> list[Outcome]:
+        """The rows for given values of the variables around the query; remembered, but not while
+        a recursive function is still growing."""
+        if self._active:
+            return self._rows(query, around, bag)
+        known = self._subqueries.setdefault(id(query), _Remembered(query))
+        key = (bag, *(around[name][0] for name in known.free if name in around))
+        if key not in known.rows:
+            outside, self.discarded = self.discarded, set()
+            known.rows[key] = self._rows(query, around, bag), self.discarded
+            self.discarded = outside
+        rows, discarded = known.rows[key]
+        self.discarded |= discarded
+        return rows
+
+    def _rows(self, query: syntax.Query, around: Environment, bag: bool) -> list[Outcome]:
         found: list[Outcome] = []
         for inside in self._combinations(query, around):
             truth = True if query.where is None else self.holds(query.where, inside)
@@ -487,7 +518,7 @@ class World:
     def _aggregate(
         self, name: str, argument: syntax.Expression, env: Environment
     ) -> list[Outcome]:
-        query = as_query(argument)
+        query = self._as_query(argument)
         rows = self.rows(query, env, bag=not query.distinct)
         failures = [row for row in rows if isinstance(row, Failure)]
         if failures:
@@ -495,6 +526,14 @@ class World:
             return failures[:1]
         type_ = self.static(query, env)[0].types[0]
         return aggregated(name, [row for row in rows if isinstance(row, tuple)], type_)
+
+    def _as_query(self, node: syntax.Expression) -> syntax.Query:
+        """Always the same query for the same node, so that its answers are remembered."""
+        if isinstance(node, syntax.Query):
+            return node
+        if id(node) not in self._wrapped:
+            self._wrapped[id(node)] = node, as_query(node)
+        return self._wrapped[id(node)][1]
 
     # --- static types ----------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
 
 
-PATIENCE = 20
+PATIENCE = 5
 """After how many million instructions SQLite gives up an answer."""
 
 

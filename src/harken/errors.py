@@ -7,7 +7,8 @@
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
     │   │                      exists
     │   ├── TypeFault          type-mismatch, arity, ambiguous
-    │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect
+    │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect,
+    │                          too-complex
     ├── EvaluationError        a correct program met bad data; its statement was undone
     │   │                      ambiguous, no-fixpoint
     │   ├── ArithmeticFault    division-by-zero, overflow, bad-value

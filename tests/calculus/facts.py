@@ -17,7 +17,7 @@ from watching import Row, Watch, Watching, Weights
 
 import harken
 from harken.calculus.differentials import Differential, differentiate
-from harken.calculus.states import is_delta
+from harken.calculus.states import delta
 from harken.ir.clauses import Atom, Clause, Comparison, Computation, Definition, Literal, Program
 from harken.ir.printer import print_clause
 from harken.ir.relations import Column, Kind, Relation, Semantics
@@ -142,7 +142,7 @@ def _title(differential: Differential, name: str) -> str:
     sign = next(
         literal.terms[-1]
         for literal in differential.clause.body
-        if isinstance(literal, Atom) and is_delta(literal.relation)
+        if isinstance(literal, Atom) and literal.relation == delta(differential.influent)
     )
     changed = "+" if sign == Constant(1, INTEGER) else "−"
     return f"Δ{'+' if differential.sign > 0 else '−'}{name}/Δ{changed}{differential.influent.name}"

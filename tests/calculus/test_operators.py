@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import pytest
-from calculus.facts import Facts, grouped
 from watching import Row, difference
+
+from calculus.facts import Facts, grouped
 
 Rows = set[Row]
 Bag = Counter[Row]
@@ -248,7 +249,7 @@ def test_a_change_of_bags_is_the_difference_of_the_counts(operator: Operator, ch
 
 
 @pytest.mark.parametrize("change", BAG_CHANGES)
-@pytest.mark.parametrize("operator", (PRODUCT, JOIN, INTERSECTION), ids=str)
+@pytest.mark.parametrize("operator", [PRODUCT, JOIN, INTERSECTION], ids=str)
 def test_what_two_changes_have_in_common_is_counted_once(operator: Operator, change: str) -> None:
     """Δ(Q ⋈ R) = ΔQ ⋈ R + Q ⋈ ΔR − ΔQ ⋈ ΔR, with the new Q and R."""
     facts = Facts(BAG_FACTS, bag=True)
@@ -263,7 +264,7 @@ def test_what_two_changes_have_in_common_is_counted_once(operator: Operator, cha
     assert facts.check()["p"] == difference(total, {})
 
 
-@pytest.mark.parametrize("bag", (False, True), ids=("sets", "bags"))
+@pytest.mark.parametrize("bag", [False, True], ids=("sets", "bags"))
 def test_a_self_join_has_a_differential_for_each_occurrence(bag: bool) -> None:
     facts = Facts("q(1, 2) q(2, 3)", bag=bag)
     facts.define("p(X, Z) ← q(X, Y) ∧ q(Y, Z)")
@@ -278,7 +279,7 @@ def test_a_self_join_has_a_differential_for_each_occurrence(bag: bool) -> None:
     assert facts.check()["p"] == {(1, 3): -1, (2, 3): -1, (2, 4): -1, (3, 4): -1}
 
 
-@pytest.mark.parametrize("bag", (False, True), ids=("sets", "bags"))
+@pytest.mark.parametrize("bag", [False, True], ids=("sets", "bags"))
 def test_operators_over_derived_relations(bag: bool) -> None:
     """P = (Q ∪ R) ⋈ (Q − R), where neither side is stored."""
     facts = Facts("q(1, 1) q(1, 2)  r(2, 2)", bag=bag)

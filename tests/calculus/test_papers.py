@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from calculus.facts import Facts, grouped
 from watching import Watching, signed
 
 import harken
+from calculus.facts import Facts, grouped
 from harken import Database
 from harken.engines.sqlite.events import DeltaSet
 

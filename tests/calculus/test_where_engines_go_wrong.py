@@ -84,13 +84,12 @@ def test_a_self_join(kind: str) -> None:
 def test_two_and_three_inputs_of_a_join_changed_in_one_transaction(kind: str) -> None:
     shop = Shop(
         "set price(:a) = 5; set sold_in(:a) = :north; add near(:north) = :south;",
-        f"() -> {kind}<integer p, shop s> as"
-        " select price(i), near(sold_in(i)) for each item i",
+        f"() -> {kind}<integer p, shop s> as select price(i), near(sold_in(i)) for each item i",
     )
     assert shop.run("set price(:b) = 7; set sold_in(:b) = :north;") == {(7, "south"): 1}
-    assert shop.run(
-        "set price(:c) = 9; set sold_in(:c) = :south; add near(:south) = :north;"
-    ) == {(9, "north"): 1}
+    assert shop.run("set price(:c) = 9; set sold_in(:c) = :south; add near(:south) = :north;") == {
+        (9, "north"): 1
+    }
     assert shop.run(
         "set price(:a) = 6; remove near(:north) = :south; add near(:north) = :north;"
     ) == {(5, "south"): -1, (7, "south"): -1, (6, "north"): 1, (7, "north"): 1}
@@ -119,15 +118,14 @@ def test_a_fact_deleted_and_put_back() -> None:
 def test_a_group_emptied_and_refilled() -> None:
     shop = Shop(
         "set sold_in(:a) = :north; set price(:a) = 5;",
-        "(shop s) -> integer as"
-        " select sum(select price(i) for each item i where sold_in(i) = s)",
+        "(shop s) -> integer as select sum(select price(i) for each item i where sold_in(i) = s)",
     )
     assert shop.run("remove sold_in(:a) = :north;") == {("north", 5): -1, ("north", 0): 1}
     assert shop.run("set sold_in(:a) = :north;") == {("north", 0): -1, ("north", 5): 1}
     assert shop.run("remove sold_in(:a) = :north; set sold_in(:a) = :north;") == {}
-    assert shop.run(
-        "remove sold_in(:a) = :north; set price(:b) = 5; set sold_in(:b) = :north;"
-    ) == {}, "another member, the same sum"
+    assert (
+        shop.run("remove sold_in(:a) = :north; set price(:b) = 5; set sold_in(:b) = :north;") == {}
+    ), "another member, the same sum"
 
 
 @pytest.mark.parametrize(
@@ -349,7 +347,7 @@ def test_a_variable_may_be_called_weight() -> None:
         " integer w0 where price(i) = weight and tags(i) = w0",
     )
     assert shop.run("set price(:a) = 2; add tags(:a) = 5;") == {(1, 4): -1, (2, 4): 1, (2, 5): 1}
-    assert shop.run("add tags(:a) = 5; remove tags(:a) = 4;") == {(2, 5): 1, (2, 4): -1}
+    assert shop.run("add tags(:a) = 5; remove tags(:a) = 4;") == {(2, 4): -1}
 
 
 def test_a_late_bound_function_changes_with_the_type_of_an_object() -> None:

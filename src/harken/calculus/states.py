@@ -48,7 +48,7 @@ COPIES = Relation(
 def delta(relation: Relation) -> Relation:
     """ΔR: the columns of R and a weight. For a set the row alone is the key."""
     return Relation(
-        name=f"Δ{relation.name}",
+        name=f"Δ {relation.name}",
         columns=(*relation.columns, Column("weight", INTEGER)),
         inputs=relation.inputs,
         kind=Kind.STORED,
@@ -56,6 +56,11 @@ def delta(relation: Relation) -> Relation:
         key=tuple(range(relation.arity)),
         past=True,
     )
+
+
+def is_delta(relation: Relation) -> bool:
+    """A user's function may be called Δs, but not Δ s."""
+    return relation.name.startswith("Δ ")
 
 
 def added(atom: Atom) -> tuple[Literal, ...]:

@@ -201,6 +201,7 @@ def delete_function(runtime: Runtime, node: syntax.DeleteFunction) -> None:
     if function.system:
         raise built_in(function.id, node.span)
     catalog.remove_function(function)
+    runtime.objects.forget()
     _recheck_after_removal(runtime, function, node.span)
 
 

@@ -62,7 +62,8 @@ class Relation:
     @property
     def signature(self) -> str:
         """The name adorned with its types, as the papers write it: `income_employee,number`."""
-        return f"{self.name}_{','.join(column.type.name for column in self.columns)}"
+        name = self.name.replace("Δ ", "Δ")
+        return f"{name}_{','.join(column.type.name for column in self.columns)}"
 
     @property
     def arity(self) -> int:

@@ -9,9 +9,11 @@ Law: the expanded program gives its goal the same rows with the same multiplicit
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import count
 
+from harken.errors import SafetyFault
 from harken.ir.clauses import (
     Aggregation,
     Atom,
@@ -20,6 +22,7 @@ from harken.ir.clauses import (
     Definition,
     Literal,
     Program,
+    atoms,
     clause_variables,
     substitute,
     substitute_term,
@@ -32,8 +35,12 @@ from harken.ir.terms import Term, Variable
 from harken.ir.types import Hierarchy
 from harken.planner.simplify import simplify
 
-CLAUSE_LIMIT = 16
-"""A definition that would give its user more clauses than this is kept as a relation."""
+CLAUSE_LIMIT = 32
+"""A definition that would give its user more clauses than this is kept as a relation: SQL is
+written out for each of them, wherever the relation occurs."""
+
+COMPOUND_LIMIT = 400
+"""So many alternatives are too many for one SELECT of any engine."""
 
 LOOSE_LIMIT = 4
 """A set is a set again after each call. Expanded, it is one only at the very end, and each variable
@@ -44,7 +51,7 @@ def expand(program: Program, hierarchy: Hierarchy, needs: Needs) -> Program:
     """Expand bottom-up, so what is expanded into a clause is itself already expanded."""
     done: dict[str, Definition] = {}
     recursive: set[str] = set()
-    numbers = count(1)
+    numbers = count(1 + _highest_number(program))
     for stratum in stratify(program):
         if stratum.recursive:
             recursive |= stratum.names
@@ -52,6 +59,24 @@ def expand(program: Program, hierarchy: Hierarchy, needs: Needs) -> Program:
             expander = _Expander(done, recursive, hierarchy, needs, numbers)
             done[definition.relation.id] = expander.definition(definition)
     return Program(program.goal, reachable(program.goal, done))
+
+
+_NUMBERED = re.compile(r"_G(\d+)x")
+
+
+def _highest_number(program: Program) -> int:
+    """The largest number among the variables that an earlier expansion made."""
+    terms = (
+        term
+        for definition in program.definitions.values()
+        for clause in definition.clauses
+        for term in (
+            *clause_variables(clause),
+            *(term for atom in atoms(clause.body) for term in atom.terms),
+        )
+    )
+    names = (_NUMBERED.fullmatch(term.name) for term in terms if isinstance(term, Variable))
+    return max((int(name.group(1)) for name in names if name), default=0)
 
 
 class _Expander:
@@ -72,8 +97,9 @@ class _Expander:
     def definition(self, definition: Definition) -> Definition:
         clauses: list[Clause] = []
         exclusive = definition.exclusive or len(definition.clauses) == 1
+        share = max(1, CLAUSE_LIMIT // max(1, len(definition.clauses)))
         for clause in definition.clauses:
-            expanded = self._clause(clause, definition.relation)
+            expanded = self._clause(clause, definition.relation, share)
             if len(expanded) > 1 and not self._expansion_is_exclusive(clause):
                 exclusive = False
             clauses += expanded
@@ -89,7 +115,7 @@ class _Expander:
         ]
         return all(d.exclusive for d in several) and is_duplicate_free(clause)
 
-    def _clause(self, clause: Clause, owner: Relation) -> list[Clause]:
+    def _clause(self, clause: Clause, owner: Relation, share: int) -> list[Clause]:
         bodies: list[tuple[Literal, ...]] = [()]
         loose = 0
         for literal in clause.body:
@@ -99,10 +125,13 @@ class _Expander:
                 continue
             assert isinstance(literal, Atom)
             loose += _looseness(found)
-            fitting = len(bodies) * len(found.clauses) <= CLAUSE_LIMIT and loose <= LOOSE_LIMIT
-            if not fitting and not self.needs.get(found.relation.id):
-                bodies = [(*body, literal) for body in bodies]
-                continue
+            size = len(bodies) * len(found.clauses)
+            if (size > share and len(found.clauses) > 1) or loose > LOOSE_LIMIT:
+                if not self.needs.get(found.relation.id):
+                    bodies = [(*body, literal) for body in bodies]
+                    continue
+                if size > COMPOUND_LIMIT:
+                    raise _too_complex(literal)
             bodies = [
                 (*body, *self._inlined(literal, inner))
                 for body in bodies
@@ -155,6 +184,15 @@ class _Expander:
                         name = f"_G{next(self.numbers)}x"
                         private.setdefault(term, Variable(name, term.type))
         return private
+
+
+def _too_complex(literal: Literal) -> SafetyFault:
+    return SafetyFault(
+        f"this has more than {COMPOUND_LIMIT} alternatives",
+        code="too-complex",
+        span=literal.span,
+        hint="store an intermediate result in a function of its own",
+    )
 
 
 def _looseness(definition: Definition) -> int:

@@ -73,6 +73,7 @@ class Rules:
             self.network.remove(rule.name)
         self._runtime.engine.drop(rule.activations)
         catalog.remove_rule(rule.name)
+        self._runtime.objects.forget()
         self._follow(catalog.epoch)
 
     def _follow(self, epoch: int) -> None:

@@ -127,7 +127,7 @@ def compile_stratum(
 
 
 def _delta(relation: Relation) -> Relation:
-    return replace(relation, name=f"Δ{relation.name}", kind=Kind.STORED)
+    return replace(relation, name=f"recent {relation.name}", kind=Kind.STORED)
 
 
 def _delta_clauses(clause: Clause, recursive: frozenset[str]) -> list[Clause]:

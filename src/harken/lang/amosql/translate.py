@@ -98,6 +98,8 @@ class Translator:
     def declare(self, scope: Scope, name: str, type_: Type) -> Variable:
         """A variable the user named, in capitals as the papers write it."""
         upper = name.upper()
+        if upper.startswith("_G"):  # the names of generated variables
+            upper = f"V{upper}"
         count = self._taken[upper] = self._taken.get(upper, 0) + 1
         variable = Variable(upper if count == 1 else f"{upper}_{count}", type_)
         scope.names[name] = variable
