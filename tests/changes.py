@@ -1,287 +1,39 @@
-"""Random derived functions with something to change in them, and random transactions.
+"""A database with a random schema and random data, and random transactions on it.
 
-The functions are those of `programs`, and besides them the shapes that a calculus of changes has
-to get right: every relational operator, self-joins, negated conjunctions, aggregates over a group
-that outer variables choose, closures. A transaction changes several relations at once, undoes some
-of what it did, empties groups and fills them again, and moves objects between types.
+A transaction changes several relations at once, undoes some of what it did, replaces whole tables,
+empties groups and fills them again, creates and deletes objects and moves them between types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from programs import POOLS, Maker, Schema, Scope, Signature, literal
+from programs import Schema, Signature
+from shapes import Shapes
+from twins import update
+from watching import Weights
 
 import harken
 from harken import LanguageError, Object
 from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.expressions import quote
+from harken.ir.relations import Relation, extent_relation, is_extent
+from harken.ir.types import Type
 
 OBJECTS = 5
-"""A transaction that creates objects stops at so many."""
-
-
-class Shapes(Maker):
-    """Writes functions over integers and objects."""
-
-    def literal_type(self) -> str:
-        return self.choose(("integer",) * 11 + ("charstring", "number", "boolean"))
-
-    def monitored_function(self) -> str:
-        """One of the shapes, or anything at all."""
-        shapes: list[Callable[[], str | None]] = [
-            self.selection,
-            self.projection,
-            self.union,
-            self.difference,
-            self.intersection,
-            self.product,
-            self.join,
-            self.self_join,
-            self.without,
-            self.grouped,
-            self.closed,
-        ]
-        made = self.choose(shapes)() if self.below(5) else None
-        return made or self.derived_function(1 + self.one_in(3))
-
-    # --- pieces ----------------------------------------------------------------------------
-
-    def _function(self, gives: str | None = None) -> Signature | None:
-        fitting = [
-            f
-            for f in self.schema.functions.values()
-            if len(f.gives) == 1
-            and (gives is None or f.gives[0] == gives)
-            and all(t not in POOLS or t == "integer" for t in f.takes)
-        ]
-        return self.choose(fitting) if fitting else None
-
-    def _twins(self) -> tuple[Signature, Signature] | None:
-        """Two functions with comparable values, often the same one."""
-        one = self._function()
-        other = one and self._function(one.gives[0])
-        return (one, other) if one and other else None
-
-    def _apply(self, function: Signature, scope: Scope) -> tuple[str, Scope]:
-        """A call, its arguments from the scope or else new variables; the scope with them."""
-        arguments = []
-        for type_ in function.takes:
-            known = [name for name, given in scope if self.schema.is_subtype(given, type_)]
-            if known and self.below(4):
-                arguments.append(self.choose(known))
-            elif type_ == "integer":
-                arguments.append(literal(self.constant(type_)))
-            else:
-                arguments.append(self.fresh("x"))
-                scope = (*scope, (arguments[-1], type_))
-        return f"{function.name}({', '.join(arguments)})", scope
-
-    def _define(
-        self, items: dict[str, str], scope: Scope, where: str, parameters: Scope = ()
-    ) -> str:
-        """Make a function of what is selected (a text and its type for each); some of the
-        variables become arguments, or are left out."""
-        local = [pair for pair in scope if pair not in parameters]
-        for pair in [each for each in local if each[1] not in POOLS]:
-            if self.one_in(3):
-                parameters = (*parameters, pair)
-                local.remove(pair)
-        takes = tuple(type_ for _, type_ in parameters)
-        name = f"d{len(self.schema.functions)}"
-        head = self._declared(
-            Signature(name, takes, tuple(items.values()), bag=self.one_in(2)), parameters
-        )
-        each = f" for each {', '.join(f'{t} {n}' for n, t in local)}" if local else ""
-        return f"{head} as select {', '.join(items)}{each}" + (f" where {where}" if where else "")
-
-    def _test(self, call: str, type_: str, scope: Scope) -> str:
-        sign = self.sign() if type_ in POOLS else self.choose(("=", "!="))
-        other = literal(self.constant(type_)) if type_ in POOLS else self.leaf(type_, scope)
-        return f"{call} {sign} {other}"
-
-    # --- shapes ----------------------------------------------------------------------------
-
-    def selection(self) -> str | None:
-        if (f := self._function()) is None:
-            return None
-        call, scope = self._apply(f, ())
-        items = {name: type_ for name, type_ in scope if self.below(3)} or {call: f.gives[0]}
-        return self._define(items, scope, self._test(call, f.gives[0], scope))
-
-    def projection(self) -> str | None:
-        if (f := self._function()) is None:
-            return None
-        call, scope = self._apply(f, ())
-        return self._define({call: f.gives[0]}, scope, "")
-
-    def _combined(self, how: str) -> str | None:
-        """{r | f(..) = r how g(..) = r}"""
-        if (pair := self._twins()) is None:
-            return None
-        f, g = pair
-        one, scope = self._apply(f, ())
-        other, scope = self._apply(g, scope)
-        r = (self.fresh("r"), f.gives[0])
-        where = f"{one} = {r[0]} {how} {other} = {r[0]}"
-        if "not" in how:
-            where += ")"
-        return self._define({r[0]: r[1]}, (*scope, r), where)
-
-    def union(self) -> str | None:
-        return self._combined("or")
-
-    def difference(self) -> str | None:
-        return self._combined("and not (")
-
-    def intersection(self) -> str | None:
-        return self._combined("and")
-
-    def product(self) -> str | None:
-        f, g = self._function(), self._function()
-        if f is None or g is None:
-            return None
-        one, scope = self._apply(f, ())
-        other, whole = self._apply(g, ())
-        if f.gives == g.gives == ("integer",) and self.below(2):
-            items = {f"{one} {self.choose('+-*')} {other}": "integer"}
-        else:
-            items = {one: f.gives[0], other: g.gives[0]} if one != other else {one: f.gives[0]}
-        return self._define(items, (*scope, *whole), "")
-
-    def join(self) -> str | None:
-        if (pair := self._twins()) is None:
-            return None
-        f, g = pair
-        one, scope = self._apply(f, ())
-        other, scope = self._apply(g, scope if self.below(2) else ())
-        more, scope = self._joined(one, f, other, g, scope)
-        where = f"{one} {self.choose(('=', '=', '<' if f.gives[0] in POOLS else '!='))} {other}"
-        items = {name: type_ for name, type_ in scope if self.below(3)} or {one: f.gives[0]}
-        return self._define(items, scope, where + more)
-
-    def _joined(
-        self, one: str, f: Signature, other: str, g: Signature, scope: Scope
-    ) -> tuple[str, Scope]:
-        """Make sure that the variables of both calls are declared, and perhaps join a third."""
-        for call, function in ((one, f), (other, g)):
-            given = call[call.index("(") + 1 : -1].split(", ") if function.takes else []
-            for name, type_ in zip(given, function.takes, strict=True):
-                if name[0].isalpha() and name not in dict(scope):
-                    scope = (*scope, (name, type_))
-        if self.one_in(2) and (h := self._function()) is not None:
-            third, scope = self._apply(h, scope)
-            return f" and {self._test(third, h.gives[0], scope)}", scope
-        return "", scope
-
-    def self_join(self) -> str | None:
-        """Two (or three) different arguments with the same value."""
-        with_arguments = [
-            f
-            for f in self.schema.functions.values()
-            if len(f.gives) == 1
-            and f.takes
-            and f.takes[0] not in POOLS
-            and all(t not in POOLS or t == "integer" for t in f.takes)
-        ]
-        if not with_arguments:
-            return None
-        f = self.choose(with_arguments)
-        one, scope = self._apply(f, ())
-        other, more = self._apply(f, ())
-        whole = (*scope, *more)
-        where = f"{one} = {other}"
-        if scope and more and self.below(2):
-            where += f" and {scope[0][0]} != {more[0][0]}"
-        if self.one_in(3):
-            third, last = self._apply(f, ())
-            whole, where = (*whole, *last), f"{where} and {other} = {third}"
-        items = {name: type_ for name, type_ in whole if self.below(2)} or {one: f.gives[0]}
-        return self._define(items, whole, where)
-
-    def without(self) -> str | None:
-        """Not a conjunction, whose variables may be its own."""
-        f, g, h = self._function(), self._function(), self._function()
-        if f is None or g is None or h is None:
-            return None
-        one, scope = self._apply(f, ())
-        two, inside = self._apply(g, scope)
-        three, inside = self._apply(h, inside)
-        own = inside[len(scope) :]
-        tests = f"{self._test(two, g.gives[0], inside)} and {self._test(three, h.gives[0], inside)}"
-        if own:
-            each = ", ".join(f"{type_} {name}" for name, type_ in own)
-            tests = f"some(select {own[0][0]} for each {each} where {tests})"
-        items = {name: type_ for name, type_ in scope if self.below(3)} or {one: f.gives[0]}
-        where = f"not ({tests})"
-        if one not in items:
-            where = f"{self._test(one, f.gives[0], scope)} and {where}"
-        return self._define(items, scope, where)
-
-    def grouped(self) -> str | None:
-        """An aggregate of what belongs to an outer variable, perhaps compared with a constant."""
-        name = self.choose(("count", "sum", "min", "max", "avg", "some", "notany"))
-        numeric = name in ("sum", "min", "max", "avg")
-        f, g = self._function("integer" if numeric else None), self._function()
-        if f is None or g is None:
-            return None
-        outer = (self.fresh("x"), self.choose(list(self.schema.supertypes)))
-        value, inside = self._apply(f, (outer,))
-        tests = []
-        if self.below(2):
-            call, inside = self._apply(g, inside)
-            tests.append(self._test(call, g.gives[0], inside))
-        own = [pair for pair in inside if pair != outer]
-        each = f" for each {', '.join(f'{t} {n}' for n, t in own)}" if own else ""
-        query = f"select {'distinct ' if self.one_in(4) else ''}{value}{each}"
-        query += f" where {' and '.join(tests)}" if tests else ""
-        aggregate = f"{name}({query})"
-        if name in ("some", "notany"):
-            return self._define({outer[0]: outer[1]}, (outer,), aggregate)
-        type_ = {"count": "integer", "avg": "number"}.get(name, f.gives[0])
-        if self.below(2):
-            return self._define({outer[0]: outer[1], aggregate: type_}, (outer,), "")
-        test = f"{aggregate} {self.sign()} {self.below(4)}"
-        return self._define({outer[0]: outer[1]}, (outer,), test)
-
-    def closed(self) -> str | None:
-        """What can be reached, and how much."""
-        steps = [
-            f
-            for f in self.schema.functions.values()
-            if len(f.takes) == len(f.gives) == 1 and f.takes == f.gives and f.gives[0] not in POOLS
-        ]
-        if not steps:
-            return None
-        f = self.choose(steps)
-        x = (self.fresh("x"), f.takes[0])
-        closure = f"tclose({f.name}, {x[0]})"
-        match self.below(3):
-            case 0:
-                return self._define({x[0]: x[1], closure: x[1]}, (x,), "")
-            case 1:
-                return self._define({x[0]: x[1], f"count({closure})": "integer"}, (x,), "")
-        y = (self.fresh("y"), f.takes[0])
-        return self._define({x[0]: x[1], y[0]: y[1]}, (x, y), f"not ({closure} = {y[0]})")
-
-    def link(self) -> str:
-        """A stored function from a type to itself, so that there is something to close."""
-        type_ = self.choose(list(self.schema.supertypes))
-        name = f"l{len(self.schema.functions)}"
-        return self._declared(Signature(name, (type_,), (type_,), self.one_in(2), stored=True))
+"""So many objects are enough."""
 
 
 class Scenario:
-    """A database with a random schema and data, and the transactions that may happen to it."""
-
     def __init__(self, random: Random) -> None:
         self.db = harken.connect()
         self.maker = Shapes(random)
         self.script: list[str] = []
         self.derived: list[str] = []
         """The names of the functions whose changes can be asked for."""
+        self._names: list[str] = []
 
     @property
     def schema(self) -> Schema:
@@ -293,7 +45,7 @@ class Scenario:
 
     # --- building --------------------------------------------------------------------------
 
-    def build(self, derived: int = 3) -> None:
+    def build(self, derived: int) -> None:
         maker = self.maker
         for _ in range(1 + maker.below(3)):
             self.run(maker.type_statement())
@@ -310,24 +62,14 @@ class Scenario:
 
     def _make_derived(self) -> None:
         known = set(self.schema.functions)
-        texts = (
-            self.maker.recursive_function()
-            if self.maker.one_in(8)
-            else [self.maker.monitored_function()]
-        )
-        for text in texts:
+        recursive = self.maker.recursive_function() if self.maker.one_in(8) else []
+        for text in recursive or [self.maker.monitored_function()]:
             self._define(text)
-        self.derived += [
-            f"{f.takes[0]}.{f.name}" if f.takes else f.name
-            for name, f in self.schema.functions.items()
-            if name not in known
-        ]
+        made = (f for name, f in self.schema.functions.items() if name not in known)
+        self.derived += [full_name(function) for function in made]
 
     def _define(self, text: str) -> None:
-        known = set(self.db._runtime.catalog._functions) if False else None
-        del known
-        before = set(self.script)
-        del before
+        """Create a function, if the database agrees that it has a meaning."""
         try:
             self.run(text)
         except LanguageError:
@@ -341,9 +83,7 @@ class Scenario:
 
     # --- transactions ----------------------------------------------------------------------
 
-    def transaction(self) -> list[str]:
-        """The statements of a transaction, which are run as they are made."""
-        start = len(self.script)
+    def transaction(self) -> None:
         changes: list[Callable[[], list[str]]] = [
             *(self.change_rows,) * 6,
             self.cancel_rows,
@@ -355,25 +95,22 @@ class Scenario:
         ]
         for _ in range(1 + self.maker.below(3)):
             self._run_all(self.maker.choose(changes)())
-        return self.script[start:]
 
     def _run_all(self, texts: list[str]) -> None:
         for text in texts:
             self.run(text)
-        self._refresh()
+        self.refresh()
 
     def change_rows(self) -> list[str]:
         function = self.maker.choose(self.stored())
         rows = self.rows(function)
         if rows and self.maker.below(2):
-            return [self.update("remove", function, self.maker.choose(rows))]
+            return [update("remove", function, self.maker.choose(rows))]
         return self.insertion(function)
 
     def insertion(self, function: Signature) -> list[str]:
         row = self.maker.row(function)
-        if row is None:
-            return []
-        return [self.update("add" if function.bag else "set", function, row)]
+        return [update(adding(function), function, row)] if row is not None else []
 
     def cancel_rows(self) -> list[str]:
         """Remove and put back, or put in and take out, or change and change back."""
@@ -382,17 +119,16 @@ class Scenario:
         row = self.maker.choose(rows) if rows else self.maker.row(function)
         if row is None:
             return []
-        add = self.update("add" if function.bag else "set", function, row)
-        remove = self.update("remove", function, row)
+        add, remove = update(adding(function), function, row), update("remove", function, row)
         if rows and not function.bag and self.maker.one_in(2):
             other = (*row[: len(function.takes)], *map(self.maker.constant, function.gives))
-            return [self.update("set", function, other), add] if None not in other else []
+            return [update("set", function, other), add] if None not in other else []
         return [remove, add] if rows else [add, remove]
 
     def replace_all(self) -> list[str]:
         """Change every row there is, and more: a Δ-set larger than the table."""
         function = self.maker.choose(self.stored())
-        texts = [self.update("remove", function, row) for row in self.rows(function)]
+        texts = [update("remove", function, row) for row in self.rows(function)]
         for _ in range(self.maker.below(4)):
             texts += self.insertion(function)
         return texts
@@ -405,23 +141,19 @@ class Scenario:
             return self.insertion(function)
         position = self.maker.below(len(rows[0]))
         value = self.maker.choose(rows)[position]
-        gone = [row for row in rows if row[position] == value]
-        texts = [self.update("remove", function, row) for row in gone]
-        if self.maker.one_in(3):
-            texts += self.insertion(function)
-        return texts
+        texts = [update("remove", function, row) for row in rows if row[position] == value]
+        return texts + (self.insertion(function) if self.maker.one_in(3) else [])
 
     def make_object(self) -> list[str]:
-        if len(self.schema.objects) >= OBJECTS:
-            return self.change_rows()
-        self.create_object()
+        if len(self.schema.objects) < OBJECTS:
+            self.create_object()
         return self.change_rows()
 
     def create_object(self) -> None:
         name = self.maker.fresh("o")
+        self._names.append(name)
         self.run(f"create {self.maker.choose(list(self.schema.supertypes))} instances :{name}")
-        self.schema.objects[name] = set()
-        self._refresh()
+        self.refresh()
 
     def delete_object(self) -> list[str]:
         if len(self.schema.objects) < 2:
@@ -434,56 +166,78 @@ class Scenario:
             return self.make_object()
         name = self.maker.choose(list(self.schema.objects))
         type_ = self.maker.choose(list(self.schema.supertypes))
-        give, take = f"add {type_} to :{name}", f"remove {type_} from :{name}"
-        has = type_ in self.schema.objects[name]
-        texts = [take, give] if has else [give, take]
+        texts = [f"add {type_} to :{name}", f"remove {type_} from :{name}"]
+        if type_ in self.schema.objects[name]:
+            texts.reverse()
         return texts if self.maker.one_in(4) else texts[:1]
 
     # --- what there is ---------------------------------------------------------------------
 
-    def _refresh(self) -> None:
-        """The objects and their types, as the database has them."""
-        alive = {}
-        for name in self.schema.objects:
-            value = self.db.variables[name]
-            types = self.db._runtime.objects.types_of(value.oid)
-            if types:
-                alive[name] = set().union(*(self.schema.ancestors(t) for t in types))
-        self.schema.objects = alive
+    def refresh(self) -> None:
+        """Learn from the database which objects there are, and their types."""
+        self.schema.objects = {
+            name: set().union(*(self.schema.ancestors(type_) for type_ in types))
+            for name in self._names
+            if (types := self.db._runtime.objects.types_of(self.db.variables[name].oid))
+        }
+
+    def objects(self) -> dict[Object, set[str]]:
+        return {self.db.variables[name]: types for name, types in self.schema.objects.items()}
 
     def rows(self, function: Signature) -> list[tuple[Any, ...]]:
         """The rows of a stored function, with objects as the variables that hold them."""
-        relation = self.db._runtime.catalog.named(self.full_name(function))[0].relation
-        assert relation is not None
+        relation = self.relation(function)
         names = {self.db.variables[name].oid: f":{name}" for name in self.schema.objects}
         columns = ", ".join(f"c{i}" for i in range(relation.arity))
         found = self.db._connection.rows(f"SELECT {columns} FROM {quote(table_name(relation))}")
         return [
             tuple(
-                names.get(value) if column.type.surrogate else self._value(value, column.type.name)
+                names[value] if column.type.surrogate else as_python(value, column.type.name)
                 for value, column in zip(row, relation.columns, strict=True)
             )
             for row in found
         ]
 
-    def _value(self, value: Any, type_: str) -> Any:
-        return bool(value) if type_ == "boolean" else value
+    def relation(self, function: Signature) -> Relation:
+        found = self.db._find(full_name(function)).relation
+        assert found is not None
+        return found
 
-    def full_name(self, function: Signature) -> str:
-        return f"{function.takes[0]}.{function.name}" if function.takes else function.name
+    def relations(self) -> list[Relation]:
+        """Everything that a transaction can change."""
+        types = ("object", *self.schema.supertypes)
+        extents = [extent_relation(Type(name)) for name in types]
+        return [*extents, *(self.relation(function) for function in self.stored())]
 
-    def update(self, verb: str, function: Signature, row: tuple[Any, ...]) -> str:
-        """`set t0.f(:a, 1) = <2, "x">`"""
-        columns = [
-            literal(value) if type_ in POOLS else value
-            for value, type_ in zip(row, (*function.takes, *function.gives), strict=True)
-        ]
-        width = len(function.takes)
-        arguments, values = ", ".join(columns[:width]), ", ".join(columns[width:])
-        if len(function.gives) > 1:
-            values = f"<{values}>"
-        dot = f"{function.takes[0]}." if function.takes else ""
-        return f"{verb} {dot}{function.name}({arguments}) = {values}"
+    # --- undoing ---------------------------------------------------------------------------
 
-    def objects(self) -> dict[Object, set[str]]:
-        return {self.db.variables[name]: types for name, types in self.schema.objects.items()}
+    def undo(self, deltas: Mapping[str, Weights], relations: Mapping[str, Relation]) -> None:
+        """Change the tables back by what their Δ-sets say; what refers to an object that is to
+        go is gone before it, and one that is to be comes before what refers to it."""
+        self.script.append("/* undo */")
+        engine = self.db._runtime.engine
+        extents = [name for name in deltas if is_extent(relations[name])]
+        hierarchy = self.db._runtime.catalog.hierarchy
+        extents.sort(key=lambda n: len(hierarchy.ancestors(relations[n].columns[0].type.name)))
+        others = [name for name in deltas if name not in extents]
+        for name in (*others, *reversed(extents)):
+            for row, weight in deltas[name].items():
+                for _ in range(weight):
+                    engine.remove_row(relations[name], row)
+        for name in (*extents, *others):
+            for row, weight in deltas[name].items():
+                engine.insert_many(relations[name], [row] * -weight)
+        self.db._runtime.objects.forget()
+        self.refresh()
+
+
+def as_python(value: Any, type_: str) -> Any:
+    return bool(value) if type_ == "boolean" else value
+
+
+def full_name(function: Signature) -> str:
+    return f"{function.takes[0]}.{function.name}" if function.takes else function.name
+
+
+def adding(function: Signature) -> str:
+    return "add" if function.bag else "set"

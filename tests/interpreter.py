@@ -145,6 +145,27 @@ class World:
             return type_name in self.objects.get(value, ())
         return self.is_subtype(literal_type(value), type_name)
 
+    # --- changes ---------------------------------------------------------------------------
+
+    def add_type(self, thing: Object, type_name: str) -> None:
+        self.objects[thing] |= self.ancestors(type_name)
+        self.changed()
+
+    def remove_type(self, thing: Object, type_name: str) -> None:
+        """The object leaves the type and its subtypes, and the rows that need it to be there."""
+        types = self.objects[thing]
+        types -= {name for name in types if type_name in self.ancestors(name)}
+        if not types:
+            del self.objects[thing]
+        for overloads in self.functions.values():
+            for function in overloads.values():
+                columns = (*function.takes, *function.gives)
+                function.rows = [r for r in function.rows if all(map(self.is_of, r, columns))]
+        self.changed()
+
+    def delete(self, thing: Object) -> None:
+        self.remove_type(thing, "object")
+
     # --- schema ----------------------------------------------------------------------------
 
     def define(self, node: syntax.CreateFunction) -> Function:

@@ -7,6 +7,9 @@ objects' numbers but nothing else. Every disagreement is an AssertionError that 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -25,10 +28,30 @@ from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
+from harken.lang.amosql.tree import descendants
 
 
 PATIENCE = 5
 """After how many million instructions SQLite gives up an answer."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query to ask more than once; parsed once."""
+
+    text: str
+
+    @cached_property
+    def query(self) -> syntax.Query:
+        node = parse_statement(self.text)
+        assert isinstance(node, syntax.ExpressionStatement)
+        return as_query(node.expression)
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The interface variables it mentions."""
+        nodes = (node for node, _ in descendants(self.query))
+        return frozenset(n.name for n in nodes if isinstance(n, syntax.InterfaceVariable))
 
 
 class Twins:
@@ -74,7 +97,7 @@ class Twins:
 
     def make_object(self) -> None:
         types = list(self.schema.supertypes)
-        name = f"o{len(self.schema.objects)}"
+        name = self.maker.fresh("o")
         given = [self.maker.choose(types)]
         self.run(f"create {given[0]} instances :{name}")
         if self.maker.one_in(3):
@@ -150,7 +173,79 @@ class Twins:
         self.counts[f"{what} refused"] += 1
         self.refusals[f"{what} {error.code}"] += 1
 
+    # --- changing --------------------------------------------------------------------------
+
+    def change(self) -> None:
+        """One change of the data or, less often, of the schema."""
+        match self.maker.below(10):
+            case 0 | 1 | 2:
+                self._change_row(self._put_or_set)
+            case 3 | 4:
+                self._change_row(self._remove)
+            case 5:
+                self._change_types("add", "to", self.world.add_type)
+            case 6:
+                self._change_types("remove", "from", self.world.remove_type)
+            case 7:
+                self.make_object()
+            case 8:
+                self._delete_object()
+            case 9:
+                self._new_function()
+
+    def _change_row(self, change: Callable[[Signature, Row], None]) -> None:
+        function = self.maker.choose([f for f in self.schema.functions.values() if f.stored])
+        row = self.maker.row(function)
+        if row is not None:
+            change(function, row)
+
+    def _put_or_set(self, function: Signature, row: Row) -> None:
+        model = self.world.functions[function.name][function.id]
+        if not function.bag:
+            arguments = tuple(self._value(value) for value in row[: len(function.takes)])
+            model.rows = [r for r in model.rows if r[: len(arguments)] != arguments]
+        self.put(function, row)
+
+    def _remove(self, function: Signature, row: Row) -> None:
+        """Rather a row that is there than one that is not."""
+        model = self.world.functions[function.name][function.id]
+        names = {thing: f":{name}" for name, thing in self.world.interface.items()}
+        if model.rows:
+            row = tuple(names.get(value, value) for value in self.maker.choose(model.rows))
+        self.run(update("remove", function, row))
+        values = tuple(self._value(value) for value in row)
+        if values in model.rows:
+            model.rows.remove(values)
+        self.world.changed()
+
+    def _change_types(
+        self, verb: str, word: str, change: Callable[[Object, str], None]
+    ) -> None:
+        if self.schema.objects:
+            name = self.maker.choose(list(self.schema.objects))
+            type_name = self.maker.choose(list(self.schema.supertypes))
+            self.run(f"{verb} {type_name} {word} :{name}")
+            change(self.world.interface[name], type_name)
+
+    def _delete_object(self) -> None:
+        if self.schema.objects:
+            name = self.maker.choose(list(self.schema.objects))
+            self.run(f"delete :{name}")
+            self.world.delete(self.world.interface.pop(name))
+            del self.schema.objects[name]
+
+    def _new_function(self) -> None:
+        if self.maker.one_in(2):
+            text = self.maker.stored_function()
+            if self.define(text):
+                self.fill(list(self.schema.functions.values())[-1])
+        else:
+            self.make_derived()
+
     # --- asking ----------------------------------------------------------------------------
+
+    def random_question(self) -> Question:
+        return Question(self.random_query())
 
     def random_query(self) -> str:
         maker = self.maker
@@ -163,10 +258,12 @@ class Twins:
         gives = [maker.any_type() for _ in range(1 + maker.one_in(3))]
         return maker.query(gives, scope, 1 + maker.below(3), distinct=maker.one_in(8))
 
-    def ask(self, text: str) -> None:
+    def ask(self, question: Question) -> None:
         """Both answer the query alike, or the system refuses it."""
+        if not question.variables <= self.world.interface.keys():
+            return
         self.counts["queries"] += 1
-        query = query_of(text)
+        text, query = question.text, question.query
         bag = self.is_bag(query)
         self._ticks = 0
         try:
@@ -186,7 +283,7 @@ class Twins:
         except TooLong:
             self.counts["too long"] += 1
             return
-        self._compare(text, found, wanted, bag)
+        self._compare(question, found, wanted, bag)
 
     def is_bag(self, query: syntax.Query) -> bool:
         """A query at the top level counts its rows if it shows the values of a bag."""
@@ -196,11 +293,12 @@ class Twins:
             for item in query.items
         )
 
-    def _compare(self, text: str, found: Any, wanted: list[Any], bag: bool) -> None:
+    def _compare(self, question: Question, found: Any, wanted: list[Any], bag: bool) -> None:
+        text = question.text
         failures = {row.code for row in wanted if isinstance(row, Failure)}
         if isinstance(found, EvaluationError):
             known = failures | self.world.discarded
-            if found.code not in known and not self.world.is_recursive(query_of(text)):
+            if found.code not in known and not self.world.is_recursive(question.query):
                 raise self.disagreement(text, f"fails with [{found.code}] {found}")
             self.counts["failed"] += 1
             return
@@ -220,10 +318,10 @@ class Twins:
 
     # --- ObjectLog -------------------------------------------------------------------------
 
-    def ask_oracle(self, text: str) -> None:
+    def ask_oracle(self, question: Question) -> None:
         """The naive evaluator of ObjectLog gives the translated query the rows that the
         reference interpreter gives its text."""
-        query = query_of(text)
+        text, query = question.text, question.query
         bag = self.is_bag(query)
         try:
             program, parameters = self._program(query, bag)
@@ -280,12 +378,6 @@ class Twins:
     def disagreement(self, text: str, complaint: str) -> AssertionError:
         script = "".join(f"{statement};\n" for statement in self.script)
         return AssertionError(f"{script}{text};\n/* {complaint} */")
-
-
-def query_of(text: str) -> syntax.Query:
-    node = parse_statement(text)
-    assert isinstance(node, syntax.ExpressionStatement)
-    return as_query(node.expression)
 
 
 def update(verb: str, function: Signature, row: tuple[Any, ...]) -> str:

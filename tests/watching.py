@@ -158,11 +158,14 @@ class Watching:
 
     def watch(self, watch: Watch) -> None:
         self.watches[watch.name] = watch
-        for name, relation in watch.influents.items():
-            if name not in self.delta_sets:
-                self.delta_sets[name] = DeltaSet(self.db._connection, relation)
-                self.delta_sets[name].capture()
-                self.tables[name] = self.rows(relation)
+        for relation in watch.influents.values():
+            self.capture(relation)
+
+    def capture(self, relation: Relation) -> None:
+        if relation.id not in self.delta_sets:
+            self.delta_sets[relation.id] = DeltaSet(self.db._connection, relation)
+            self.delta_sets[relation.id].capture()
+            self.tables[relation.id] = self.rows(relation)
 
     # --- Δ-sets ----------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ def connect(path: str) -> apsw.Connection:
         connection.pragma("journal_mode", "wal")
         connection.pragma("synchronous", "full")
     connection.pragma("foreign_keys", True)
+    connection.pragma("temp_store", 2)
     connection.pragma("cache_size", -64_000)
     return connection
 

@@ -25,8 +25,10 @@ PROPERTIES = ("quantity", "max_stock", "min_stock", "consume_frequency")
 MIN_STOCK = 100
 
 
-def fill(db: harken.Database, items: int) -> Sequence[harken.Object]:
-    """Make the schema and that many items and suppliers; the items."""
+def fill(
+    db: harken.Database, items: int
+) -> tuple[Sequence[harken.Object], Sequence[harken.Object]]:
+    """Make the schema and that many items, each with its supplier; the items, the suppliers."""
     db.amosql(SCHEMA)
     stock = db.load("item", map(stock_row, range(items)), properties=PROPERTIES)
     suppliers = db.load("supplier", ((item,) for item in stock), properties=["supplies"])
@@ -34,17 +36,21 @@ def fill(db: harken.Database, items: int) -> Sequence[harken.Object]:
     with db.transaction():
         for number, (item, supplier) in enumerate(zip(stock, suppliers, strict=True)):
             delivery_time[item, supplier] = days(number)
-    return stock
+    return stock, suppliers
 
 
 def stock_row(number: int) -> tuple[int, int, int, int]:
     """Quantity, max_stock, min_stock and consume_frequency of an item."""
     frequency = 10 + number % 21
     threshold = frequency * days(number) + MIN_STOCK
-    quantity = threshold - 1 if number % 100 == 0 else threshold + number % 5000
+    quantity = threshold - 1 if is_low(number) else threshold + number % 5000
     return quantity, 10_000, MIN_STOCK, frequency
 
 
 def days(number: int) -> int:
     """The delivery time of an item."""
     return 1 + number % 7
+
+
+def is_low(number: int) -> bool:
+    return number % 100 == 0

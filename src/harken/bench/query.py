@@ -48,7 +48,7 @@ def figures(items: int = 1_000_000, rounds: int = 7) -> Iterator[Figure]:
     with baseline.directory() as directory:
         path = str(directory / "inventory.db")
         with harken.connect(path) as db, closing(baseline.connect(path)) as plain:
-            stock = inventory.fill(db, items)
+            stock, _ = inventory.fill(db, items)
             first = seconds(partial(_low_stock_ours, db))
             yield Figure("query-join", "harken s, the first time", first, params)
             yield from _join(db, plain, params, rounds)

@@ -33,6 +33,7 @@ from harken.ir.operations import (
     PRIVATE_OPERATIONS,
 )
 from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.safety import unbound
 from harken.ir.schema import Function, Schema
 from harken.ir.terms import Constant, Parameter, Term, Value, Variable
 from harken.ir.types import (
@@ -454,6 +455,11 @@ class Translator:
             if type_.surrogate and not self._confined(term, type_, literals):
                 literals = (*literals, Atom(self.schema.extent(type_), (term,)))
         terms = tuple(substitute_term(term, solved) for term in head)
+        mentioned = {each for literal in literals for each in literal_variables(literal)}
+        for variable, _ in declared:
+            term = substitute_term(variable, solved)
+            if isinstance(term, Variable) and term not in mentioned and term not in terms:
+                raise unbound(variable)
         return Clause(Atom(relation, terms), literals)
 
     def _confined(self, term: Term, type_: Type, body: tuple[Literal, ...]) -> bool:
