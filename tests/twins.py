@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice, product
 from random import Random
 from typing import Any
 
@@ -19,7 +20,14 @@ from oracle import EvaluationFailed, evaluate
 from programs import POOLS, Maker, Signature, literal
 
 import harken
-from harken import EvaluationError, HarkenError, IntegrityError, LanguageError, Object
+from harken import (
+    EvaluationError,
+    HarkenError,
+    IntegrityError,
+    LanguageError,
+    Object,
+    SafetyFault,
+)
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Program
 from harken.ir.relations import extent_relation
@@ -58,12 +66,16 @@ class Twins:
     def __init__(self, random: Random, path: str = ":memory:") -> None:
         self.maker = Maker(random)
         self.schema = self.maker.schema
-        self.db = harken.connect(path)
         self.world = World()
         self.script: list[str] = []
         self.counts: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
+        self._open(path)
+
+    def _open(self, path: str) -> None:
+        self._path = path
         self._ticks = 0
+        self.db = harken.connect(path)
         self.db._connection.raw.set_progress_handler(self._tick, 1_000_000)
 
     def _tick(self) -> bool:
@@ -227,9 +239,9 @@ class Twins:
             self.run(f"{verb} {type_name} {word} :{name}")
             change(self.world.interface[name], type_name)
 
-    def _delete_object(self) -> None:
+    def _delete_object(self, name: str | None = None) -> None:
         if self.schema.objects:
-            name = self.maker.choose(list(self.schema.objects))
+            name = name or self.maker.choose(list(self.schema.objects))
             self.run(f"delete :{name}")
             self.world.delete(self.world.interface.pop(name))
             del self.schema.objects[name]
@@ -315,6 +327,70 @@ class Twins:
         self.counts["answered"] += 1
         self.counts["with rows"] += bool(wanted)
         self.counts["bags"] += bag
+
+    # --- other ways to ask -----------------------------------------------------------------
+
+    def ask_inside(self) -> None:
+        """The same query at the top level and as the body of a function."""
+        maker = self.maker
+        gives = tuple(maker.any_type() for _ in range(1 + maker.one_in(3)))
+        question = Question(maker.query(gives, (), 1 + maker.below(2)))
+        name = maker.fresh("q")
+        result = f"<{', '.join(gives)}>" if len(gives) > 1 else gives[0]
+        bag = "bag of " if self.is_bag(question.query) else ""
+        if self.define(f"create function {name}() -> {bag}{result} as {question.text}"):
+            self.ask(question)
+            self.ask(Question(f"{name}()"))
+            self.ask(Question(f"select count({name}())"))
+
+    def check_handles(self) -> None:
+        """`db.function(...)` gives the values of every function for every argument."""
+        for function in self.schema.functions.values():
+            overloaded = len(self.schema.overloads(function.name)) > 1
+            dot = f"{function.takes[0]}." if overloaded and function.takes else ""
+            handle = self.db.function(dot + function.name)
+            for row in islice(product(*map(self._range, function.takes)), 60):
+                self._check_handle(function, handle, row)
+
+    def _range(self, type_name: str) -> list[Any]:
+        return list(POOLS.get(type_name, ())) or self.world.extent(type_name)
+
+    def _check_handle(self, function: Signature, handle: Any, arguments: Row) -> None:
+        model = self.world.functions[function.name][function.id]
+        self.world.discarded = set()
+        self._ticks = 0
+        try:
+            wanted = self.world.call(model, arguments)
+            values = handle(*arguments)
+        except (EvaluationError, SafetyFault, TooLong):
+            return
+        if any(isinstance(row, Failure) for row in wanted):
+            return
+        rows = [value if len(function.gives) > 1 else (value,) for value in values]
+        if Counter(map(tagged, rows)) != Counter(map(tagged, wanted)):
+            raise self.disagreement(
+                f"{function.id} of {arguments}", f"the handle gives {rows}, not {wanted}"
+            )
+        self.counts["handles"] += 1
+
+    def reopen(self) -> None:
+        """Close the file and open it again; interface variables belong to the session."""
+        self.db.close()
+        self._open(self._path)
+        for name, thing in self.world.interface.items():
+            self.db.assign(name, thing)
+
+    def remove_and_put_back(self) -> None:
+        for function in [f for f in self.schema.functions.values() if f.stored]:
+            model = self.world.functions[function.name][function.id]
+            names = {thing: f":{name}" for name, thing in self.world.interface.items()}
+            rows = [tuple(names.get(value, value) for value in row) for row in model.rows]
+            for row in rows[::2]:
+                self.run(update("remove", function, row))
+            self.make_object()
+            self._delete_object(list(self.schema.objects)[-1])
+            for row in rows[::2]:
+                self.run(update("add", function, row))
 
     # --- ObjectLog -------------------------------------------------------------------------
 

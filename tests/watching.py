@@ -184,13 +184,22 @@ class Watching:
         return {name: weights for name, weights in found.items() if weights}
 
     def put(self, deltas: Mapping[str, Weights]) -> None:
-        """Let the Δ-sets be these, and the states before what they say."""
+        """Let the Δ-sets be these."""
         for name, delta_set in self.delta_sets.items():
-            delta_set.clear()
-            table = f"temp.{quote(delta(delta_set.relation).id)}"
-            marks = ", ".join("?" for _ in range(delta_set.relation.arity + 1))
-            for row, weight in deltas.get(name, {}).items():
-                self.db._connection.run(f"INSERT INTO {table} VALUES ({marks})", (*row, weight))
+            self._fill(delta_set, deltas.get(name, {}))
+
+    def give(self, relation: Relation, change: Weights) -> None:
+        """Let a derived relation have a Δ-set, as a node of a network has one."""
+        delta_set = DeltaSet(self.db._connection, relation)
+        self.db._connection.run(delta_set._create())
+        self._fill(delta_set, change)
+
+    def _fill(self, delta_set: DeltaSet, change: Weights) -> None:
+        delta_set.clear()
+        table = f"temp.{quote(delta(delta_set.relation).id)}"
+        marks = ", ".join("?" for _ in range(delta_set.relation.arity + 1))
+        for row, weight in change.items():
+            self.db._connection.run(f"INSERT INTO {table} VALUES ({marks})", (*row, weight))
 
     def forget(self) -> None:
         """Make what the database holds now the state before."""

@@ -256,16 +256,23 @@ def explain(
 @app.command()
 def bench(
     names: Annotated[
-        list[str] | None, typer.Argument(help="point, load, query; all unless told.")
+        list[str] | None,
+        typer.Argument(help="point, load, query, inventory, many-rules; all unless told."),
     ] = None,
-    items: Annotated[int | None, typer.Option(min=1, help="How many items.")] = None,
+    items: Annotated[
+        list[int] | None, typer.Option(min=1, help="How many items or rules; may be repeated.")
+    ] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="How often each is timed.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE.svg", help="Draw the inventory benchmark.")
+    ] = None,
     format: Output = Format.TEXT,
 ) -> None:
     """Measure what Harken costs against the same work done by hand."""
     from harken.bench.report import run_benchmarks
 
-    run_benchmarks(names or [], items, rounds, as_json=format is Format.JSON)
+    as_json = format is Format.JSON
+    run_benchmarks(names or [], items or [], rounds, as_json=as_json, picture=plot)
 
 
 @app.command()

@@ -82,13 +82,14 @@ class Facts:
     # --- defining --------------------------------------------------------------------------
 
     def define(self, *clauses: str) -> Watch:
-        """Define the relation of the clauses and watch it; one already defined may be used."""
-        name = clauses[0].partition("(")[0]
+        """Define the relation of the clauses and watch it; they may use it, and earlier ones."""
         head = ATOM.match(clauses[0])
         assert head is not None
+        name = head[2]
         relation = self._relation(name, len(head[3].split(",")), Kind.DERIVED)
-        definition = Definition(relation, tuple(self._clause(text, relation) for text in clauses))
-        self._derived[name] = definition
+        self._derived[name] = Definition(relation, ())
+        parsed = tuple(self._clause(text, relation) for text in clauses)
+        self._derived[name] = Definition(relation, parsed)
         known = {each.relation.id: each for each in self._derived.values()}
         watch = Watch(self.db, name, Program(relation, known))
         self.watching.watch(watch)

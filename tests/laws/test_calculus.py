@@ -30,8 +30,11 @@ from watching import Row, Watch, Watching, Weights, difference, program_of, size
 
 from harken import HarkenError, Object
 from harken.engines.sqlite import events
+from harken.ir.clauses import Program
+from harken.ir.strata import stratify
 from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
+
 
 class Trial:
     """One schema, and one transaction after another."""
@@ -46,7 +49,7 @@ class Trial:
         self.watching = Watching(self.scenario.db)
         for relation in self.scenario.relations():
             self.watching.capture(relation)
-        expanded = bool(self.maker.below(4))
+        expanded = bool(self.maker.below(3))
         for name in self.scenario.derived:
             self._watch(name, expanded)
         self.sums: dict[str, Weights] = {name: {} for name in self.watching.watches}
@@ -126,7 +129,9 @@ class Trial:
             self.sums[name] = added(self.sums[name], found[name])
             if touched:
                 self.watching.check_one(watch, marked.intersection(watch.influents))
-            elif not watch.is_bag and self.maker.one_in(8):
+            elif self.maker.one_in(8):
+                self.check_over_derived(watch, found)
+            elif self.maker.one_in(8) and not watch.is_bag:
                 self.check_nervous(watch, found[name])
         events.unmark(self.scenario.db._connection)
         return found
@@ -136,6 +141,25 @@ class Trial:
         assert seen <= set(watch.state()), f"a nervous {watch.name} sees what does not hold"
         plus = {row for row, weight in change.items() if weight > 0}
         assert plus <= seen, f"a nervous {watch.name} misses {plus - seen}"
+
+    def check_over_derived(self, watch: Watch, found: dict[str, Weights]) -> None:
+        """The same change from the changes of the derived functions that it calls."""
+        deltas = self.watching.deltas()
+        changed = set(deltas).intersection(watch.influents)
+        inner = {
+            each.program.goal.id: each
+            for each in self.watching.watches.values()
+            if each is not watch
+            and each.program.goal.id in watch.program.definitions
+            and not is_recursive(each.program)
+        }
+        if changed and inner:
+            for each in inner.values():
+                self.watching.give(each.program.goal, found[each.name])
+            self.counts["over derived"] += 1
+            assert watch.change({*changed, *inner}) == found[watch.name], (
+                f"Δ{watch.name} over {inner}"
+            )
 
     # --- the model -------------------------------------------------------------------------
 
@@ -151,6 +175,10 @@ class Trial:
                     if rows is not None:
                         found[name] = normal(rows)
         return found
+
+
+def is_recursive(program: Program) -> bool:
+    return any(stratum.recursive for stratum in stratify(program))
 
 
 def added(one: Weights, other: Weights) -> Weights:

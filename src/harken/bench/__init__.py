@@ -1,26 +1,42 @@
 """`harken bench`: what Harken costs, always as a ratio to the same work done by hand in one run.
 
-point    one value at a time, through the fast path and through text
-load     many objects in one call
-query    a join over the whole inventory, and a look-up in it
+point       one value at a time, through the fast path and through text
+load        many objects in one call
+query       a join over the whole inventory, and a look-up in it
+inventory   a rule over the inventory: the seven benchmarks of the thesis, at several sizes
+many-rules  thousands of rules, of which a transaction affects one
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from types import MappingProxyType
 
-from harken.bench import load, point, query
+from harken.bench import load, many_rules, monitoring, point, query
 from harken.bench.figures import Figure
 
-__all__ = ["BENCHMARKS", "Figure", "run"]
+__all__ = ["BENCHMARKS", "OVER_SIZES", "Figure", "run"]
 
 BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(
-    {"point": point.figures, "load": load.figures, "query": query.figures}
+    {
+        "point": point.figures,
+        "load": load.figures,
+        "query": query.figures,
+        "inventory": monitoring.figures,
+        "many-rules": many_rules.figures,
+    }
 )
+OVER_SIZES = frozenset({"inventory"})
+"""Those that compare sizes with each other: they are given all of them at once."""
 
 
-def run(name: str, items: int | None = None, rounds: int | None = None) -> Iterator[Figure]:
+def run(name: str, items: Sequence[int] = (), rounds: int | None = None) -> Iterator[Figure]:
     """The figures of a benchmark, each as soon as it is known; its own sizes unless told."""
-    chosen = {"items": items, "rounds": rounds}
-    return BENCHMARKS[name](**{key: value for key, value in chosen.items() if value is not None})
+    benchmark = BENCHMARKS[name]
+    chosen = {} if rounds is None else {"rounds": rounds}
+    if not items:
+        return benchmark(**chosen)
+    if name in OVER_SIZES:
+        return benchmark(items=items, **chosen)
+    return chain.from_iterable(benchmark(items=size, **chosen) for size in items)

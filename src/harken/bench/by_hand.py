@@ -8,6 +8,7 @@ have lost with the old ones. Nothing else is checked, so nothing else is paid fo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import harken
 from harken.bench import baseline, inventory
@@ -66,14 +67,14 @@ def differential(weight: int) -> str:
 GAINED, LOST = differential(1), differential(-1)
 
 
-class Shop:
+class ByHand:
     """The inventory in tables of its own, with the numbers that Harken gave the objects."""
 
     def __init__(
         self,
         items: Sequence[harken.Object],
         suppliers: Sequence[harken.Object],
-        order: Callable[[int, int], None],
+        order: Callable[[Any, Any], None],
     ) -> None:
         self.connection = baseline.connect(":memory:")
         self.connection.execute(SCHEMA)
@@ -107,7 +108,8 @@ class Shop:
         gained, lost = execute(GAINED).fetchall(), execute(LOST).fetchall()
         for row in gained:
             if row not in lost:
-                self._order(row[0], execute(ORDER, row).get)
+                for (amount,) in execute(ORDER, row):
+                    self._order(row[0], amount)
         execute(CLEAR)
         execute("COMMIT")
 

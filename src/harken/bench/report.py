@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 
-from harken.bench import BENCHMARKS, run
+from harken.bench import BENCHMARKS, OVER_SIZES, plot, run
 from harken.bench.figures import Figure, rounded
 from harken.errors import HarkenError
 
+VERDICTS = {None: "", True: "[green]holds[/]", False: "[red]misses[/]"}
+
 
 def run_benchmarks(
-    names: Sequence[str], items: int | None, rounds: int | None, *, as_json: bool
+    names: Sequence[str],
+    items: Sequence[int],
+    rounds: int | None,
+    *,
+    as_json: bool,
+    picture: Path | None = None,
 ) -> None:
     """All of them if none is named. Progress goes to standard error."""
+    chosen = list(names or BENCHMARKS)
+    _check(chosen, picture)
+    output, progress = Console(highlight=False), Console(stderr=True)
+    measured: list[Figure] = []
+    for name in chosen:
+        figures = _kept(run(name, items, rounds), measured)
+        if as_json:
+            for figure in figures:
+                print(figure.json_line(), flush=True)
+        else:
+            with progress.status(f"bench {name} …"):
+                shown = side_by_side(figures) if name in OVER_SIZES else table(figures)
+            output.print(shown)
+            output.print()
+    if picture is not None:
+        picture.write_text(plot.draw(measured), encoding="utf-8")
+
+
+def _check(names: list[str], picture: Path | None) -> None:
+    """Say what is wrong before hours have gone by."""
     for name in names:
         if name not in BENCHMARKS:
             raise HarkenError(
@@ -23,17 +52,28 @@ def run_benchmarks(
                 code="unknown-benchmark",
                 hint=f"there are {', '.join(BENCHMARKS)}",
             )
-    output, progress = Console(highlight=False), Console(stderr=True)
-    for name in names or BENCHMARKS:
-        figures = run(name, items, rounds)
-        if as_json:
-            for figure in figures:
-                print(figure.json_line(), flush=True)
-        else:
-            with progress.status(f"bench {name} …"):
-                shown = table(figures)
-            output.print(shown)
-            output.print()
+    if picture is None:
+        return
+    if OVER_SIZES.isdisjoint(names):
+        raise HarkenError(
+            f"there is no picture of {', '.join(names)}",
+            code="bad-value",
+            hint="--plot draws the inventory benchmark",
+        )
+    try:
+        picture.touch()
+    except OSError as error:
+        raise HarkenError(
+            f"cannot write {picture}: {error.strerror}",
+            code="cannot-open",
+            hint="give another path",
+        ) from error
+
+
+def _kept(figures: Iterable[Figure], measured: list[Figure]) -> Iterator[Figure]:
+    for figure in figures:
+        measured.append(figure)
+        yield figure
 
 
 def table(figures: Iterable[Figure]) -> Table:
@@ -46,14 +86,53 @@ def table(figures: Iterable[Figure]) -> Table:
         heading_before, heading = heading, title(figure)
         if heading != heading_before:
             shown.add_row(f"[bold]{heading}[/]")
-        verdict = {None: "", True: "[green]holds[/]", False: "[red]misses[/]"}[figure.holds]
         shown.add_row(
             f"  {figure.measure}",
             show(rounded(figure.value)),
             f"needs {figure.needs}" if figure.needs else "",
-            verdict,
+            VERDICTS[figure.holds],
         )
     return shown
+
+
+def side_by_side(figures: Iterable[Figure]) -> Group:
+    """A table for each name: the sizes below each other, what was measured next to each other,
+    and under it the targets."""
+    parts: list[Table | str] = []
+    for name, group in groupby(figures, key=lambda figure: figure.name):
+        of_name = list(group)
+        parts += [
+            f"[bold]{name}[/]",
+            _grid(of_name),
+            *map(_target, filter(_has_target, of_name)),
+            "",
+        ]
+    return Group(*parts)
+
+
+def _grid(figures: list[Figure]) -> Table:
+    measures = list(dict.fromkeys(figure.measure for figure in figures))
+    shown = Table(box=None, padding=(0, 1, 0, 0), header_style="")
+    for heading in ("items", *measures):
+        narrow = heading.replace(" ", "\n").replace("/", "/\n")
+        shown.add_column(narrow, justify="right", no_wrap=True, vertical="bottom")
+    cells: dict[str, dict[str, str]] = {}
+    for figure in figures:
+        size = show(figure.params["items"])
+        cells.setdefault(size, {})[figure.measure] = show(rounded(figure.value))
+    for size, values in cells.items():
+        shown.add_row(size, *(values.get(measure, "") for measure in measures))
+    return shown
+
+
+def _has_target(figure: Figure) -> bool:
+    return figure.needs is not None
+
+
+def _target(figure: Figure) -> str:
+    items, value = show(figure.params["items"]), show(rounded(figure.value))
+    verdict = VERDICTS[figure.holds]
+    return f"  {items} items: {figure.measure} {value}, needs {figure.needs}: {verdict}"
 
 
 def title(figure: Figure) -> str:

@@ -11,6 +11,7 @@ transaction is undone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -179,7 +180,8 @@ class CheckPhase:
             raise
 
     def _never_settles(self, fired: list[str]) -> EvaluationError:
-        cycle = sorted(set(fired[-50:]))
+        recent = Counter(fired[len(fired) // 2 :])
+        cycle = sorted(name for name, times in recent.items() if times > 1) or sorted(recent)
         return EvaluationError(
             f"the rules {', '.join(cycle)} trigger each other without end: stopped after "
             f"{self.limit} rounds",
