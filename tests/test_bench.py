@@ -3,33 +3,44 @@
 import json
 from collections.abc import Iterator
 from itertools import chain
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from harken import bench
-from harken.bench import figures, query
+from harken.bench import by_hand, figures, monitoring, plot, query
 from harken.bench.figures import Figure
 from harken.bench.report import run_benchmarks
+from harken.bench.shop import ALL_TOGETHER, Shop, Turn
+from harken.errors import HarkenError
 
 NEEDS = {
-    "point-write": "<= 4",
-    "point-read": "<= 4",
-    "point-read-alone": "<= 4",
-    "load": "<= 3",
-    "query-join": "<= 1.2",
+    ("point-write", "<= 4"),
+    ("point-read", "<= 4"),
+    ("point-read-alone", "<= 4"),
+    ("load", "<= 3"),
+    ("query-join", "<= 1.2"),
+    ("inventory-by-hand", "<= 5"),
+    *((f"inventory-{number}", "<= 1.5") for number in (1, 2, 3)),
+    *((f"inventory-{number}", "<= 1.15") for number in (4, 5, 6, 7)),
+    ("many-rules", "<= 1.2"),
+    ("many-activations", "<= 1.2"),
 }
+SIZES = {"inventory": [100, 200], "many-rules": [12]}
 
 
 @pytest.fixture(scope="module")
 def measured() -> list[Figure]:
-    return list(chain.from_iterable(bench.run(name, 300, 1) for name in bench.BENCHMARKS))
+    runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in bench.BENCHMARKS)
+    return list(chain.from_iterable(runs))
 
 
 def test_every_line_keeps_the_contract(measured: list[Figure]) -> None:
     for line in map(json.loads, (figure.json_line() for figure in measured)):
         assert list(line)[:5] == ["kind", "name", "params", "measure", "value"]
         assert line["kind"] == "bench"
-        assert line["params"]["items"] == 300
+        assert {"items", "rules", "activations"} & set(line["params"])
         assert line["value"] > 0
         assert list(line)[5:] in ([], ["needs", "holds"])
         if "needs" in line:
@@ -38,13 +49,13 @@ def test_every_line_keeps_the_contract(measured: list[Figure]) -> None:
 
 
 def test_every_target_is_measured(measured: list[Figure]) -> None:
-    assert {figure.name: figure.needs for figure in measured if figure.needs} == NEEDS
+    assert {(figure.name, figure.needs) for figure in measured if figure.needs} == NEEDS
 
 
 def test_ways_that_disagree_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(query, "LOW_STOCK_SQL", query.LOW_STOCK_SQL.replace("<", ">"))
     with pytest.raises(AssertionError, match="disagree"):
-        list(bench.run("query", 300, 1))
+        list(bench.run("query", [300], 1))
 
 
 def test_both_ways_take_turns() -> None:
@@ -67,8 +78,116 @@ def test_the_table_says_what_misses(
 
     monkeypatch.setattr(bench, "BENCHMARKS", {"x": benchmark})
     monkeypatch.setattr("harken.bench.report.BENCHMARKS", {"x": benchmark})
-    run_benchmarks([], None, None, as_json=False)
+    run_benchmarks([], [], None, as_json=False)
     heading, first, second = capsys.readouterr().out.split("\n")[:3]
     assert heading.strip() == "x (1,000 items, file)"
     assert first.split() == ["apsw", "µs", "2.0"]
     assert second.split() == ["harken/apsw", "5.0", "needs", "<=", "4", "misses"]
+
+
+# --- the inventory -------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shop() -> Iterator[Shop]:
+    shop = Shop(200)
+    yield shop
+    shop.db.close()
+
+
+@pytest.mark.parametrize("strategy", monitoring.STRATEGIES)
+def test_a_turn_orders_each_low_item_once_and_ends_where_it_began(
+    shop: Shop, strategy: str
+) -> None:
+    shop.turn(("quantity", "delivery_time"), strategy, ALL_TOGETHER)
+    assert shop.orders == 2  # items 0 and 100
+    quantity = shop.db.function("quantity")
+    assert [quantity[item] for item in shop.items] == shop.quantities
+
+
+def test_a_turn_that_misses_an_order_fails(shop: Shop) -> None:
+    shop.db.amosql("deactivate monitor_all_items(); commit;")
+    try:
+        with pytest.raises(AssertionError, match="0 orders for 1 items"):
+            shop.turn(("quantity",), "incremental", [slice(0, 1)])
+    finally:
+        shop.db.amosql("activate monitor_all_items(); commit;")
+
+
+def test_by_hand_only_the_changes_are_scanned(shop: Shop) -> None:
+    plain = by_hand.ByHand(shop.items, shop.suppliers, shop.order)
+    for sql in (by_hand.GAINED, by_hand.LOST):
+        plan = plain.connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()
+        first, *others = (str(step) for *_, step in plan)
+        assert first == "SCAN d"
+        assert len(others) == 4
+        assert all(step.startswith("SEARCH") for step in others)
+    plain.close()
+
+
+def turns(**seconds: list[float]) -> monitoring.Turns:
+    return {name: [Turn(each, each) for each in times] for name, times in seconds.items()}
+
+
+def test_the_targets_of_a_small_change() -> None:
+    taken = {
+        1_000: turns(incremental=[1.0, 1.0, 9.0], naive=[2.0] * 3, adaptive=[1.0] * 3),
+        1_000_000: turns(incremental=[1.2, 1.2, 1.2], naive=[6000.0] * 3, adaptive=[1.2] * 3),
+    }
+    found = list(monitoring._figures(monitoring.BENCHMARKS[0], taken))
+    targets = [
+        (figure.params["items"], figure.measure, figure.value, figure.needs, figure.holds)
+        for figure in found
+        if figure.needs
+    ]
+    assert targets == [
+        (1_000_000, "naive/incremental", 5000.0, ">= 3000", True),
+        (1_000_000, "largest/smallest", 1.2, "<= 1.5", True),
+    ]
+
+
+def test_adaptive_is_measured_by_the_better_of_the_others() -> None:
+    taken = {1_000: turns(incremental=[4.0], naive=[2.0], adaptive=[3.0])}
+    *_, last = monitoring._figures(monitoring.BENCHMARKS[3], taken)
+    assert (last.measure, last.value, last.holds) == ("adaptive/better", 1.5, False)
+
+
+def test_sizes_stand_below_each_other(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    picture = tmp_path / "inventory.svg"
+    run_benchmarks(["inventory"], [100, 200], 1, as_json=False, picture=picture)
+    output = capsys.readouterr().out
+    table = output[output.index("inventory-1") : output.index("inventory-2")]
+    assert [line.split()[0] for line in table.splitlines()[3:5]] == ["100", "200"]
+    assert "200 items: largest/smallest" in table
+    svg = ElementTree.fromstring(picture.read_text(encoding="utf-8"))
+    names = {"svg": "http://www.w3.org/2000/svg"}
+    assert len(svg.findall("svg:g", names)) == 7
+    assert len(svg.findall(".//svg:polyline", names)) == 21
+
+
+def test_a_line_goes_through_its_points() -> None:
+    figures = [
+        Figure("inventory-1", "naive ms", 10.0 ** (power - 3), {"items": 10**power})
+        for power in (3, 4, 5)
+    ]
+    left, right = plot.LEFT, plot.PANEL_WIDTH - plot.RIGHT
+    bottom, middle = plot.PANEL_HEIGHT - plot.BOTTOM, (left + right) / 2
+    half = (bottom + plot.TOP) / 2
+    expected = f"{float(left)},{float(bottom)} {middle},{half} {float(right)},{float(plot.TOP)}"
+    assert f'points="{expected}"' in plot.draw(figures)
+
+
+@pytest.mark.parametrize(
+    ("names", "picture", "message"),
+    [
+        (["inventary"], None, "no benchmark inventary"),
+        (["point"], "x.svg", "no picture of point"),
+        (["inventory"], "missing/x.svg", "cannot write"),
+    ],
+)
+def test_what_cannot_be_measured_or_drawn_is_refused_at_once(
+    names: list[str], picture: str | None, message: str, tmp_path: Path
+) -> None:
+    where = tmp_path / picture if picture else None
+    with pytest.raises(HarkenError, match=message):
+        run_benchmarks(names, [100], 1, as_json=True, picture=where)

@@ -4,13 +4,16 @@
     facts.define("p(X, Z) ← q(X, Y) ∧ r(Y, Z)")
     facts.change("+q(1, 2)  -r(2, 3)")
 
-A relation is a set, or with `bag=True` a bag.
+A relation is a set, or with `bag=True` a bag. Negation is `¬q(X, Y)`, arithmetic `Z = X + Y`, an
+aggregate `N = sum(V : d(X, V))` over a relation that is derived.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import groupby
 
 from watching import Row, Watch, Watching, Weights
@@ -18,13 +21,25 @@ from watching import Row, Watch, Watching, Weights
 import harken
 from harken.calculus.differentials import Differential, differentiate
 from harken.calculus.states import delta
-from harken.ir.clauses import Atom, Clause, Comparison, Computation, Definition, Literal, Program
+from harken.ir.clauses import (
+    Aggregation,
+    Atom,
+    Clause,
+    Comparison,
+    Computation,
+    Definition,
+    Literal,
+    Program,
+    literal_terms,
+)
 from harken.ir.printer import print_clause
 from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.strata import reachable
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import INTEGER
 
 ATOM = re.compile(r"([-+¬]?)(\w+)\(([^)]*)\)")
+AGGREGATE = re.compile(r"(\w+) = (\w+)\((\w*) ?: (\w+)\((.*)\)\)")
 COMPARISON = re.compile(r"(\w+) (=|!=|<=|>=|<|>) (\w+)(?: ([-+*]) (\w+))?")
 
 
@@ -34,26 +49,20 @@ class Facts:
         self.db = harken.connect()
         self.watching = Watching(self.db)
         self._engine = self.db._runtime.engine
-        self._semantics = Semantics.BAG if bag else Semantics.SET
+        self._bag = bag
         self._stored: dict[str, Relation] = {}
         self._derived: dict[str, Definition] = {}
         for name, arity in re.findall(r"(\w+)/(\d)", relations):
-            self._create(name, int(arity))
+            self.create(name, int(arity), bag)
         for _, name, terms in ATOM.findall(facts):
             if name not in self._stored:
-                self._create(name, len(terms.split(",")))
+                self.create(name, len(terms.split(",")), bag)
             self._change("+", name, terms)
 
-    def _create(self, name: str, arity: int) -> None:
-        relation = self._relation(name, arity, Kind.STORED)
+    def create(self, name: str, arity: int, bag: bool) -> None:
+        relation = _relation(name, arity, Kind.STORED, bag)
         self._engine.create(relation)
         self._stored[name] = relation
-
-    def _relation(self, name: str, arity: int, kind: Kind) -> Relation:
-        columns = tuple(Column(f"c{i}", INTEGER) for i in range(arity))
-        is_key = kind is Kind.STORED and self._semantics is Semantics.SET
-        key = tuple(range(arity)) if is_key else None
-        return Relation(name, columns, 0, kind, self._semantics, key)
 
     # --- changing --------------------------------------------------------------------------
 
@@ -81,17 +90,18 @@ class Facts:
 
     # --- defining --------------------------------------------------------------------------
 
-    def define(self, *clauses: str) -> Watch:
+    def define(self, *clauses: str, bag: bool | None = None) -> Watch:
         """Define the relation of the clauses and watch it; they may use it, and earlier ones."""
         head = ATOM.match(clauses[0])
         assert head is not None
         name = head[2]
-        relation = self._relation(name, len(head[3].split(",")), Kind.DERIVED)
+        is_bag = self._bag if bag is None else bag
+        relation = _relation(name, len(head[3].split(",")), Kind.DERIVED, is_bag)
         self._derived[name] = Definition(relation, ())
         parsed = tuple(self._clause(text, relation) for text in clauses)
         self._derived[name] = Definition(relation, parsed)
         known = {each.relation.id: each for each in self._derived.values()}
-        watch = Watch(self.db, name, Program(relation, known))
+        watch = Watch(self.db, name, Program(relation, reachable(relation, known)))
         self.watching.watch(watch)
         return watch
 
@@ -99,14 +109,20 @@ class Facts:
         head, _, body = text.partition(" ← ")
         found = ATOM.match(head)
         assert found is not None
-        literals = tuple(self._literal(each.strip()) for each in body.split("∧"))
-        return Clause(Atom(relation, _terms(found[3])), literals)
+        literals = [self._literal(each.strip()) for each in body.split("∧")]
+        head_terms = _terms(found[3])
+        return Clause(Atom(relation, head_terms), tuple(_with_groups(literals, head_terms)))
 
     def _literal(self, text: str) -> Literal:
         if found := ATOM.fullmatch(text):
             sign, name, terms = found.groups()
             known = self._stored.get(name) or self._derived[name].relation
             return Atom(known, _terms(terms), negated=sign == "¬")
+        if found := AGGREGATE.fullmatch(text):
+            result, aggregate, value, name, terms = found.groups()
+            inner = Variable(value, INTEGER) if value else None
+            atom = Atom(self._derived[name].relation, _terms(terms))
+            return Aggregation(_term(result), aggregate, inner, atom, ())
         found = COMPARISON.fullmatch(text)
         assert found is not None, text
         left, operator, right, operation, other = found.groups()
@@ -127,6 +143,30 @@ class Facts:
         watch = self.watching.watches[name]
         change = differentiate(watch.program, watch.influents)
         return [(_title(each, name), _body(each)) for each in change.differentials]
+
+
+def _relation(name: str, arity: int, kind: Kind, bag: bool) -> Relation:
+    columns = tuple(Column(f"c{i}", INTEGER) for i in range(arity))
+    if bag:
+        return Relation(name, columns, 0, kind, Semantics.BAG)
+    key = tuple(range(arity)) if kind is Kind.STORED else None
+    return Relation(name, columns, 0, kind, Semantics.SET, key)
+
+
+def _with_groups(literals: list[Literal], head: tuple[Term, ...]) -> Iterator[Literal]:
+    """What an aggregated atom shares with the rest of its clause is its group."""
+    for literal in literals:
+        if not isinstance(literal, Aggregation):
+            yield literal
+            continue
+        others = (term for other in literals if other is not literal for term in _outer(other))
+        shared = {*head, *others} - {literal.result}
+        groups = tuple(term for term in literal.atom.terms if term in shared)
+        yield replace(literal, groups=groups)
+
+
+def _outer(literal: Literal) -> tuple[Term, ...]:
+    return (literal.result,) if isinstance(literal, Aggregation) else literal_terms(literal)
 
 
 def _terms(text: str) -> tuple[Term, ...]:
