@@ -25,9 +25,7 @@ Types = dict[str, str]
 Found = dict[str, set[Any]]
 
 
-def candidates(
-    world: World, query: syntax.Query, literal: Types, around: Environment
-) -> Found:
+def candidates(world: World, query: syntax.Query, literal: Types, around: Environment) -> Found:
     """For each literal variable of the query its possible values."""
     return _Search(world, query, literal, around).found
 

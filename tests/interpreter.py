@@ -466,9 +466,7 @@ class World:
                 found |= called
         return found
 
-    def _fixpoint(
-        self, function: Function, given: Row, cycle: frozenset[str]
-    ) -> list[Outcome]:
+    def _fixpoint(self, function: Function, given: Row, cycle: frozenset[str]) -> list[Outcome]:
         """Evaluate every call that is met, starting from no values, until nothing changes."""
         table: dict[tuple[str, Row], list[Outcome]] = {(function.id, given): []}
         self._active[cycle] = table
@@ -494,7 +492,9 @@ class World:
             return [row for start in starts for row in self._reach(first, further, start)]
         ((times,),) = self.value(node.arguments[2], env)  # type: ignore[misc]
         if times == 0:
-            return [row for row in starts if isinstance(row, Failure) or self._is_object(row, taken)]
+            return [
+                row for row in starts if isinstance(row, Failure) or self._is_object(row, taken)
+            ]
         return [row for start in starts for row in self._power(first, further, start, times)]
 
     def _closed_types(self, node: syntax.Call, env: Environment) -> tuple[str, str]:
@@ -536,9 +536,7 @@ class World:
 
     # --- aggregates ------------------------------------------------------------------------
 
-    def _aggregate(
-        self, name: str, argument: syntax.Expression, env: Environment
-    ) -> list[Outcome]:
+    def _aggregate(self, name: str, argument: syntax.Expression, env: Environment) -> list[Outcome]:
         query = self._as_query(argument)
         rows = self.rows(query, env, bag=not query.distinct)
         failures = [row for row in rows if isinstance(row, Failure)]

@@ -71,7 +71,7 @@ FUNCTIONS = {
 DERIVED = (
     "create function nickname(person p) -> charstring as select name(p)",
     "create function held_by(student s, thing t) -> integer as select grade(s, t)",
-    "create function greeting(person p) -> charstring as select name(p) || \"!\"",
+    'create function greeting(person p) -> charstring as select name(p) || "!"',
 )
 SYNONYMS = {"nickname": "name(person)", "held_by": "grade(student,thing)"}
 """Derived functions that are updated through: their rows are those of a stored one."""

@@ -113,7 +113,7 @@ class Maker:
         return self.choose(("integer", "integer", "integer", "number", "charstring", "boolean"))
 
     def stored_function(self) -> str:
-        name = f"s{self.below(5)}"
+        name = f"s{self.below(4)}"
         known = self.schema.overloads(name)
         takes = tuple(self.any_type(3) for _ in range(self.choose((1, 1, 1, 2, 0, 3))))
         gives = tuple(self.any_type(1) for _ in range(self.choose((1, 1, 1, 2))))
@@ -141,7 +141,7 @@ class Maker:
         gives = ", ".join(function.gives)
         if len(function.gives) > 1:
             gives = f"<{gives}>"
-        self.schema.functions[function.id] = function
+        self._know(function)
         bag = "bag of " if function.bag else ""
         return f"create function {function.name}({takes}) -> {bag}{gives}"
 
@@ -172,6 +172,24 @@ class Maker:
         condition = self.binding((result, given), scope, 1)
         head = self._declared(Signature(name, (taken,), (given,), self.one_in(4)), scope)
         return f"{head} {result} as select {result} where {condition}"
+
+    def counting_query(self, scope: Scope, depth: int) -> str:
+        """How many rows a bag has, and what they add up to: shows every row too much."""
+        rows = self.query(["integer"], scope, depth)
+        return f"select count({rows}), sum({self.query(['integer'], scope, depth)})"
+
+    def backward_query(self, scope: Scope) -> str | None:
+        """Which objects a function leads to a given one, perhaps in several steps."""
+        steps = [
+            f
+            for f in self.schema.functions.values()
+            if len(f.takes) == len(f.gives) == 1 and not POOLS.keys() & {*f.takes, *f.gives}
+        ]
+        if not steps or not scope:
+            return None
+        f = self.choose(steps)
+        call = self.choose((f"{f.name}(x)", f"tclose({f.name}, x)", f"{f.name}({f.name}(x))"))
+        return f"select x for each {f.takes[0]} x where {call} = {self.choose(scope)[0]}"
 
     def inverse_function(self) -> list[str]:
         """From a value back to what has it: `i(v) = the x with f(x) = v`."""
@@ -210,26 +228,27 @@ class Maker:
         extra = ""
         if self.one_in(3):
             extra = f" and ({self.condition((('a', type_), ('b', type_)), 1)})"
-        shape = self.below(5)
-        signature = Signature(r, (type_,), (type_,))
-        self.schema.functions[signature.id] = signature
-        match shape:
-            case 0:
-                return [f"{head} {f}(a) = b or {f}({r}(a)) = b{extra}"]
-            case 1:
-                return [f"{head} {f}(a) = b{extra} or {r}({f}(a)) = b"]
-            case 2:
-                return [f"{head} {f}(a) = b or {r}({r}(a)) = b{extra}"]
-            case 3:
-                return [f"{head} a = b{extra} or {f}({r}(a)) = b"]
-        other = self.fresh("r")
-        self.schema.functions[f"{other}({type_})"] = Signature(other, (type_,), (type_,))
-        both = f"create function {other}({type_} a) -> {type_} as select"
-        return [
-            f"{both} {f}(a)",
-            f"{head} a = b or {f}({other}(a)) = b{extra}",
-            f"{both} {f}({r}(a))",
-        ]
+        self._know(Signature(r, (type_,), (type_,)))
+        shapes = (
+            f"{f}(a) = b or {f}({r}(a)) = b{extra}",
+            f"{f}(a) = b{extra} or {r}({f}(a)) = b",
+            f"{f}(a) = b or {r}({r}(a)) = b{extra}",
+            f"a = b{extra} or {f}({r}(a)) = b",
+        )
+        if self.below(3):
+            return [f"{head} {self.choose(shapes)}"]
+        # Two functions that need each other: the first stands in until there is the second.
+        q = self.fresh("r")
+        self._know(Signature(q, (type_,), (type_,)))
+        other = f"create function {q}({type_} a) -> {type_} as select"
+        shapes = (
+            f"a = b or {f}({q}(a)) = b{extra}",
+            f"{f}(a) = b or {q}({r}(a)) = b{extra}",
+        )
+        return [f"{other} {f}(a)", f"{head} {self.choose(shapes)}", f"{other} {f}({r}(a))"]
+
+    def _know(self, function: Signature) -> None:
+        self.schema.functions[function.id] = function
 
     # --- data ------------------------------------------------------------------------------
 
@@ -246,9 +265,7 @@ class Maker:
 
     # --- queries ---------------------------------------------------------------------------
 
-    def query(
-        self, gives: Sequence[str], scope: Scope, depth: int, distinct: bool = False
-    ) -> str:
+    def query(self, gives: Sequence[str], scope: Scope, depth: int, distinct: bool = False) -> str:
         declared: Scope = ()
         conditions: list[str] = []
         for _ in range(self.choose((1, 0, 2, 1))):
@@ -292,7 +309,9 @@ class Maker:
                 return f"{call} {self.sign()} {self.value(function.gives[0], scope, depth)}"
             return f"{call} = {self.value(function.gives[0], scope, depth)}"
         if shape == 4 and type_ == "integer":
-            return f"{name} + {self.value(type_, scope, 0)} = {self.value(type_, scope, depth)}"
+            one, other = self.value(type_, scope, 0), self.value(type_, scope, depth)
+            sides = (f"{name} + {one}", f"{one} + {name}", f"{name} - {one}", f"{one} - {name}")
+            return f"{self.choose(sides)} = {other}"
         if shape == 3:
             return (
                 f"{name} = {self.value(type_, scope, depth)} or "

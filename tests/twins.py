@@ -38,7 +38,6 @@ from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
 from harken.lang.amosql.tree import descendants
 
-
 PATIENCE = 5
 """After how many million instructions SQLite gives up an answer."""
 
@@ -230,9 +229,7 @@ class Twins:
             model.rows.remove(values)
         self.world.changed()
 
-    def _change_types(
-        self, verb: str, word: str, change: Callable[[Object, str], None]
-    ) -> None:
+    def _change_types(self, verb: str, word: str, change: Callable[[Object, str], None]) -> None:
         if self.schema.objects:
             name = self.maker.choose(list(self.schema.objects))
             type_name = self.maker.choose(list(self.schema.supertypes))
@@ -261,14 +258,21 @@ class Twins:
 
     def random_query(self) -> str:
         maker = self.maker
-        scope = ()
-        if maker.one_in(2):
-            scope = tuple(
-                (f":{name}", self.world.most_specific(types)[0])
-                for name, types in list(self.schema.objects.items())[:2]
-            )
+        objects = tuple(
+            (f":{name}", self.world.most_specific(types)[0])
+            for name, types in list(self.schema.objects.items())[:2]
+        )
+        scope = objects if maker.one_in(2) else ()
+        depth = 1 + maker.below(3)
+        match maker.below(8):
+            case 5 | 6:
+                return maker.counting_query(scope, depth)
+            case 7:
+                backward = maker.backward_query(objects)
+                if backward is not None:
+                    return backward
         gives = [maker.any_type() for _ in range(1 + maker.one_in(3))]
-        return maker.query(gives, scope, 1 + maker.below(3), distinct=maker.one_in(8))
+        return maker.query(gives, scope, depth, distinct=maker.one_in(8))
 
     def ask(self, question: Question) -> None:
         """Both answer the query alike, or the system refuses it."""
@@ -475,6 +479,10 @@ def stored(value: Any) -> Any:
 
 
 def shown(rows: Counter[Any]) -> str:
-    return ", ".join(
-        f"{times} x <{', '.join(str(value) for _, value in row)}>" for row, times in rows.items()
-    ) or "nothing"
+    return (
+        ", ".join(
+            f"{times} x <{', '.join(str(value) for _, value in row)}>"
+            for row, times in rows.items()
+        )
+        or "nothing"
+    )

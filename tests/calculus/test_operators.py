@@ -302,7 +302,6 @@ def test_a_derived_influent_with_a_delta_set(bag: bool) -> None:
         assert_same_with_a_delta_set(facts, inner, outer)
 
 
-@pytest.mark.xfail(reason="its Δ-set has the name of a table of its fixpoint", strict=True)
 def test_a_recursive_influent_with_a_delta_set() -> None:
     facts = Facts("q(1, 2)")
     inner = facts.define("closure(X, Y) ← q(X, Y)", "closure(X, Z) ← closure(X, Y) ∧ q(Y, Z)")

@@ -30,8 +30,6 @@ from watching import Row, Watch, Watching, Weights, difference, program_of, size
 
 from harken import HarkenError, Object
 from harken.engines.sqlite import events
-from harken.ir.clauses import Program
-from harken.ir.strata import stratify
 from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
 
@@ -129,7 +127,7 @@ class Trial:
             self.sums[name] = added(self.sums[name], found[name])
             if touched:
                 self.watching.check_one(watch, marked.intersection(watch.influents))
-            elif self.maker.one_in(8):
+            elif self.maker.one_in(4):
                 self.check_over_derived(watch, found)
             elif self.maker.one_in(8) and not watch.is_bag:
                 self.check_nervous(watch, found[name])
@@ -149,9 +147,7 @@ class Trial:
         inner = {
             each.program.goal.id: each
             for each in self.watching.watches.values()
-            if each is not watch
-            and each.program.goal.id in watch.program.definitions
-            and not is_recursive(each.program)
+            if each is not watch and each.program.goal.id in watch.program.definitions
         }
         if changed and inner:
             for each in inner.values():
@@ -175,10 +171,6 @@ class Trial:
                     if rows is not None:
                         found[name] = normal(rows)
         return found
-
-
-def is_recursive(program: Program) -> bool:
-    return any(stratum.recursive for stratum in stratify(program))
 
 
 def added(one: Weights, other: Weights) -> Weights:

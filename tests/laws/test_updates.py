@@ -43,12 +43,13 @@ WRONG = [
     "set weight({thing}) = true",
     "set grade({person}, {thing}) = 9223372036854775807 + {one}",
     "set nobody({person}) = 1",
-    "set greeting({person}) = \"x\"",
-    "set first() = (select t for each thing t, person p where 1 / {zero} > age(p) or 1 / {zero} = 1)",
+    'set greeting({person}) = "x"',
+    "set first() = (select t for each thing t, person p"
+    " where 1 / {zero} > age(p) or 1 / {zero} = 1)",
     "add integer to {person}",
     "create thing instances :new; delete :never",
-    "set age({person}) = 77; set age({person}) = \"x\"",
-    "create person instances :new; set age(:new) = 1; add name(:new) = \"a\"; add name(:new) = \"b\"",
+    'set age({person}) = 77; set age({person}) = "x"',
+    'create person instances :new; set age(:new) = 1; add name(:new) = "a"; add name(:new) = "b"',
     "create function name(person) -> charstring",
     "create type person",
     "delete type person",
@@ -370,9 +371,7 @@ class Ledger:
     def add_type(self) -> None:
         if self.plain.objects:
             oid, type_ = self.choose(list(self.plain.objects)), self.choose(list(SUPERTYPES))
-            self.text(
-                f"add {type_} to :{self.names[oid]}", lambda: self.plain.add_type(oid, type_)
-            )
+            self.text(f"add {type_} to :{self.names[oid]}", lambda: self.plain.add_type(oid, type_))
 
     def remove_type(self) -> None:
         if self.plain.objects:
@@ -386,7 +385,9 @@ class Ledger:
         doomed = {self.choose(list(self.plain.objects)) for _ in range(2) if self.plain.objects}
         if doomed:
             shown = ", ".join(f":{self.names[oid]}" for oid in sorted(doomed))
-            self.text(f"delete {shown}", lambda: [self.plain.delete(oid) for oid in doomed] and None)
+            self.text(
+                f"delete {shown}", lambda: [self.plain.delete(oid) for oid in doomed] and None
+            )
 
     def procedure(self) -> None:
         """A loop over what it changes: every person is one year older, or has no thing left."""
