@@ -96,8 +96,13 @@ class Transactions:
         """Detached rules act after the commit that triggered them, each activation in a
         transaction of its own; one that fails does not keep the others from acting."""
         check_phase = self._rules.check_phase
+        fired: list[str] = []
         while waiting := check_phase.take("detached"):
+            if len(fired) >= check_phase.limit:
+                yield check_phase.never_settles(fired)
+                return
             for activation, rows in waiting:
+                fired.append(activation.name)
                 self.begin()
                 try:
                     self._check_and_commit(lambda: check_phase.act(activation, rows))  # noqa: B023

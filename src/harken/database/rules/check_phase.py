@@ -64,7 +64,7 @@ class CheckPhase:
             self._begin_check()
         while (chosen := self._choose(coupling)) is not None:
             if len(fired) >= self.limit:
-                raise self._never_settles(fired)
+                raise self.never_settles(fired)
             fired.append(chosen.name)
             self.act(chosen)
             self._propagate()
@@ -177,16 +177,18 @@ class CheckPhase:
             raise RuleRollback(rule.name, self._shown(rows)) from None
         except HarkenError as error:
             error.message = f"in the action of rule {rule.name}: {error.message}"
+            if error.span is not None:
+                error.locate(rule.text, f"rule {rule.name}")
             raise
 
-    def _never_settles(self, fired: list[str]) -> EvaluationError:
+    def never_settles(self, fired: list[str]) -> EvaluationError:
         recent = Counter(fired[len(fired) // 2 :])
         cycle = sorted(name for name, times in recent.items() if times > 1) or sorted(recent)
         return EvaluationError(
             f"the rules {', '.join(cycle)} trigger each other without end: stopped after "
             f"{self.limit} rounds",
             code="no-fixpoint",
-            hint="let an action make its own condition false, or raise the limit",
+            hint="let an action make its own condition false, or raise db.round_limit",
         )
 
     def _tell_incoming(self) -> None:

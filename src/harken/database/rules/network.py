@@ -23,6 +23,7 @@ from harken.engines.base import CompiledQuery
 from harken.engines.sqlite import events
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
+from harken.errors import HarkenError
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Kind, Relation
 from harken.planner.prepare import prepare
@@ -152,7 +153,7 @@ class Network:
         touched = {name: None for name in marked if name in self._delta_sets}
         reached = {node.rule.rule.name: node for name in touched for node in self._affects[name]}
         found = [
-            self._change_of(node, {name for name in touched if name in node.influents})
+            self._checked(node, {name for name in touched if name in node.influents})
             for node in reached.values()
         ]
         wanted = wants_minus(found)
@@ -163,6 +164,14 @@ class Network:
             self._delta_sets[name].clear()
         events.unmark(self._engine.connection)
         return found
+
+    def _checked(self, node: ConditionNode, changed: set[str]) -> ConditionChange:
+        try:
+            return self._change_of(node, changed)
+        except HarkenError as error:
+            error.message = f"in the condition of rule {node.rule.rule.name}: {error.message}"
+            error.span = None
+            raise
 
     def _change_of(self, node: ConditionNode, changed: set[str]) -> ConditionChange:
         if node.rule.events:

@@ -56,9 +56,11 @@ class Table:
     def advance(self) -> list[str]:
         """Make what is new the next delta."""
         full, delta, new = quote(self.full), quote(self.delta), quote(self.new)
+        same = " AND ".join(f"f.c{i} = n.c{i}" for i in range(max(1, self.arity)))
+        known = f"SELECT 1 FROM temp.{full} AS f WHERE {same}"
         return [
             f"DELETE FROM temp.{delta}",
-            f"INSERT INTO temp.{delta} SELECT * FROM temp.{new} EXCEPT SELECT * FROM temp.{full}",
+            f"INSERT INTO temp.{delta} SELECT * FROM temp.{new} AS n WHERE NOT EXISTS ({known})",
             f"INSERT INTO temp.{full} SELECT * FROM temp.{delta}",
             f"DELETE FROM temp.{new}",
         ]
