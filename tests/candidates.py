@@ -91,11 +91,10 @@ class _Search:
             env = dict(self.around)
             for name, value in zip(sorted(used), values, strict=True):
                 env[name] = (value, Static((self.types[name],)))
-            for row in self.world.value(node, env):
-                if isinstance(row, Failure):
-                    self.world.discarded.add(row.code)
-                else:
-                    yield row
+            outside, self.world.discarded = self.world.discarded, set()
+            rows = self.world.value(node, env)
+            self.world.discarded = outside
+            yield from (row for row in rows if not isinstance(row, Failure))
 
     def _add(self, name: str, value: Any) -> None:
         wanted = self.types[name]

@@ -191,51 +191,6 @@ class Maker:
         call = self.choose((f"{f.name}(x)", f"tclose({f.name}, x)", f"{f.name}({f.name}(x))"))
         return f"select x for each {f.takes[0]} x where {call} = {self.choose(scope)[0]}"
 
-    def closure_query(self, objects: Scope) -> str:
-        """A recursive function or a closure, asked in one of the ways in which it can be asked."""
-        steps = [f for f in self.schema.functions.values() if f.takes == f.gives == ("t0",)]
-        f = self.choose(steps).name
-        one, other = self.choose(objects)[0], self.choose(objects)[0]
-        r = self.choose((f"{f}(", f"{f}(", f"tclose({f}, "))
-        return self.choose(
-            (
-                f"{r}{one})",
-                f"select x for each t0 x where {r}x) = {one}",
-                f"select x, {r}x) for each t0 x",
-                f"select x for each t0 x where {r}x) = x",
-                f"select x for each t0 x where not ({r}x) = {one})",
-                f"select x, count({r}x)) for each t0 x",
-                f"select count(select x for each t0 x where {r}x) = {one})",
-                f"select 1 where {r}{one}) = {other}",
-                f"select x for each t1 x where {one} in {r}x) and {r}{other}) = x",
-                f"select x, notany(select y for each t1 y where {r}y) = x) for each t0 x",
-                f"select {r}{r}{one}))",
-                f"select x, {r}{r}x)) for each t1 x where {r}{one}) != x",
-                f"tclose({f}, {one}, {self.below(5)})",
-                f"select x for each t0 x where tclose({f}, x, {self.below(5)}) = {one}",
-            )
-        )
-
-    def late_query(self, objects: Scope) -> str:
-        """Overloaded functions on objects of which little is known, where rows count."""
-        names = sorted({f.name for f in self.schema.functions.values() if len(f.takes) == 1})
-        f, g = self.choose(names), self.choose(names)
-        one = self.choose(objects)[0]
-        return self.choose(
-            (
-                f"select x, {f}(x) for each t0 x",
-                f"select count({f}(x)) for each t0 x",
-                f"select count(select {f}(x) for each t0 x)",
-                f"select sum(select {f}(x) for each t0 x where {g}(x) >= 1)",
-                f"select count(select x for each t0 x where {f}(x) = {g}(x))",
-                f"select count(select x for each t1 x where {f}(x) = 1 or {g}(x) < 2)",
-                f"select x for each t0 x where not ({f}(x) > {g}(x))",
-                f"select x, {f}({one}) for each t1 x where {f}(x) != {g}({one})",
-                f"select {f}(x), {g}(x) for each t2 x",
-                f"{f}({one})",
-            )
-        )
-
     def inverse_function(self) -> list[str]:
         """From a value back to what has it: `i(v) = the x with f(x) = v`."""
         fitting = [

@@ -45,7 +45,6 @@ def measured() -> list[Figure]:
     runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in bench.BENCHMARKS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(monitoring, "ITEMS_IN_A_TURN", 5)
-        patch.setattr(monitoring, "SHORT_TURNS", 1)
         return list(chain.from_iterable(runs))
 
 

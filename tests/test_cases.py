@@ -23,7 +23,7 @@ CASES = sorted((Path(__file__).parent / "cases").glob("*.amosql"))
 EXPECTATION = re.compile(r"/\*([=!])(.*?)\*/", re.DOTALL)
 COMMIT = re.compile(r"commit(\s+work)?", re.IGNORECASE)
 UNDONE_BY_RULE = "rolled-back"
-REOPENINGS = (1, 2, 4, 8, 16, 32)
+REOPENINGS = (1, 2, 3, 5, 8, 13, 21, 34)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Any
 from interpreter import Refused, TooLong, World, as_query
 from meanings import Failure, Row, tagged
 from oracle import EvaluationFailed, evaluate
-from programs import POOLS, Maker, Scope, Signature, literal
+from programs import POOLS, Maker, Signature, literal
 
 import harken
 from harken import (
@@ -99,64 +99,12 @@ class Twins:
             self.make_derived()
         self.run("commit")
 
-    def build_graph(self) -> None:
-        """Objects that lead to each other, and recursive functions that follow them."""
-        below = self.maker.below
-        for text in ("create type t0", "create type t1 subtype of t0"):
-            self.make_type(text)
-        for _ in range(3 + below(4)):
-            self.make_object()
-        self.define_stored(Signature("s0", ("t0",), ("t0",), bag=True, stored=True))
-        self.define_stored(Signature("s1", ("t0",), ("t0",), stored=True))
-        if self.maker.one_in(3):
-            self.define_stored(Signature("s0", ("t1",), ("t0",), bag=True, stored=True))
-        for _ in range(1 + below(3)):
-            for text in self.maker.recursive_function():
-                self.define(text)
-        self.run("commit")
-
-    def build_overloads(self) -> None:
-        """Functions of the same name on types that share objects."""
-        below, one_in = self.maker.below, self.maker.one_in
-        for text in (
-            "create type t0",
-            "create type t1 subtype of t0",
-            "create type t2 subtype of t0",
-            "create type t3 subtype of t1, t2",
-        ):
-            self.make_type(text)
-        for _ in range(3 + below(3)):
-            self.make_object()
-        for name in ("s0", "s1"):
-            for type_ in ("t0", "t1", "t2", "t3"):
-                if below(3):
-                    gives = ("number",) if one_in(4) else ("integer",)
-                    self.define_stored(Signature(name, (type_,), gives, one_in(2), stored=True))
-        for name in ("v0", "v1"):
-            for type_ in ("t0", "t1", "t2"):
-                if one_in(2):
-                    bag = "bag of " if one_in(2) else ""
-                    body = self.maker.query(("integer",), (("p", type_),), 1)
-                    self.schema.functions[f"{name}({type_})"] = Signature(
-                        name, (type_,), ("integer",), bool(bag)
-                    )
-                    self.define(f"create function {name}({type_} p) -> {bag}integer as {body}")
-        self.run("commit")
-
-    def define_stored(self, function: Signature) -> None:
-        self.schema.functions[function.id] = function
-        gives, bag = ", ".join(function.gives), "bag of " if function.bag else ""
-        takes = ", ".join(function.takes)
-        if self.define(f"create function {function.name}({takes}) -> {bag}{gives}"):
-            self.fill(function)
-
-    def make_type(self, text: str | None = None) -> None:
-        text = text or self.maker.type_statement()
+    def make_type(self) -> None:
+        text = self.maker.type_statement()
         self.run(text)
         node = parse_statement(text)
         assert isinstance(node, syntax.CreateType)
         self.world.supertypes[node.name] = node.supertypes or ("object",)
-        self.schema.supertypes[node.name] = node.supertypes
 
     def make_object(self) -> None:
         types = list(self.schema.supertypes)
@@ -308,16 +256,12 @@ class Twins:
     def random_question(self) -> Question:
         return Question(self.random_query())
 
-    def objects(self, limit: int | None = None) -> Scope:
-        """Interface variables, each with a type of its object."""
-        return tuple(
-            (f":{name}", self.world.most_specific(types)[0])
-            for name, types in list(self.schema.objects.items())[:limit]
-        )
-
     def random_query(self) -> str:
         maker = self.maker
-        objects = self.objects(2)
+        objects = tuple(
+            (f":{name}", self.world.most_specific(types)[0])
+            for name, types in list(self.schema.objects.items())[:2]
+        )
         scope = objects if maker.one_in(2) else ()
         depth = 1 + maker.below(3)
         match maker.below(8):

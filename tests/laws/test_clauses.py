@@ -108,7 +108,7 @@ def search(examples: int, transactions: int, largest: int) -> Counter[str]:
     counts: Counter[str] = Counter()
 
     @settings(max_examples=examples, suppress_health_check=list(HealthCheck))
-    @given(st.randoms(use_true_random=True))
+    @given(st.randoms(use_true_random=False))
     def law(random: Random) -> None:
         script: list[str] = []
         try:
@@ -148,13 +148,13 @@ def search(examples: int, transactions: int, largest: int) -> Counter[str]:
 
 @pytest.mark.timeout(600)
 def test_every_change_of_any_clauses_is_the_difference_of_the_states() -> None:
-    counts = search(examples=60, transactions=20, largest=6)
+    counts = search(examples=50, transactions=20, largest=4)
     assert counts["pairs"] >= 1_000, counts
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(0)
 def test_every_change_of_any_clauses_is_the_difference_of_the_states_all_night() -> None:
-    counts = search(examples=1_000, transactions=20, largest=8)
+    counts = search(examples=1_000, transactions=20, largest=6)
     print(counts)
     assert counts["pairs"] >= 20_000, counts

@@ -8,22 +8,20 @@ equal as sets or, where rows count, as bags. Between the questions data and sche
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from twins import Question, Twins
+from twins import Twins
 
 pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 
-Subject = Callable[[Random, Counter[str]], None]
-
 choices = st.randoms(use_true_random=False)
 few = settings(max_examples=12, suppress_health_check=list(HealthCheck))
-some = settings(max_examples=60, suppress_health_check=list(HealthCheck))
-many = settings(max_examples=600, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=100, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=1000, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")
@@ -37,62 +35,37 @@ def tally() -> Iterator[Counter[str]]:
     assert counts["with rows"] >= 0.2 * counts["queries"]
 
 
-def converse(
-    twins: Twins, ask: Callable[[], str], tally: Counter[str], questions: int = 12
-) -> None:
+def converse(random: Random, tally: Counter[str], questions: int = 12, rounds: int = 4) -> None:
     """Ask, change, and ask the same again."""
-    asked = [Question(ask()) for _ in range(questions)]
+    twins = Twins(random)
+    twins.build()
+    asked = [twins.random_question() for _ in range(questions)]
     for question in asked:
         twins.ask(question)
-    for _ in range(4):
+    for _ in range(rounds):
         twins.change()
         twins.change()
         for question in asked:
             twins.ask(question)
-    tally.update(twins.counts)
+    tally += twins.counts
 
 
-def anything(random: Random, tally: Counter[str]) -> None:
-    twins = Twins(random)
-    twins.build()
-    converse(twins, twins.random_query, tally)
-
-
-def recursion(random: Random, tally: Counter[str]) -> None:
-    twins = Twins(random)
-    twins.build_graph()
-    objects = twins.objects()
-    converse(twins, lambda: twins.maker.closure_query(objects), tally, 8)
-
-
-def late_binding(random: Random, tally: Counter[str]) -> None:
-    twins = Twins(random)
-    twins.build_overloads()
-    objects = twins.objects()
-    converse(twins, lambda: twins.maker.late_query(objects), tally, 8)
-
-
-subjects = pytest.mark.parametrize("subject", [anything, recursion, late_binding])
-
-
-@subjects
-@given(random=choices)
+@given(choices)
 @some
 def test_answers_are_those_of_the_reference_interpreter(
-    subject: Subject, tally: Counter[str], random: Random
+    tally: Counter[str], random: Random
 ) -> None:
-    subject(random, tally)
+    converse(random, tally)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(7200)
-@subjects
-@given(random=choices)
+@given(choices)
 @many
 def test_answers_are_those_of_the_reference_interpreter_all_night(
-    subject: Subject, tally: Counter[str], random: Random
+    tally: Counter[str], random: Random
 ) -> None:
-    subject(random, tally)
+    converse(random, tally)
 
 
 @given(choices)
@@ -103,7 +76,7 @@ def test_the_translation_means_what_the_text_means(tally: Counter[str], random: 
     twins.build()
     for _ in range(12):
         twins.ask_oracle(twins.random_question())
-    tally.update(twins.counts)
+    tally += twins.counts
 
 
 @given(choices)
@@ -113,7 +86,7 @@ def test_a_query_means_the_same_inside_a_function(tally: Counter[str], random: R
     twins.build()
     for _ in range(8):
         twins.ask_inside()
-    tally.update(twins.counts)
+    tally += twins.counts
 
 
 @given(choices)
