@@ -21,7 +21,7 @@ from harken.calculus.differentials import Change, differentiate, recompute
 from harken.calculus.states import delta
 from harken.engines.base import CompiledQuery
 from harken.engines.sqlite.compile import table_name
-from harken.engines.sqlite.events import DeltaSet
+from harken.engines.sqlite.events import Capture
 from harken.engines.sqlite.expressions import quote
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Program, atoms
@@ -150,7 +150,7 @@ class Watching:
     def __init__(self, db: Database, names: Iterable[str] = (), expanded: bool = True) -> None:
         self.db = db
         self.watches: dict[str, Watch] = {}
-        self.delta_sets: dict[str, DeltaSet] = {}
+        self.delta_sets: dict[str, Capture] = {}
         self.tables: dict[str, Counter[Row]] = {}
         """What the captured relations held when their Δ-sets were last empty."""
         for name in names:
@@ -163,7 +163,7 @@ class Watching:
 
     def capture(self, relation: Relation) -> None:
         if relation.id not in self.delta_sets:
-            self.delta_sets[relation.id] = DeltaSet(self.db._connection, relation)
+            self.delta_sets[relation.id] = Capture(self.db._connection, relation)
             self.delta_sets[relation.id].capture()
             self.tables[relation.id] = self.rows(relation)
 
@@ -190,11 +190,11 @@ class Watching:
 
     def give(self, relation: Relation, change: Weights) -> None:
         """Let a derived relation have a Δ-set, as a node of a network has one."""
-        delta_set = DeltaSet(self.db._connection, relation)
-        self.db._connection.run(delta_set._create())
+        delta_set = Capture(self.db._connection, relation)
+        delta_set.create()
         self._fill(delta_set, change)
 
-    def _fill(self, delta_set: DeltaSet, change: Weights) -> None:
+    def _fill(self, delta_set: Capture, change: Weights) -> None:
         delta_set.clear()
         table = f"temp.{quote(delta(delta_set.relation).id)}"
         marks = ", ".join("?" for _ in range(delta_set.relation.arity + 1))

@@ -13,7 +13,7 @@ from watching import Watching, signed
 import harken
 from calculus.facts import Facts, grouped
 from harken import Database
-from harken.engines.sqlite.events import DeltaSet
+from harken.engines.sqlite.events import Capture
 
 # --- 5.2 Update event detection ----------------------------------------------------------------
 
@@ -65,7 +65,7 @@ def test_what_a_rollback_takes_back_is_no_event(company: tuple[Database, Watchin
 def test_a_released_delta_set_leaves_nothing_behind(company: tuple[Database, Watching]) -> None:
     db, watching = company
     for delta_set in watching.delta_sets.values():
-        assert isinstance(delta_set, DeltaSet)
+        assert isinstance(delta_set, Capture)
         delta_set.release()
     left = db._connection.rows("SELECT name FROM temp.sqlite_schema WHERE name <> 'harken_changed'")
     assert [name for (name,) in left if not name.startswith("sqlite_autoindex")] == []

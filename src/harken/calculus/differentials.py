@@ -24,6 +24,7 @@ from harken.calculus.affected import Affected
 from harken.calculus.states import (
     added,
     affected_relations,
+    copy_of,
     literal_in_old,
     old,
     old_definitions,
@@ -59,19 +60,27 @@ class Change:
     minus: Program
 
 
-def differentiate(program: Program, changed: Collection[str], checked: bool = True) -> Change:
+def differentiate(
+    program: Program,
+    changed: Collection[str],
+    checked: bool = True,
+    nodes: Collection[str] = (),
+) -> Change:
     """The change of the goal of a program, given which relations have Δ-sets.
+
+    `nodes` are derived relations that have a Δ-set of their own when they change: the network has
+    looked below them already, and they are differentiated like stored ones.
 
     Without `checked`, Δ+P may hold rows that P already had (nervous semantics, thesis 5.3.1); Δ−P
     is always exact, for a row too many in it would hide a change.
     """
-    affected = affected_relations(program, changed)
+    affected = affected_relations(program, changed, nodes)
     finder = Affected(program, changed, affected, required_inputs(program))
     definition = program.definitions[program.goal.id]
     found = tuple(
         differential for clause in definition.clauses for differential in _of_clause(clause, finder)
     )
-    known = {**program.definitions, **old_definitions(program, changed), **finder.made}
+    known = {**program.definitions, **old_definitions(program, changed, nodes), **finder.made}
     return Change(
         program.goal,
         frozenset(changed),
@@ -146,16 +155,29 @@ def _check(other_state: Relation, clause: Clause, checked: bool) -> tuple[Litera
     return (Atom(other_state, clause.head.terms, negated=True),) if checked else ()
 
 
-def recompute(program: Program, changed: Collection[str]) -> Change:
-    """The same change by evaluating P in both states: Δ+P = P − P@old, Δ−P = P@old − P."""
+def recompute(
+    program: Program,
+    changed: Collection[str],
+    nodes: Collection[str] = (),
+    copied: bool = False,
+) -> Change:
+    """The same change by evaluating P in both states: Δ+P = P − P@old, Δ−P = P@old − P.
+
+    If P is `copied`, its old state is stored and need not be computed.
+    """
     goal = program.goal
-    known = {**program.definitions, **old_definitions(program, changed)}
-    if old(goal).id not in known:
-        return Change(goal, frozenset(changed), (), _nothing(goal, 1), _nothing(goal, -1))
+    before = old(goal)
+    known = dict(program.definitions)
+    if copied:
+        before = copy_of(goal)
+    else:
+        known |= old_definitions(program, changed, nodes)
+        if before.id not in known:
+            return Change(goal, frozenset(changed), (), _nothing(goal, 1), _nothing(goal, -1))
     variables = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(goal.columns))
-    new, before = Atom(goal, variables), Atom(old(goal), variables)
+    now, then = Atom(goal, variables), Atom(before, variables)
     programs = []
-    for sign, here, there in ((1, new, before), (-1, before, new)):
+    for sign, here, there in ((1, now, then), (-1, then, now)):
         target = changed_relation(goal, sign)
         clause = Clause(Atom(target, variables), (here, replace(there, negated=True)))
         programs.append(Program(target, {target.id: Definition(target, (clause,)), **known}))

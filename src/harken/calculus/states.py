@@ -86,6 +86,11 @@ def old(relation: Relation) -> Relation:
     return replace(relation, name=f"old {relation.name}", kind=Kind.DERIVED, past=True)
 
 
+def copy_of(relation: Relation) -> Relation:
+    """R@old where it is stored: a copy of R as it was after the last transaction."""
+    return replace(relation, name=f"copy {relation.name}", kind=Kind.STORED, key=None, past=True)
+
+
 def old_definitions_of(relation: Relation) -> tuple[Definition, ...]:
     """The old state of a stored relation, by logical rollback, and what it is defined with."""
     terms = tuple(
@@ -133,14 +138,19 @@ def _old_bag(relation: Relation, terms: tuple[Variable, ...]) -> tuple[Definitio
     )
 
 
-def affected_relations(program: Program, changed: Collection[str]) -> frozenset[str]:
-    """The ids of all relations of a program whose rows may differ between the two states."""
+def affected_relations(
+    program: Program, changed: Collection[str], nodes: Collection[str] = ()
+) -> frozenset[str]:
+    """The ids of all relations of a program whose rows may differ between the two states.
+
+    `nodes` are derived relations whose change is known: they differ only if they are in `changed`.
+    """
     affected = set(changed)
     size = -1
     while size != len(affected):
         size = len(affected)
         for name, definition in program.definitions.items():
-            if affected.intersection(depends_on(definition)):
+            if name not in nodes and affected.intersection(depends_on(definition)):
                 affected.add(name)
     return frozenset(affected)
 
@@ -155,12 +165,18 @@ def literal_in_old(literal: Literal, affected: Collection[str]) -> Literal:
     return literal
 
 
-def old_definitions(program: Program, changed: Collection[str]) -> dict[str, Definition]:
-    """Definitions for the old state of everything that the changed relations affect."""
-    affected = affected_relations(program, changed)
+def old_definitions(
+    program: Program, changed: Collection[str], nodes: Collection[str] = ()
+) -> dict[str, Definition]:
+    """Definitions for the old state of everything that the changed relations affect.
+
+    What has a Δ-set, a stored relation or a node, is rolled back; the rest follows its clauses.
+    """
+    affected = affected_relations(program, changed, nodes)
     made: dict[str, Definition] = {}
     for definition in program.definitions.values():
-        if definition.relation.id in affected:
+        name = definition.relation.id
+        if name in affected and name not in changed:
             before = old(definition.relation)
             clauses = tuple(
                 Clause(
@@ -172,6 +188,6 @@ def old_definitions(program: Program, changed: Collection[str]) -> dict[str, Def
             made[before.id] = Definition(before, clauses, definition.exclusive)
         for clause in definition.clauses:
             for atom in atoms(clause.body):
-                if atom.relation.id in changed and atom.relation.kind is Kind.STORED:
+                if atom.relation.id in changed:
                     made.update({d.relation.id: d for d in old_definitions_of(atom.relation)})
     return made

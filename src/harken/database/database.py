@@ -228,7 +228,7 @@ class Database:
         self._check_open()
         if name in self._runtime.catalog.rules:
             compiled = self._rules.compiled(name)
-            return explain_rule(self._runtime, compiled, name in self._rules.network)
+            return explain_rule(self._runtime, self._rules.network, compiled)
         return explain_function(self._runtime, self._find(name))
 
     def trace(self, listener: Callable[[str], None] | None) -> None:

@@ -7,7 +7,7 @@ conjunction is an auxiliary relation of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -192,3 +192,40 @@ def substitute(literal: Literal, mapping: Mapping[Variable, Term]) -> Literal:
                 atom=replace(literal.atom, terms=many(literal.atom.terms)),
                 groups=many(literal.groups),
             )
+
+
+def canonical(clause: Clause) -> Clause:
+    """The clause with its variables numbered as they appear, to compare two of them."""
+    numbers: dict[Variable, Term] = {}
+    inside = (term for literal in clause.body for term in _all_terms(literal))
+    for term in (*clause.head.terms, *inside):
+        if isinstance(term, Variable) and term not in numbers:
+            numbers[term] = Variable(f"V{len(numbers)}", term.type)
+    head = replace(clause.head, terms=tuple(substitute_term(t, numbers) for t in clause.head.terms))
+    return Clause(head, tuple(substitute(literal, numbers) for literal in clause.body))
+
+
+def _all_terms(literal: Literal) -> tuple[Term, ...]:
+    inside = literal.atom.terms if isinstance(literal, Aggregation) else ()
+    return (*literal_terms(literal), *inside)
+
+
+def rename_relations(definition: Definition, named: Callable[[Relation], Relation]) -> Definition:
+    """The definition with every relation in it, its own included, replaced by `named` of it."""
+
+    def atom(each: Atom) -> Atom:
+        return replace(each, relation=named(each.relation))
+
+    def literal(each: Literal) -> Literal:
+        match each:
+            case Atom():
+                return atom(each)
+            case Aggregation():
+                return replace(each, atom=atom(each.atom))
+        return each
+
+    clauses = tuple(
+        Clause(atom(clause.head), tuple(literal(each) for each in clause.body))
+        for clause in definition.clauses
+    )
+    return replace(definition, relation=named(definition.relation), clauses=clauses)

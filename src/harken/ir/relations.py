@@ -8,9 +8,13 @@ stored function holds one value for each argument. A bag counts its rows.
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
 
 from harken.ir.types import Type
+
+LATE_BOUND = re.compile(r"(\*)\[.*?\]")
+"""`income*[employee|manager]` calls one of these functions; it is written `income*`."""
 
 
 class Kind(enum.Enum):
@@ -62,7 +66,7 @@ class Relation:
     @property
     def signature(self) -> str:
         """The name adorned with its types, as the papers write it: `income_employee,number`."""
-        name = self.name.replace("Δ ", "Δ")
+        name = re.sub(LATE_BOUND, r"\1", self.name.replace("Δ ", "Δ"))
         return f"{name}_{','.join(column.type.name for column in self.columns)}"
 
     @property

@@ -10,6 +10,7 @@ Law: the expanded program gives its goal the same rows with the same multiplicit
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import count
 
@@ -47,16 +48,21 @@ LOOSE_LIMIT = 4
 that its head does not determine multiplies what is in between: past so many it stays a relation."""
 
 
-def expand(program: Program, hierarchy: Hierarchy, needs: Needs) -> Program:
-    """Expand bottom-up, so what is expanded into a clause is itself already expanded."""
+def expand(
+    program: Program, hierarchy: Hierarchy, needs: Needs, kept: Collection[str] = ()
+) -> Program:
+    """Expand bottom-up, so what is expanded into a clause is itself already expanded.
+
+    Relations that are `kept` stay as they are where others mention them.
+    """
     done: dict[str, Definition] = {}
-    recursive: set[str] = set()
+    barred = set(kept)
     numbers = count(1 + _highest_number(program))
     for stratum in stratify(program):
         if stratum.recursive:
-            recursive |= stratum.names
+            barred |= stratum.names
         for definition in stratum.definitions:
-            expander = _Expander(done, recursive, hierarchy, needs, numbers)
+            expander = _Expander(done, barred, hierarchy, needs, numbers)
             done[definition.relation.id] = expander.definition(definition)
     return Program(program.goal, reachable(program.goal, done))
 
@@ -83,13 +89,13 @@ class _Expander:
     def __init__(
         self,
         done: dict[str, Definition],
-        recursive: set[str],
+        kept: set[str],
         hierarchy: Hierarchy,
         needs: Needs,
         numbers: count[int],
     ) -> None:
         self.done = done
-        self.recursive = recursive
+        self.kept = kept
         self.hierarchy = hierarchy
         self.needs = needs
         self.numbers = numbers
@@ -143,7 +149,7 @@ class _Expander:
     def _expandable(self, literal: Literal, owner: Relation) -> Definition | None:
         if not isinstance(literal, Atom) or literal.negated:
             return None
-        if literal.relation.id in self.recursive:
+        if literal.relation.id in self.kept:
             return None
         found = self.done.get(literal.relation.id)
         if found is None:

@@ -24,6 +24,7 @@ from harken.ir.clauses import (
     Definition,
     Literal,
     Program,
+    canonical,
     literal_terms,
     substitute,
     substitute_term,
@@ -138,22 +139,11 @@ def _right_linear(definition: Definition) -> Definition | None:
         return None
     if any(isinstance(lit, Atom) and lit.relation.id == relation.id for lit in rest):
         return None
-    if _canonical((middle, end), rest) != _canonical(base.head.terms, list(base.body)):
+    repeated = Clause(replace(base.head, terms=(middle, end)), tuple(rest))
+    if canonical(repeated) != canonical(base):
         return None
     turned = replace(relation, name=f"{relation.name}~")
     again = Clause(
         Atom(turned, (middle, start)), (*rest, Atom(turned, (end, start), span=first.span))
     )
     return Definition(turned, (Clause(Atom(turned, base.head.terms), base.body), again))
-
-
-def _canonical(head: tuple[Term, ...], body: list[Literal]) -> tuple[object, ...]:
-    """A body with its variables numbered in order of appearance, to compare two of them."""
-    numbers: dict[Variable, Term] = {}
-    for term in (*head, *(term for literal in body for term in literal_terms(literal))):
-        if isinstance(term, Variable) and term not in numbers:
-            numbers[term] = Variable(f"v{len(numbers)}", term.type)
-    return (
-        tuple(substitute_term(term, numbers) for term in head),
-        tuple(substitute(literal, numbers) for literal in body),
-    )

@@ -19,9 +19,10 @@ from typing import Any
 from harken.database import steps
 from harken.database.evaluation import Frame, decode_rows
 from harken.database.rules.definition import CompiledRule
-from harken.database.rules.network import ConditionChange, Network
+from harken.database.rules.network import ConditionChange, Network, NodeChange
 from harken.database.runtime import Runtime
 from harken.errors import EvaluationError, HarkenError, IntegrityError
+from harken.ir.relations import Relation
 
 Row = tuple[Any, ...]
 
@@ -92,16 +93,19 @@ class CheckPhase:
             self.action_sets.pop(key, None)
 
     def _propagate(self) -> None:
+        self.network.observer = None
         if self.trace is not None:
             self._tell_incoming()
-        for change in self.network.propagate(self._wants_minus):
+            self.network.observer = self._tell_node
+        for change in self._propagate_all():
             self._accumulate(change)
 
-    def _wants_minus(self, found: list[ConditionChange]) -> set[str]:
+    def _propagate_all(self) -> list[ConditionChange]:
         """What a condition lost matters if it waits, and if it may gain it back before commit."""
         if self.runtime.immediate_rules or self.trace is not None:
-            return {change.rule.rule.name for change in found}
-        return {name for name, _ in self.action_sets}
+            return self.network.propagate(lambda rule: True)
+        waiting = {name for name, _ in self.action_sets}
+        return self.network.propagate(waiting.__contains__)
 
     def _accumulate(self, change: ConditionChange) -> None:
         name = change.rule.rule.name
@@ -201,14 +205,20 @@ class CheckPhase:
             self.trace(f"Δ{name} = <{{{plus}}}, {{{minus}}}>")
 
     def _tell(self, change: ConditionChange) -> None:
+        self._tell_change(change.rule.rule.condition, change.rule.rule.condition.name, change)
+
+    def _tell_node(self, change: NodeChange) -> None:
+        self._tell_change(change.relation, change.relation.id, change)
+
+    def _tell_change(
+        self, relation: Relation, name: str, change: ConditionChange | NodeChange
+    ) -> None:
         assert self.trace is not None
-        name = change.rule.rule.name
         influents = ", ".join(sorted(change.changed))
-        columns = change.rule.rule.condition.columns
-        types = [column.type for column in columns]
+        types = [column.type for column in relation.columns]
         plus = self._shown(decode_rows(change.plus, types))
         minus = self._shown(decode_rows(change.minus, types))
-        self.trace(f"Δcnd_{name} from {influents} ({change.strategy}): <{{{plus}}}, {{{minus}}}>")
+        self.trace(f"Δ{name} from {influents} ({change.strategy}): <{{{plus}}}, {{{minus}}}>")
 
     def _shown(self, rows: list[Row]) -> str:
         shown = [self.runtime.show_row(row) for row in rows[:10]]

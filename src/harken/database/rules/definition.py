@@ -4,7 +4,7 @@
 
 becomes the relation of the tuples for which the rule is activated and its condition holds,
 
-    cnd_r(P, V) ← activations of r(P, ...) ∧ condition
+    cnd_r(P, V) ← activations of r(P, ...) ∧ condition(P, V)
 
 and steps that run once for each tuple that the relation gains (thesis, sections 4.1 and 4.3). The
 activations are a stored relation like any other: activating a rule is a change that the calculus
@@ -13,8 +13,9 @@ propagates, so a rule that is activated late catches up by itself.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harken.database import steps
 from harken.database.build import Builder
@@ -25,7 +26,14 @@ from harken.database.system import activations_relation
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.errors import NameFault, TypeFault
 from harken.ir.assemble import assemble
-from harken.ir.clauses import Atom, Clause, Definition, Program
+from harken.ir.clauses import (
+    Atom,
+    Clause,
+    Definition,
+    Program,
+    canonical,
+    rename_relations,
+)
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.safety import required_inputs
 from harken.ir.schema import Function, FunctionKind
@@ -80,7 +88,7 @@ class CompiledEvent:
 class CompiledRule:
     rule: Rule
     program: Program
-    """The condition, expanded as far as it can be."""
+    """The condition with all its definitions, none of them expanded."""
     build_action: Callable[[], steps.Step]
     """The action, compiled when it first runs: what only a session knows may be in it."""
     dependencies: Dependencies
@@ -195,7 +203,7 @@ def _positions(watched: Relation, rule: Rule, catalog: Catalog) -> tuple[int, ..
 def _condition_program(
     rule: Rule, node: syntax.CreateRule, catalog: Catalog
 ) -> tuple[Program, Translator]:
-    translator = Translator(catalog, owner=rule.condition.name)
+    translator = Translator(catalog, owner=NAMELESS)
     scope = Scope()
     declared: Declared = [
         (translator.declare(scope, column.name, column.type), column.type)
@@ -206,13 +214,34 @@ def _condition_program(
     details = (translator.fresh(INTEGER), translator.fresh(INTEGER))
     active = Atom(rule.activations, (*head[:inputs], *details))
     alternatives = [[]] if node.condition is None else translator.predicate(node.condition, scope)
-    clauses = tuple(
-        translator.clause(rule.condition, head, [active, *body], declared) for body in alternatives
-    )
-    own = (Definition(rule.condition, clauses), *translator.auxiliaries.values())
-    program = assemble(rule.condition, own, catalog)
+    columns = tuple(Column(f"c{i}", variable.type) for i, variable in enumerate(head))
+    body = Relation(NAMELESS, columns, inputs, Kind.DERIVED)
+    clauses = tuple(translator.clause(body, head, each, declared) for each in alternatives)
+    own = name_condition(body, (Definition(body, clauses), *translator.auxiliaries.values()))
+    when = Atom(own[0].relation, head)
+    top = Definition(rule.condition, (Clause(Atom(rule.condition, head), (active, when)),))
+    program = assemble(rule.condition, (top, *own), catalog)
     prepare(program, catalog.hierarchy)
-    return expand(program, catalog.hierarchy, required_inputs(program)), translator
+    return program, translator
+
+
+NAMELESS = "condition"
+"""What a condition is called until it is known which one it is."""
+
+
+def name_condition(body: Relation, definitions: tuple[Definition, ...]) -> tuple[Definition, ...]:
+    """Name a condition, and what was made for it, after what it says: two rules that say the same
+    have the same condition."""
+    text = repr([canonical(clause) for each in definitions for clause in each.clauses])
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    made = {each.relation.id for each in definitions if each.relation.name.startswith(NAMELESS)}
+
+    def named(relation: Relation) -> Relation:
+        if relation.id not in made:
+            return relation
+        return replace(relation, name=f"{NAMELESS} {digest}{relation.name[len(NAMELESS) :]}")
+
+    return tuple(rename_relations(each, named) for each in definitions)
 
 
 def _as_procedure(rule: Rule) -> Function:

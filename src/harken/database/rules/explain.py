@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from harken.calculus.differentials import Differential, differentiate
 from harken.database.rules.definition import CompiledRule
-from harken.database.rules.network import influents_of
+from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
 from harken.ir.printer import print_clause, print_program
-from harken.ir.relations import Relation
+from harken.ir.relations import Kind, Relation
+from harken.planner.network import Part
 from harken.planner.prepare import prepare
 
 
@@ -76,23 +77,26 @@ class RuleExplanation:
         }
 
 
-def explain_rule(runtime: Runtime, compiled: CompiledRule, active: bool) -> RuleExplanation:
+def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> RuleExplanation:
     rule = compiled.rule
+    part = network.plan(compiled)
     return RuleExplanation(
         name=rule.name,
         text=rule.text,
         semantics="nervous" if rule.nervous else "strict",
         coupling=rule.coupling,
-        active=active,
-        condition=print_program(compiled.program),
+        active=rule.name in network,
+        condition=print_program(part.program),
         influents=tuple(
-            _influent(runtime, compiled, relation) for relation in influents_of(compiled).values()
+            _influent(runtime, part, rule.nervous, relation) for relation in part.influents.values()
         ),
     )
 
 
-def _influent(runtime: Runtime, compiled: CompiledRule, relation: Relation) -> InfluentExplanation:
-    change = differentiate(compiled.program, {relation.id}, checked=not compiled.rule.nervous)
+def _influent(
+    runtime: Runtime, part: Part, nervous: bool, relation: Relation
+) -> InfluentExplanation:
+    change = differentiate(part.program, {relation.id}, not nervous, part.nodes)
 
     def clauses(sign: int) -> tuple[str, ...]:
         return tuple(_shown(each) for each in change.differentials if each.sign == sign)
@@ -100,7 +104,7 @@ def _influent(runtime: Runtime, compiled: CompiledRule, relation: Relation) -> I
     hierarchy = runtime.catalog.hierarchy
     return InfluentExplanation(
         relation=relation.id,
-        rows=runtime.engine.count(relation),
+        rows=runtime.engine.count(relation) if relation.kind is Kind.STORED else 0,
         gains=clauses(1),
         losses=clauses(-1),
         gain_sql=runtime.engine.explain_sql(prepare(change.plus, hierarchy)),

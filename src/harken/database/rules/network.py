@@ -1,9 +1,13 @@
 """The propagation network: which changes of stored relations reach which conditions.
 
 Level 0 holds a node for each stored relation that an activated rule depends on; its Δ-set is kept
-by triggers, and a mark says that it has changed. Level 1 holds the conditions, each with the
-differentials of its influents, compiled when a combination of changed influents first occurs.
-A node exists while something above it does (reference counts).
+by triggers, and a mark says that it has changed. Above it are the derived relations that have nodes
+(`planner.network` says which) and, above those, the conditions. A node is one level higher than
+the highest it depends on, and exists while something above it does: those it `affects` are its
+reference count.
+
+A wave of changes goes up level by level. A node is computed once, when all below it is known, and
+not at all if nothing below it changed; a Δ-set is dropped when no node above still has to read it.
 
 Law: after `propagate`, what it returned is the exact change of every condition since the last
 time, and all Δ-sets are empty.
@@ -11,24 +15,33 @@ time, and all Δ-sets are empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
-from harken.calculus.differentials import Change, differentiate, recompute
+from harken.calculus.differentials import differentiate
 from harken.database import steps
 from harken.database.catalog import Catalog
 from harken.database.rules.definition import CompiledEvent, CompiledRule
-from harken.engines.base import CompiledQuery
+from harken.database.rules.nodes import (
+    INCREMENTAL,
+    NAIVE,
+    ConditionNode,
+    DerivedNode,
+    Planning,
+)
 from harken.engines.sqlite import events
 from harken.engines.sqlite.engine import SQLiteEngine
-from harken.engines.sqlite.events import DeltaSet
+from harken.engines.sqlite.events import Capture, DeltaSet
 from harken.errors import HarkenError
-from harken.ir.clauses import Program, atoms
+from harken.ir.clauses import Definition, Program, atoms
 from harken.ir.relations import Kind, Relation
-from harken.planner.prepare import prepare
+from harken.ir.strata import reachable
+from harken.planner.network import Part, Reason, Sharing, plan_part
 
 Row = tuple[Any, ...]
+Node: TypeAlias = DerivedNode | ConditionNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,55 +55,71 @@ class ConditionChange:
     strategy: str
 
 
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """What a node between the tables and the conditions gained and lost, for the trace."""
+
+    relation: Relation
+    plus: list[Row]
+    minus: list[Row]
+    changed: frozenset[str]
+    strategy: str
+
+
 @dataclass(slots=True)
-class Plans:
-    """The compiled change of one condition for one combination of changed influents."""
+class Wave:
+    """One propagation: what has changed so far, and whom that reaches, by level."""
 
-    change: Change
-    plus: CompiledQuery
-    minus: CompiledQuery | None = None
+    stored: frozenset[str]
+    changed: set[str]
+    reached: dict[int, dict[str, Node]] = field(default_factory=dict)
+    last_reader: dict[str, int] = field(default_factory=dict)
+    """For each changed node the highest level that reads its Δ-set."""
 
+    def reach(self, name: str, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self.reached.setdefault(node.level, {})[node.id] = node
+            self.last_reader[name] = max(node.level, self.last_reader.get(name, 0))
 
-@dataclass(slots=True)
-class ConditionNode:
-    rule: CompiledRule
-    influents: dict[str, Relation]
-    plans: dict[tuple[frozenset[str], str], Plans] = field(default_factory=dict)
-    action: steps.Step | None = None
-    action_epoch: int = -1
-
-    def is_for(self, rule: CompiledRule) -> bool:
-        """Does the node already monitor just this? Then it keeps its plans."""
-        same = self.rule.program == rule.program and self.rule.events == rule.events
-        if same and self.rule.rule == rule.rule:
-            self.rule = rule
-            return True
-        return False
+    def levels(self) -> Iterator[tuple[int, list[Node]]]:
+        while self.reached:
+            level = min(self.reached)
+            yield level, list(self.reached.pop(level).values())
 
 
 class Network:
     def __init__(self, engine: SQLiteEngine, catalog: Catalog) -> None:
         self._engine = engine
         self._catalog = catalog
-        self._nodes: dict[str, ConditionNode] = {}
-        self._affects: dict[str, list[ConditionNode]] = {}
-        self._delta_sets: dict[str, DeltaSet] = {}
+        self._planning = Planning(engine, catalog)
+        self._sharing = Sharing()
+        self._conditions: dict[str, ConditionNode] = {}
+        self._derived: dict[str, DerivedNode] = {}
+        self._captures: dict[str, Capture] = {}
+        self._affects: dict[str, dict[str, Node]] = {}
         self.strategy = "adaptive"
         """`adaptive`, or `incremental` or `naive` to force one."""
+        self.observer: Callable[[NodeChange], None] | None = None
 
     @property
     def is_empty(self) -> bool:
-        return not self._nodes
+        return not self._conditions
 
     def __contains__(self, rule_name: str) -> bool:
-        return rule_name in self._nodes
+        return rule_name in self._conditions
 
     def node(self, rule_name: str) -> ConditionNode | None:
-        return self._nodes.get(rule_name)
+        return self._conditions.get(rule_name)
+
+    def nodes(self) -> Iterator[ConditionNode]:
+        yield from self._conditions.values()
+
+    def derived(self) -> Iterator[DerivedNode]:
+        yield from self._derived.values()
 
     def action(self, rule_name: str) -> steps.Step | None:
         """The compiled action of a rule, made again when the schema has changed."""
-        node = self._nodes.get(rule_name)
+        node = self._conditions.get(rule_name)
         if node is None:
             return None
         if node.action is None or node.action_epoch != self._catalog.epoch:
@@ -99,159 +128,286 @@ class Network:
         return node.action
 
     def influent(self, name: str) -> Relation:
-        return self._delta_sets[name].relation
+        return self._captures[name].relation
 
-    def nodes(self) -> Iterator[ConditionNode]:
-        yield from self._nodes.values()
+    # --- growing and shrinking -------------------------------------------------------------
 
     def insert(self, rule: CompiledRule) -> None:
         """Add a condition, or put another in its place; Δ-sets that both need are kept."""
-        before = self._nodes.get(rule.rule.name)
-        node = ConditionNode(rule, influents_of(rule))
-        self._nodes[rule.rule.name] = node
-        for name, relation in node.influents.items():
-            self._affects.setdefault(name, []).append(node)
-            if name not in self._delta_sets:
-                self._delta_sets[name] = DeltaSet(self._engine.connection, relation)
-            self._delta_sets[name].capture()
-        if before is not None:
-            self._release(before)
+        name = rule.rule.name
+        others = self._sharing.remove(name) if name in self._conditions else set()
+        others |= self._sharing.add(name, rule.program)
+        self._attach(rule)
+        for other in others - {name}:
+            self._attach(self._conditions[other].rule)
 
     def remove(self, rule_name: str) -> None:
-        self._release(self._nodes.pop(rule_name))
+        node = self._conditions.pop(rule_name)
+        others = self._sharing.remove(rule_name)
+        self._disconnect(node)
+        for other in others:
+            self._attach(self._conditions[other].rule)
 
-    def _release(self, node: ConditionNode) -> None:
-        for name in node.influents:
-            self._affects[name].remove(node)
-            if not self._affects[name]:
+    def _attach(self, rule: CompiledRule) -> None:
+        name = rule.rule.name
+        before = self._conditions.get(name)
+        node = ConditionNode(self.plan(rule), rule=rule)
+        self._conditions[name] = node
+        self._connect(node, rule.program)
+        for event in rule.events:
+            for influent, relation in stored_relations(event.program).items():
+                self._connect_to(influent, relation, node)
+        if before is not None:
+            self._disconnect(before)
+
+    def plan(self, rule: CompiledRule) -> Part:
+        name = rule.rule.name
+        kept = self._kept(name) if name in self._sharing.programs else {}
+        return plan_part(
+            rule.program,
+            rule.program.goal,
+            Reason.CONDITION,
+            kept,
+            self._catalog.hierarchy,
+        )
+
+    def _kept(self, rule_name: str) -> dict[str, Reason]:
+        return self._sharing.nodes(rule_name)
+
+    def _connect(self, node: Node, program: Program) -> None:
+        """Connect a node to those it depends on, which are made if they are missing."""
+        recursive = {part.relation.id: part for part in node.part.below}
+        for name, relation in node.part.influents.items():
+            if relation.kind is Kind.DERIVED:
+                self._ensure_derived(relation, node, program, recursive)
+            self._connect_to(name, relation, node)
+            node.level = max(node.level, 1 + self._level(name))
+
+    def _connect_to(self, name: str, relation: Relation, node: Node) -> None:
+        if relation.kind is Kind.STORED and name not in self._captures:
+            self._captures[name] = Capture(self._engine.connection, relation)
+            self._captures[name].capture()
+        self._affects.setdefault(name, {})[node.id] = node
+
+    def _level(self, name: str) -> int:
+        return self._derived[name].level if name in self._derived else 0
+
+    def _ensure_derived(
+        self, relation: Relation, above: Node, program: Program, recursive: dict[str, Part]
+    ) -> None:
+        name = relation.id
+        source = reachable(relation, {**above.part.program.definitions, **program.definitions})
+        made_from = (source, above.part.nodes & source.keys())
+        before = self._derived.get(name)
+        if before is not None and before.made_from == made_from:
+            return
+        part = recursive.get(name) or plan_part(
+            Program(relation, source),
+            relation,
+            _reason(source[name]),
+            made_from[1],
+            self._catalog.hierarchy,
+        )
+        delta = before.delta if before is not None else DeltaSet(self._engine.connection, relation)
+        delta.create()
+        node = self._derived[name] = DerivedNode(part, delta=delta, made_from=made_from)
+        self._connect(node, Program(relation, source))
+        if before is not None:
+            self._disconnect(before)
+            self._raise_above(node)
+
+    def _raise_above(self, node: DerivedNode) -> None:
+        for above in self._affects.get(node.id, {}).values():
+            if above.level <= node.level:
+                above.level = node.level + 1
+                if isinstance(above, DerivedNode):
+                    self._raise_above(above)
+
+    def _disconnect(self, node: Node) -> None:
+        """Let go of what a node depends on; what nothing depends on any more goes as well."""
+        for name in self._depends_on(node):
+            affected = self._affects.get(name, {})
+            if affected.get(node.id) is not node:
+                continue  # another has taken its place
+            del affected[node.id]
+            if not affected:
                 del self._affects[name]
-                self._delta_sets.pop(name).release()
+                self._forget(name)
+
+    def _depends_on(self, node: Node) -> set[str]:
+        names = set(node.part.influents)
+        if isinstance(node, ConditionNode):
+            names.update(*(stored_relations(event.program) for event in node.rule.events))
+        return names
+
+    def _forget(self, name: str) -> None:
+        if name in self._captures:
+            self._captures.pop(name).release()
+            return
+        node = self._derived.pop(name)
+        node.delta.drop()
+        self._disconnect(node)
 
     def capture_again(self) -> None:
         """Something was undone, perhaps triggers with it: make those that are missing."""
-        for delta_set in self._delta_sets.values():
-            delta_set.capture()
+        for capture in self._captures.values():
+            capture.capture()
+        for node in self._derived.values():
+            node.delta.create()
+
+    # --- propagation -----------------------------------------------------------------------
 
     def incoming(self) -> list[tuple[str, list[Row], list[Row]]]:
         """The Δ-sets as they stand: what each changed relation gained and lost."""
-        marked = sorted(events.marked(self._engine.connection)) if self._nodes else []
-        return [
-            (name, *self._delta_sets[name].rows()) for name in marked if name in self._delta_sets
-        ]
+        marked = sorted(events.marked(self._engine.connection)) if self._conditions else []
+        return [(name, *self._captures[name].rows()) for name in marked if name in self._captures]
 
-    def propagate(
-        self, wants_minus: Callable[[list[ConditionChange]], set[str]]
-    ) -> list[ConditionChange]:
+    def propagate(self, wants_minus: Callable[[str], bool]) -> list[ConditionChange]:
         """The changes of all conditions since the last time.
 
-        Rows that a condition lost are only computed for the rules that `wants_minus` names once
-        it has seen what was gained.
+        Rows that a condition lost are only computed for the rules that `wants_minus`.
         """
-        marked = sorted(events.marked(self._engine.connection))
+        marked = events.marked(self._engine.connection)
         if not marked:
             return []
-        touched = {name: None for name in marked if name in self._delta_sets}
-        reached = {node.rule.rule.name: node for name in touched for node in self._affects[name]}
-        found = [
-            self._checked(node, {name for name in touched if name in node.influents})
-            for node in reached.values()
-        ]
-        wanted = wants_minus(found)
-        for change in found:
-            if change.rule.rule.name in wanted:
-                change.minus.extend(self._lost(reached[change.rule.rule.name], change))
-        for name in touched:
-            self._delta_sets[name].clear()
+        stored = frozenset(name for name in marked if name in self._captures)
+        wave = Wave(stored, set(stored))
+        for name in sorted(stored):
+            wave.reach(name, self._affects[name].values())
+        found = []
+        for level, nodes in wave.levels():
+            for node in nodes:
+                with _told_of(self._rule_above(node)):
+                    if isinstance(node, ConditionNode):
+                        found.append(self._change_of(node, wave, wants_minus))
+                    else:
+                        self._advance(node, wave)
+            self._drop_read(wave, level)
+        for name in stored:
+            self._captures[name].clear()
         events.unmark(self._engine.connection)
         return found
 
-    def _checked(self, node: ConditionNode, changed: set[str]) -> ConditionChange:
-        try:
-            return self._change_of(node, changed)
-        except HarkenError as error:
-            error.message = f"in the condition of rule {node.rule.rule.name}: {error.message}"
-            error.span = None
-            raise
+    def _drop_read(self, wave: Wave, level: int) -> None:
+        """Drop the Δ-sets that no node above this level reads."""
+        for name in [n for n, last in wave.last_reader.items() if last <= level]:
+            del wave.last_reader[name]
+            if name in self._derived:
+                self._derived[name].delta.clear()
 
-    def _change_of(self, node: ConditionNode, changed: set[str]) -> ConditionChange:
+    def _rule_above(self, node: Node) -> str:
+        while isinstance(node, DerivedNode):
+            node = next(iter(self._affects[node.id].values()))
+        return node.rule.rule.name
+
+    def _advance(self, node: DerivedNode, wave: Wave) -> None:
+        """Fill the Δ-set of a node; if it holds anything, the wave goes on from there."""
+        if self.strategy == NAIVE:  # the conditions above are evaluated from the tables
+            wave.reach(node.id, self._affects[node.id].values())
+            return
+        changed = wave.changed & node.part.influents.keys()
+        strategy = self._choose(node, wave)
+        below = self._below(node, wave, strategy)
+        for sign in (1, -1):
+            node.delta.fill(node.query(sign, strategy, below, self._planning), sign)
+        if self.observer is not None:
+            plus, minus = node.delta.rows()
+            self.observer(NodeChange(node.part.relation, plus, minus, frozenset(changed), strategy))
+        if node.delta.has_changed():
+            wave.changed.add(node.id)
+            wave.reach(node.id, self._affects[node.id].values())
+
+    def _change_of(
+        self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ConditionChange:
+        about = None
         if node.rule.events:
-            about = self._what_happened(node, changed)
+            about = self._what_happened(node, wave.stored)
             if not about.happened:
-                return ConditionChange(node.rule, [], [], frozenset(changed), "no event")
+                return ConditionChange(node.rule, [], [], wave.stored, "no event")
             if not node.rule.rule.has_condition:
-                query = self._engine.compile(prepare(node.rule.program, self._catalog.hierarchy))
+                query = self._planning.compile_program(node.part.program)
                 rows = about.concerning(query.rows(()))
-                return ConditionChange(node.rule, rows, [], frozenset(changed), "event")
-        strategy = self._choose(node, changed)
-        plus = self._plans(node, frozenset(changed), strategy).plus.rows(())
-        if node.rule.events:
+                return ConditionChange(node.rule, rows, [], wave.stored, "event")
+        strategy = self._choose(node, wave)
+        below = self._below(node, wave, strategy)
+        if not below:
+            return ConditionChange(node.rule, [], [], below, "no change")
+        checked = not node.rule.rule.nervous
+        plus = node.query(1, strategy, below, self._planning, checked).rows(())
+        minus = []
+        if wants_minus(node.rule.rule.name):
+            minus = node.query(-1, strategy, below, self._planning, checked).rows(())
+        if about is not None:
             plus = about.concerning(plus)
-        return ConditionChange(node.rule, plus, [], frozenset(changed), strategy)
+        return ConditionChange(node.rule, plus, minus, below, strategy)
 
-    def _lost(self, node: ConditionNode, change: ConditionChange) -> list[Row]:
-        if change.strategy not in ("incremental", "naive"):
-            return []
-        plans = self._plans(node, change.changed, change.strategy)
-        if plans.minus is None:
-            plans.minus = self._compile(plans.change, -1)
-        return plans.minus.rows(())
+    def _below(self, node: Node, wave: Wave, strategy: str) -> frozenset[str]:
+        """What has changed among the influents, or for naive evaluation in the tables."""
+        part = node.part
+        names = part.influents if strategy == INCREMENTAL else part.stored
+        return frozenset(wave.changed & names.keys())
 
-    def _what_happened(self, node: ConditionNode, changed: set[str]) -> Occurrence:
+    def _choose(self, node: Node, wave: Wave) -> str:
+        """Differentials look at each changed row once for each influent; naive evaluation looks
+        at every row of the smallest influent that has to be read."""
+        if self.strategy != "adaptive":
+            return self.strategy
+        if node.part.reason is Reason.RECURSIVE:
+            return NAIVE
+        changed = wave.stored & node.part.stored.keys()
+        rows = sum(self._captures[name].size() for name in changed)
+        if rows < SMALL_CHANGE:
+            return INCREMENTAL
+        largest = max(self._engine.count(node.part.stored[name]) for name in changed)
+        return NAIVE if rows > largest else INCREMENTAL
+
+    # --- events ----------------------------------------------------------------------------
+
+    def _what_happened(self, node: ConditionNode, stored: frozenset[str]) -> Occurrence:
         """Which of the rule's events occurred, and for which of its tuples."""
         happened = Occurrence()
         for event in node.rule.events:
-            arguments = self._occurrences(node, event, changed)
+            arguments = self._occurrences(node, event, stored)
             if arguments:
                 happened.add(event.positions, arguments)
         return happened
 
     def _occurrences(
-        self, node: ConditionNode, event: CompiledEvent, changed: set[str]
+        self, node: ConditionNode, event: CompiledEvent, stored: frozenset[str]
     ) -> set[Row]:
         """The arguments for which the watched function gained, lost or changed a value."""
-        concerned = frozenset(changed & set(stored_relations(event.program)))
+        concerned = frozenset(stored & stored_relations(event.program).keys())
         if not concerned:
             return set()
-        key = (concerned, f"event {event.program.goal.id}")
-        plans = node.plans.get(key)
-        if plans is None:
+        key = (event.program.goal.id, concerned)
+        queries = node.events.get(key)
+        if queries is None:
             change = differentiate(event.program, concerned)
-            plans = node.plans[key] = Plans(change, self._compile(change, 1))
-            plans.minus = self._compile(change, -1)
-        assert plans.minus is not None
+            compile_ = self._planning.compile
+            queries = node.events[key] = (compile_(change, 1), compile_(change, -1))
         inputs = event.program.goal.inputs
-        gained = {row[:inputs] for row in plans.plus.rows(())}
+        gained = {row[:inputs] for row in queries[0].rows(())}
         if event.kind == "added":
             return gained
-        lost = {row[:inputs] for row in plans.minus.rows(())}
+        lost = {row[:inputs] for row in queries[1].rows(())}
         return lost if event.kind == "removed" else gained & lost
 
-    def _choose(self, node: ConditionNode, changed: set[str]) -> str:
-        """Differentials look at each changed row once for each influent; naive evaluation looks
-        at every row of the smallest influent that has to be read."""
-        if self.strategy != "adaptive":
-            return self.strategy
-        rows = sum(self._delta_sets[name].size() for name in changed)
-        if rows < SMALL_CHANGE:
-            return "incremental"
-        largest = max(self._engine.count(node.influents[name]) for name in changed)
-        return "naive" if rows > largest else "incremental"
 
-    def _plans(self, node: ConditionNode, changed: frozenset[str], strategy: str) -> Plans:
-        key = (changed, strategy)
-        known = node.plans.get(key)
-        if known is None:
-            nervous = node.rule.rule.nervous
-            if strategy == "naive":
-                change = recompute(node.rule.program, changed)
-            else:
-                change = differentiate(node.rule.program, changed, checked=not nervous)
-            known = node.plans[key] = Plans(change, self._compile(change, 1))
-        return known
+@contextmanager
+def _told_of(rule: str) -> Iterator[None]:
+    """Let an error say which rule's condition it is in."""
+    try:
+        yield
+    except HarkenError as error:
+        error.message = f"in the condition of rule {rule}: {error.message}"
+        error.span = None
+        raise
 
-    def _compile(self, change: Change, sign: int) -> CompiledQuery:
-        program = change.plus if sign > 0 else change.minus
-        return self._engine.compile(prepare(program, self._catalog.hierarchy))
+
+def _reason(definition: Definition) -> Reason:
+    late = definition.exclusive and len(definition.clauses) > 1
+    return Reason.LATE_BOUND if late else Reason.SHARED
 
 
 @dataclass(slots=True)
@@ -281,14 +437,6 @@ class Occurrence:
 
 SMALL_CHANGE = 1000
 """So few changed rows are never worth a look at the sizes of the relations."""
-
-
-def influents_of(rule: CompiledRule) -> dict[str, Relation]:
-    """The stored relations that a condition, and the events it waits for, depend on."""
-    found = stored_relations(rule.program)
-    for event in rule.events:
-        found |= stored_relations(event.program)
-    return found
 
 
 def stored_relations(program: Program) -> dict[str, Relation]:

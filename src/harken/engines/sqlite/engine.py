@@ -40,17 +40,25 @@ class Query:
             return tuple(encoder(type_)(values[index]) for index, type_ in slots)
 
         with self.connection.fixed_time():
-            rows = self._fetch(bind)
+            rows = self._fetch(self.sql, bind)
         # SQL has no rows without columns: one that only says yes is an empty tuple here.
         return rows if self.relation.arity else [() for _ in rows]
 
-    def _fetch(self, bind: Bind) -> list[tuple[Any, ...]]:
+    def run_into(self, insert: str, beside: str = "") -> None:
+        """Let the rows, with what stands `beside` them, be inserted; it has no parameters."""
+        columns = ", ".join(f"c{i}" for i in range(self.relation.arity))
+        shown = f"{columns}{beside}" if columns else beside.removeprefix(", ")
+        limit = "" if columns else " LIMIT 1"
+        with self.connection.fixed_time():
+            self._fetch(f"{insert} SELECT {shown} FROM ({self.sql}){limit}", lambda _: ())
+
+    def _fetch(self, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
         if not self.fixpoints:
-            return self.connection.rows(self.sql, bind(self.slots))
+            return self.connection.rows(sql, bind(self.slots))
         with self.connection.snapshot():
             for fixpoint in self.fixpoints:
                 fixpoint.run(self.connection, bind)
-            return self.connection.rows(self.sql, bind(self.slots))
+            return self.connection.rows(sql, bind(self.slots))
 
 
 class SQLiteEngine:

@@ -16,6 +16,7 @@ from typing import Any
 from harken.calculus.states import delta
 from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.expressions import literal_text, quote
 from harken.ir.relations import Relation
 
@@ -26,50 +27,46 @@ CLEAR_MARKS = f"DELETE FROM temp.{MARKS}"
 
 
 class DeltaSet:
-    """The Δ-set of one stored relation, with its triggers; its statements are made once."""
+    """A temporary table of changed rows with their weights; its statements are made once."""
 
     def __init__(self, connection: Connection, relation: Relation) -> None:
         self.relation = relation
         self._connection = connection
-        self._table = quote(delta(relation).id)
+        self._table = f"temp.{quote(delta(relation).id)}"
+        self._columns = ", ".join(f"c{i}" for i in range(relation.arity))
         self._weight = f"c{relation.arity}"
-        self._clear = f"DELETE FROM temp.{self._table}"
-        self._size = f"SELECT count(*) FROM temp.{self._table}"
-        self._changed = (
-            f"SELECT EXISTS (SELECT 1 FROM temp.{self._table} WHERE {self._weight} <> 0)"
+        self._clear = f"DELETE FROM {self._table}"
+        self._size = f"SELECT count(*) FROM {self._table}"
+        self._changed = f"SELECT EXISTS (SELECT 1 FROM {self._table} WHERE {self._weight} <> 0)"
+
+    def create(self) -> None:
+        key = self._columns or self._weight
+        columns = f"{self._columns}, " if self._columns else ""
+        self._connection.run(
+            f"CREATE TEMP TABLE IF NOT EXISTS {self._table} "
+            f"({columns}{self._weight} INTEGER NOT NULL, PRIMARY KEY ({key})) WITHOUT ROWID"
         )
 
-    def capture(self) -> None:
-        """From now on, keep the changes."""
-        for sql in (CREATE_MARKS, self._create(), *self._triggers()):
-            self._connection.run(sql)
+    def drop(self) -> None:
+        self._connection.run(f"DROP TABLE IF EXISTS {self._table}")
 
-    def release(self) -> None:
-        for event in ("insert", "delete", "update"):
-            self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(event)}")
-        if self._has_orphans():
-            self.clear()
-        else:
-            self._connection.run(f"DROP TABLE IF EXISTS temp.{self._table}")
-
-    def _has_orphans(self) -> bool:
-        """If another process dropped the table, SQLite hides its triggers from us, and they come
-        back to life with a table of the same name: then they must find their Δ-set."""
-        found = "SELECT count(*) FROM temp.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
-        return bool(self._connection.value(found, (table_name(self.relation),)))
+    def fill(self, query: Query, weight: int) -> None:
+        """Take in the rows of a query, each with this weight."""
+        query.run_into(f"INSERT INTO {self._table}", f", {weight}")
 
     def has_changed(self) -> bool:
         return bool(self._connection.value(self._changed))
 
     def rows(self) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         """What was added and what was removed."""
-        columns = ", ".join(f"c{i}" for i in range(self.relation.arity))
         gained, lost = (
             self._connection.rows(
-                f"SELECT {columns} FROM temp.{self._table} WHERE {self._weight} {sign} 0"
+                f"SELECT {self._columns or 1} FROM {self._table} WHERE {self._weight} {sign} 0"
             )
             for sign in "><"
         )
+        if not self._columns:
+            return [() for _ in gained], [() for _ in lost]
         return gained, lost
 
     def size(self) -> int:
@@ -78,12 +75,30 @@ class DeltaSet:
     def clear(self) -> None:
         self._connection.run(self._clear)
 
-    def _create(self) -> str:
-        columns = ", ".join(f"c{i}" for i in range(self.relation.arity))
-        return (
-            f"CREATE TEMP TABLE IF NOT EXISTS {self._table} "
-            f"({columns}, {self._weight} INTEGER NOT NULL, PRIMARY KEY ({columns})) WITHOUT ROWID"
-        )
+
+class Capture(DeltaSet):
+    """The Δ-set of a stored relation, kept by triggers on its table."""
+
+    def capture(self) -> None:
+        """From now on, keep the changes."""
+        self._connection.run(CREATE_MARKS)
+        self.create()
+        for sql in self._triggers():
+            self._connection.run(sql)
+
+    def release(self) -> None:
+        for event in ("insert", "delete", "update"):
+            self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(event)}")
+        if self._has_orphans():
+            self.clear()
+        else:
+            self.drop()
+
+    def _has_orphans(self) -> bool:
+        """If another process dropped the table, SQLite hides its triggers from us, and they come
+        back to life with a table of the same name: then they must find their Δ-set."""
+        found = "SELECT count(*) FROM temp.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
+        return bool(self._connection.value(found, (table_name(self.relation),)))
 
     def _triggers(self) -> list[str]:
         table = f"main.{quote(table_name(self.relation))}"
@@ -101,12 +116,12 @@ class DeltaSet:
         ]
 
     def _count(self, row: str, weight: int) -> str:
-        columns = ", ".join(f"c{i}" for i in range(self.relation.arity))
         values = ", ".join(f"{row}.c{i}" for i in range(self.relation.arity))
         total = self._weight
         return (
-            f"INSERT INTO {self._table} ({columns}, {total}) VALUES ({values}, {weight}) "
-            f"ON CONFLICT ({columns}) DO UPDATE SET {total} = {total} + ({weight});"
+            f"INSERT INTO {quote(delta(self.relation).id)} ({self._columns}, {total}) "
+            f"VALUES ({values}, {weight}) "
+            f"ON CONFLICT ({self._columns}) DO UPDATE SET {total} = {total} + ({weight});"
         )
 
     def _trigger(self, event: str) -> str:

@@ -63,13 +63,19 @@ def _dispatching_relation(
         for candidate in candidates
     )
     return Relation(
-        name=f"{candidates[0].name}*",
+        name=_dispatching_name(candidates),
         columns=columns,
         inputs=len(inputs),
         kind=Kind.DERIVED,
         semantics=Semantics.BAG if bag else Semantics.SET,
         key=tuple(range(len(inputs))) if keyed else None,
     )
+
+
+def _dispatching_name(candidates: tuple[Function, ...]) -> str:
+    """The candidates are in it: a call from a narrower type has fewer."""
+    taken = ("×".join(p.type.name for p in candidate.parameters) for candidate in candidates)
+    return f"{candidates[0].name}*[{'|'.join(sorted(taken))}]"
 
 
 def _input_type(translator: Translator, candidates: tuple[Function, ...], position: int) -> Type:

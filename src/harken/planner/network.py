@@ -1,0 +1,236 @@
+"""Which relations of the monitored conditions become nodes of the propagation network.
+
+Conditions are expanded as far as they can be (thesis, sections 4.2 and 8.2), so most networks have
+two levels: stored relations and conditions. A derived relation between them gets a node, and with
+it a Δ-set of its own, for one of three reasons: a late-bound call would multiply the clauses of
+everything above it; a recursive relation cannot be expanded at all; and what several conditions
+mention is computed once for all of them.
+
+Law: a relation with a node is looked at only through its Δ-set by what lies above it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from harken.ir.clauses import Aggregation, Atom, Definition, Program, atoms
+from harken.ir.relations import Kind, Relation
+from harken.ir.safety import required_inputs
+from harken.ir.strata import reachable, stratify
+from harken.ir.types import Hierarchy
+from harken.planner.expand import expand
+from harken.planner.specialize import specialize
+
+
+class Reason(enum.Enum):
+    CONDITION = "condition"
+    LATE_BOUND = "late-bound call"
+    RECURSIVE = "recursive"
+    SHARED = "shared"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a node monitors: the goal of a program in which the nodes below are not expanded.
+
+    `influents` are the stored relations and nodes that it mentions itself; `stored` are all stored
+    relations below it; `nodes` are the ids of all nodes in the program; `below` are the parts of
+    the recursive ones among its influents.
+    """
+
+    relation: Relation
+    program: Program
+    reason: Reason
+    influents: Mapping[str, Relation]
+    stored: Mapping[str, Relation]
+    nodes: frozenset[str]
+    below: tuple[Part, ...] = ()
+
+
+@dataclass(slots=True)
+class Sharing:
+    """Who mentions what: keeps, for every condition, the derived relations that have nodes."""
+
+    programs: dict[str, Program] = field(default_factory=dict)
+    """The conditions by name, with all their definitions, none of them expanded."""
+    users: dict[str, set[str]] = field(default_factory=dict)
+    """For each derived relation the conditions that reach it."""
+
+    def add(self, name: str, program: Program) -> set[str]:
+        """Take a condition in; the names of the others whose nodes are now different."""
+        before = self._shared_among(program)
+        self.programs[name] = program
+        for each in _inner(program):
+            self.users.setdefault(each, set()).add(name)
+        return self._users_of(before ^ self._shared_among(program)) - {name}
+
+    def remove(self, name: str) -> set[str]:
+        program = self.programs.pop(name)
+        before = self._shared_among(program)
+        for each in _inner(program):
+            self.users[each].discard(name)
+            if not self.users[each]:
+                del self.users[each]
+        return self._users_of(before ^ self._shared_among(program)) - {name}
+
+    def _users_of(self, relations: Collection[str]) -> set[str]:
+        return {user for each in relations for user in self.users.get(each, ())}
+
+    def nodes(self, name: str) -> dict[str, Reason]:
+        """The late-bound and the shared relations of a condition."""
+        program = self.programs[name]
+        found = dict.fromkeys(late_bound(program), Reason.LATE_BOUND)
+        return found | dict.fromkeys(self._shared_among(program), Reason.SHARED)
+
+    def _shared_among(self, program: Program) -> frozenset[str]:
+        """What several conditions mention, unless all of them do so through one relation above."""
+        several = {
+            each: count for each in _inner(program) if (count := len(self.users.get(each, ()))) > 1
+        }
+        if not several:
+            return frozenset()
+        needs = required_inputs(program)
+        hidden = {
+            below
+            for each, count in several.items()
+            for below in self._reached(each, program)
+            if below != each and several.get(below) == count
+        }
+        return frozenset(
+            each
+            for each in several.keys() - hidden
+            if _can_be_node(program.definitions[each], needs) and not _is_plain(program, each)
+        )
+
+    def _reached(self, name: str, program: Program) -> Collection[str]:
+        return reachable(program.definitions[name].relation, program.definitions)
+
+
+def _inner(program: Program) -> Iterator[str]:
+    return (name for name in program.definitions if name != program.goal.id)
+
+
+def _can_be_node(definition: Definition, needs: Mapping[str, Collection[int]]) -> bool:
+    """Its rows can be listed without a caller's values, and each counts once."""
+    return definition.relation.is_set and not needs.get(definition.relation.id)
+
+
+def _is_plain(program: Program, name: str) -> bool:
+    """Another name for one relation: nothing would be saved."""
+    clauses = program.definitions[name].clauses
+    body = clauses[0].body if len(clauses) == 1 else ()
+    mentioned = list(atoms(body))
+    return len(mentioned) == 1 and not any(isinstance(each, Aggregation) for each in body)
+
+
+def late_bound(program: Program) -> frozenset[str]:
+    """A call whose function depends on the object has a clause for each candidate, and only one
+    of them holds."""
+    needs = required_inputs(program)
+    return frozenset(
+        name
+        for name, definition in program.definitions.items()
+        if name != program.goal.id
+        and definition.exclusive
+        and len(definition.clauses) > 1
+        and _can_be_node(definition, needs)
+    )
+
+
+def plan_part(
+    program: Program,
+    goal: Relation,
+    reason: Reason,
+    kept: Collection[str],
+    hierarchy: Hierarchy,
+) -> Part:
+    """The part of one node, given which derived relations have nodes of their own."""
+    own = Program(goal, reachable(goal, program.definitions))
+    others = frozenset(kept) - {goal.id}
+    expanded = expand(own, hierarchy, required_inputs(own), others)
+    return _part(specialize(expanded), reason, others)
+
+
+def _part(program: Program, reason: Reason, kept: frozenset[str]) -> Part:
+    cycles = {
+        name: stratum.names
+        for stratum in stratify(program)
+        if stratum.recursive
+        for name in stratum.names
+    }
+    entries = {
+        atom.relation.id: atom.relation
+        for name, definition in program.definitions.items()
+        for atom in _mentioned(definition)
+        if atom.relation.id in cycles and name not in cycles[atom.relation.id]
+    }
+    goals = frozenset(name for name, relation in entries.items() if relation.is_set)
+    nodes = kept.intersection(program.definitions) | goals
+    influents = _influents(program, nodes)
+    return Part(
+        program.goal,
+        program,
+        reason,
+        influents,
+        _stored(program),
+        nodes - {program.goal.id},
+        _recursive_parts(influents, goals, program, nodes),
+    )
+
+
+def _recursive_parts(
+    influents: Mapping[str, Relation],
+    recursive: frozenset[str],
+    program: Program,
+    nodes: frozenset[str],
+) -> tuple[Part, ...]:
+    parts = []
+    for name in recursive & influents.keys():
+        own = Program(influents[name], reachable(influents[name], program.definitions))
+        cycle = next(stratum.names for stratum in stratify(own) if name in stratum.names)
+        others = (nodes - cycle).intersection(own.definitions)
+        below = _influents(own, others)
+        parts.append(
+            Part(
+                influents[name],
+                own,
+                Reason.RECURSIVE,
+                below,
+                _stored(own),
+                others,
+                _recursive_parts(below, recursive - cycle, program, nodes),
+            )
+        )
+    return tuple(parts)
+
+
+def _mentioned(definition: Definition) -> Iterator[Atom]:
+    for clause in definition.clauses:
+        yield from atoms(clause.body)
+
+
+def _influents(program: Program, nodes: Collection[str]) -> dict[str, Relation]:
+    """The stored relations and the nodes that a goal mentions, nothing of them below a node."""
+    found: dict[str, Relation] = {}
+    seen = {program.goal.id}
+    waiting = [program.definitions[program.goal.id]]
+    while waiting:
+        for atom in _mentioned(waiting.pop()):
+            name = atom.relation.id
+            if name in nodes or atom.relation.kind is Kind.STORED:
+                found[name] = atom.relation
+            elif name in program.definitions and name not in seen:
+                seen.add(name)
+                waiting.append(program.definitions[name])
+    return found
+
+
+def _stored(program: Program) -> dict[str, Relation]:
+    return {
+        atom.relation.id: atom.relation
+        for definition in program.definitions.values()
+        for atom in _mentioned(definition)
+        if atom.relation.kind is Kind.STORED
+    }
