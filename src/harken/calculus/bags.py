@@ -62,18 +62,20 @@ def weighted(relation: Relation) -> Relation:
     )
 
 
-def differentiate_bag(program: Program, changed: Collection[str]) -> Program:
-    """A program whose goal is the weighted change of the goal of `program`."""
-    finder = Affected(
-        program, changed, affected_relations(program, changed), required_inputs(program)
-    )
+def differentiate_bag(
+    program: Program, changed: Collection[str], nodes: Collection[str] = ()
+) -> Program:
+    """A program whose goal is the weighted change of the goal of `program`; `nodes` are derived
+    relations with Δ-sets of their own, as for `differentiate`."""
+    affected = affected_relations(program, changed, nodes)
+    finder = Affected(program, changed, affected, required_inputs(program))
     target = weighted(program.goal)
     clauses = tuple(
         term
         for clause in program.definitions[program.goal.id].clauses
         for term in _terms(clause, target, finder)
     )
-    known = {**program.definitions, **old_definitions(program, changed), **finder.made}
+    known = {**program.definitions, **old_definitions(program, changed, nodes), **finder.made}
     return Program(target, {**known, target.id: Definition(target, clauses)})
 
 

@@ -247,7 +247,7 @@ class Database:
                 code="bad-value",
                 hint="it is adaptive, incremental or naive",
             )
-        self._rules.network.strategy = strategy
+        self._rules.network.choices.forced = None if strategy == "adaptive" else strategy
 
     # --- transactions ----------------------------------------------------------------------
 

@@ -172,16 +172,17 @@ def is_bound(term: Term, known: set[Variable]) -> bool:
 def _next(
     waiting: list[Literal], known: set[Variable], needs: Needs, solving: bool = True
 ) -> Literal | None:
-    ready = [literal for literal in waiting if _ready(literal, known, needs, solving)]
-    tests = (literal for literal in ready if not _generates(literal))
-    return next(tests, None) or next(iter(ready), None)
+    able = [literal for literal in waiting if ready(literal, known, needs, solving)]
+    tests = (literal for literal in able if not _generates(literal))
+    return next(tests, None) or next(iter(able), None)
 
 
 def _generates(literal: Literal) -> bool:
     return isinstance(literal, Atom) and not literal.negated
 
 
-def _ready(literal: Literal, known: set[Variable], needs: Needs, solving: bool) -> bool:
+def ready(literal: Literal, known: set[Variable], needs: Needs, solving: bool = True) -> bool:
+    """Can the literal be evaluated, given the variables known so far?"""
     match literal:
         case Atom(negated=True):
             return all(is_bound(term, known) for term in literal.terms)

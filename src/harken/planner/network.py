@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from harken.calculus.totals import Totals, with_totals
 from harken.ir.clauses import Aggregation, Atom, Definition, Program, atoms
 from harken.ir.relations import Kind, Relation
 from harken.ir.safety import required_inputs
@@ -29,6 +30,7 @@ class Reason(enum.Enum):
     LATE_BOUND = "late-bound call"
     RECURSIVE = "recursive"
     SHARED = "shared"
+    TOTALS = "kept totals"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Part:
     stored: Mapping[str, Relation]
     nodes: frozenset[str]
     below: tuple[Part, ...] = ()
+    totals: tuple[Totals, ...] = ()
+    """The kept totals that the program reads; they are among the influents."""
 
 
 @dataclass(slots=True)
@@ -67,8 +71,8 @@ class Sharing:
         return self._users_of(before ^ self._shared_among(program)) - {name}
 
     def remove(self, name: str) -> set[str]:
+        before = self._shared_among(self.programs[name])
         program = self.programs.pop(name)
-        before = self._shared_among(program)
         for each in _inner(program):
             self.users[each].discard(name)
             if not self.users[each]:
@@ -85,27 +89,28 @@ class Sharing:
         return found | dict.fromkeys(self._shared_among(program), Reason.SHARED)
 
     def _shared_among(self, program: Program) -> frozenset[str]:
-        """What several conditions mention, unless all of them do so through one relation above."""
-        several = {
-            each: count for each in _inner(program) if (count := len(self.users.get(each, ()))) > 1
-        }
-        if not several:
-            return frozenset()
-        needs = required_inputs(program)
-        hidden = {
-            below
-            for each, count in several.items()
-            for below in self._reached(each, program)
-            if below != each and several.get(below) == count
-        }
-        return frozenset(
-            each
-            for each in several.keys() - hidden
-            if _can_be_node(program.definitions[each], needs) and not _is_plain(program, each)
-        )
+        return frozenset(each for each in _inner(program) if self._is_shared(each))
 
-    def _reached(self, name: str, program: Program) -> Collection[str]:
-        return reachable(program.definitions[name].relation, program.definitions)
+    def _is_shared(self, name: str) -> bool:
+        """Do several conditions mention it, and not all of them through one relation above it?
+
+        A relation above it that as many mention is in each of their programs: one will do.
+        """
+        users = self.users.get(name, ())
+        if len(users) < 2:
+            return False
+        program = self.programs[next(iter(users))]
+        hidden = any(
+            len(self.users[each]) == len(users) and name in reachable(above, program.definitions)
+            for each in _inner(program)
+            if each != name and (above := program.definitions[each].relation)
+        )
+        definition = program.definitions[name]
+        return (
+            not hidden
+            and _can_be_node(definition, required_inputs(program))
+            and not _is_plain(definition)
+        )
 
 
 def _inner(program: Program) -> Iterator[str]:
@@ -117,9 +122,9 @@ def _can_be_node(definition: Definition, needs: Mapping[str, Collection[int]]) -
     return definition.relation.is_set and not needs.get(definition.relation.id)
 
 
-def _is_plain(program: Program, name: str) -> bool:
+def _is_plain(definition: Definition) -> bool:
     """Another name for one relation: nothing would be saved."""
-    clauses = program.definitions[name].clauses
+    clauses = definition.clauses
     body = clauses[0].body if len(clauses) == 1 else ()
     mentioned = list(atoms(body))
     return len(mentioned) == 1 and not any(isinstance(each, Aggregation) for each in body)
@@ -204,6 +209,29 @@ def _recursive_parts(
             )
         )
     return tuple(parts)
+
+
+def with_kept_totals(part: Part) -> Part | None:
+    """The same part reading kept totals of its aggregates; None if it has none to keep."""
+    program, totals = with_totals(part.program, part.nodes, required_inputs(part.program))
+    if not totals:
+        return None
+    return replace(part, program=program, influents=_influents(program, part.nodes), totals=totals)
+
+
+def members_part(totals: Totals, part: Part) -> Part:
+    """What kept totals follow: the members, as far as the nodes of the part that reads them."""
+    nodes = part.nodes.intersection(totals.members.definitions)
+    influents = _influents(totals.members, nodes)
+    return Part(
+        totals.members.goal,
+        totals.members,
+        Reason.TOTALS,
+        influents,
+        _stored(totals.members),
+        nodes,
+        tuple(each for each in part.below if each.relation.id in influents),
+    )
 
 
 def _mentioned(definition: Definition) -> Iterator[Atom]:

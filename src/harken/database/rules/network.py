@@ -21,24 +21,38 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from harken.calculus.differentials import differentiate
+from harken.calculus.totals import Totals
 from harken.database import steps
 from harken.database.catalog import Catalog
+from harken.database.rules.choices import COPY_LIMIT, Choices
 from harken.database.rules.definition import CompiledEvent, CompiledRule
 from harken.database.rules.nodes import (
-    INCREMENTAL,
+    COPIED,
     NAIVE,
     ConditionNode,
     DerivedNode,
+    MadeFrom,
     Planning,
+    TotalsNode,
+    stored_relations,
 )
 from harken.engines.sqlite import events
+from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.engines.sqlite.events import Capture, DeltaSet
+from harken.engines.sqlite.totals import TotalsTable
 from harken.errors import HarkenError
-from harken.ir.clauses import Definition, Program, atoms
+from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Kind, Relation
 from harken.ir.strata import reachable
-from harken.planner.network import Part, Reason, Sharing, plan_part
+from harken.planner.network import (
+    Part,
+    Reason,
+    Sharing,
+    members_part,
+    plan_part,
+    with_kept_totals,
+)
 
 Row = tuple[Any, ...]
 Node: TypeAlias = DerivedNode | ConditionNode
@@ -75,6 +89,10 @@ class Wave:
     reached: dict[int, dict[str, Node]] = field(default_factory=dict)
     last_reader: dict[str, int] = field(default_factory=dict)
     """For each changed node the highest level that reads its Δ-set."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """The rows of the Δ-sets."""
+    to_build: list[TotalsNode] = field(default_factory=list)
+    """Totals that are wanted and not kept: they are computed when all has settled."""
 
     def reach(self, name: str, nodes: Iterable[Node]) -> None:
         for node in nodes:
@@ -97,9 +115,9 @@ class Network:
         self._derived: dict[str, DerivedNode] = {}
         self._captures: dict[str, Capture] = {}
         self._affects: dict[str, dict[str, Node]] = {}
-        self.strategy = "adaptive"
-        """`adaptive`, or `incremental` or `naive` to force one."""
+        self.choices = Choices(engine.statistics)
         self.observer: Callable[[NodeChange], None] | None = None
+        """Who is told of the changes of nodes between the tables and the conditions."""
 
     @property
     def is_empty(self) -> bool:
@@ -151,43 +169,33 @@ class Network:
     def _attach(self, rule: CompiledRule) -> None:
         name = rule.rule.name
         before = self._conditions.get(name)
-        node = ConditionNode(self.plan(rule), rule=rule)
+        part = self.plan(rule)
+        node = ConditionNode(part, with_kept_totals(part), rule=rule)
         self._conditions[name] = node
         self._connect(node, rule.program)
-        for event in rule.events:
-            for influent, relation in stored_relations(event.program).items():
-                self._connect_to(influent, relation, node)
         if before is not None:
             self._disconnect(before)
 
     def plan(self, rule: CompiledRule) -> Part:
         name = rule.rule.name
-        kept = self._kept(name) if name in self._sharing.programs else {}
-        return plan_part(
-            rule.program,
-            rule.program.goal,
-            Reason.CONDITION,
-            kept,
-            self._catalog.hierarchy,
-        )
-
-    def _kept(self, rule_name: str) -> dict[str, Reason]:
-        return self._sharing.nodes(rule_name)
+        kept = self._sharing.nodes(name) if name in self._sharing.programs else ()
+        goal = rule.program.goal
+        return plan_part(rule.program, goal, Reason.CONDITION, kept, self._catalog.hierarchy)
 
     def _connect(self, node: Node, program: Program) -> None:
         """Connect a node to those it depends on, which are made if they are missing."""
-        recursive = {part.relation.id: part for part in node.part.below}
-        for name, relation in node.part.influents.items():
-            if relation.kind is Kind.DERIVED:
-                self._ensure_derived(relation, node, program, recursive)
-            self._connect_to(name, relation, node)
+        below = {part.relation.id: part for part in node.part.below}
+        totals = {each.relation.id: each for each in node.kept.totals} if node.kept else {}
+        for name, relation in node.depends_on().items():
+            if name in totals:
+                self._ensure_totals(totals[name], node, program)
+            elif relation.kind is Kind.DERIVED:
+                self._ensure_derived(relation, node, program, below)
+            elif name not in self._captures:
+                self._captures[name] = Capture(self._engine.connection, relation)
+                self._captures[name].capture()
+            self._affects.setdefault(name, {})[node.id] = node
             node.level = max(node.level, 1 + self._level(name))
-
-    def _connect_to(self, name: str, relation: Relation, node: Node) -> None:
-        if relation.kind is Kind.STORED and name not in self._captures:
-            self._captures[name] = Capture(self._engine.connection, relation)
-            self._captures[name].capture()
-        self._affects.setdefault(name, {})[node.id] = node
 
     def _level(self, name: str) -> int:
         return self._derived[name].level if name in self._derived else 0
@@ -195,23 +203,50 @@ class Network:
     def _ensure_derived(
         self, relation: Relation, above: Node, program: Program, recursive: dict[str, Part]
     ) -> None:
-        name = relation.id
-        source = reachable(relation, {**above.part.program.definitions, **program.definitions})
-        made_from = (source, above.part.nodes & source.keys())
-        before = self._derived.get(name)
-        if before is not None and before.made_from == made_from:
+        made_from = _made_from(relation, above, program)
+        if self._is_there(relation.id, made_from):
             return
-        part = recursive.get(name) or plan_part(
-            Program(relation, source),
-            relation,
-            _reason(source[name]),
-            made_from[1],
-            self._catalog.hierarchy,
+        source, kept = made_from
+        own = Program(relation, source)
+        part = recursive.get(relation.id) or plan_part(
+            own, relation, _reason(source[relation.id]), kept, self._catalog.hierarchy
         )
-        delta = before.delta if before is not None else DeltaSet(self._engine.connection, relation)
-        delta.create()
-        node = self._derived[name] = DerivedNode(part, delta=delta, made_from=made_from)
-        self._connect(node, Program(relation, source))
+        connection = self._engine.connection
+        copied = part.reason is Reason.RECURSIVE
+        node = DerivedNode(
+            part,
+            None if copied else with_kept_totals(part),
+            delta=DeltaSet(connection, relation),
+            made_from=made_from,
+            copy=Copy(connection, relation) if copied else None,
+        )
+        self._put(node, own)
+
+    def _ensure_totals(self, totals: Totals, above: Node, program: Program) -> None:
+        made_from = _made_from(totals.members.goal, above, program)
+        if self._is_there(totals.relation.id, made_from):
+            return
+        connection = self._engine.connection
+        node = TotalsNode(
+            members_part(totals, above.part),
+            delta=DeltaSet(connection, totals.relation),
+            made_from=made_from,
+            totals=totals,
+            table=TotalsTable(connection, totals),
+        )
+        self._put(node, Program(totals.members.goal, made_from[0]))
+
+    def _is_there(self, name: str, made_from: MadeFrom) -> bool:
+        return name in self._derived and self._derived[name].made_from == made_from
+
+    def _put(self, node: DerivedNode, program: Program) -> None:
+        """Take a node in, perhaps in place of one that was planned from something else."""
+        before = self._derived.get(node.id)
+        if before is not None:
+            before.drop()
+        node.delta.create()
+        self._derived[node.id] = node
+        self._connect(node, program)
         if before is not None:
             self._disconnect(before)
             self._raise_above(node)
@@ -225,7 +260,7 @@ class Network:
 
     def _disconnect(self, node: Node) -> None:
         """Let go of what a node depends on; what nothing depends on any more goes as well."""
-        for name in self._depends_on(node):
+        for name in node.depends_on():
             affected = self._affects.get(name, {})
             if affected.get(node.id) is not node:
                 continue  # another has taken its place
@@ -234,18 +269,12 @@ class Network:
                 del self._affects[name]
                 self._forget(name)
 
-    def _depends_on(self, node: Node) -> set[str]:
-        names = set(node.part.influents)
-        if isinstance(node, ConditionNode):
-            names.update(*(stored_relations(event.program) for event in node.rule.events))
-        return names
-
     def _forget(self, name: str) -> None:
         if name in self._captures:
             self._captures.pop(name).release()
             return
         node = self._derived.pop(name)
-        node.delta.drop()
+        node.drop()
         self._disconnect(node)
 
     def capture_again(self) -> None:
@@ -270,10 +299,7 @@ class Network:
         marked = events.marked(self._engine.connection)
         if not marked:
             return []
-        stored = frozenset(name for name in marked if name in self._captures)
-        wave = Wave(stored, set(stored))
-        for name in sorted(stored):
-            wave.reach(name, self._affects[name].values())
+        wave = self._wave(frozenset(name for name in marked if name in self._captures))
         found = []
         for level, nodes in wave.levels():
             for node in nodes:
@@ -283,10 +309,20 @@ class Network:
                     else:
                         self._advance(node, wave)
             self._drop_read(wave, level)
-        for name in stored:
+        for name in wave.stored:
             self._captures[name].clear()
         events.unmark(self._engine.connection)
+        for totals in wave.to_build:
+            totals.build(self._planning)
         return found
+
+    def _wave(self, stored: frozenset[str]) -> Wave:
+        wave = Wave(stored, set(stored))
+        for name in sorted(stored):
+            wave.sizes[name] = self._captures[name].size()
+            self.choices.statistics.note(name, wave.sizes[name])
+            wave.reach(name, self._affects[name].values())
+        return wave
 
     def _drop_read(self, wave: Wave, level: int) -> None:
         """Drop the Δ-sets that no node above this level reads."""
@@ -302,20 +338,60 @@ class Network:
 
     def _advance(self, node: DerivedNode, wave: Wave) -> None:
         """Fill the Δ-set of a node; if it holds anything, the wave goes on from there."""
-        if self.strategy == NAIVE:  # the conditions above are evaluated from the tables
+        if self.choices.forced == NAIVE:  # the conditions above are evaluated from the tables
+            self._miss(node)
             wave.reach(node.id, self._affects[node.id].values())
             return
-        changed = wave.changed & node.part.influents.keys()
-        strategy = self._choose(node, wave)
-        below = self._below(node, wave, strategy)
-        for sign in (1, -1):
-            node.delta.fill(node.query(sign, strategy, below, self._planning), sign)
+        changed = frozenset(wave.changed & node.part.influents.keys())
+        if isinstance(node, TotalsNode):
+            strategy = self._follow(node, wave, changed)
+        else:
+            strategy = self._fill(node, wave)
         if self.observer is not None:
             plus, minus = node.delta.rows()
-            self.observer(NodeChange(node.part.relation, plus, minus, frozenset(changed), strategy))
-        if node.delta.has_changed():
+            relation = node.delta.relation
+            self.observer(NodeChange(relation, plus, minus, changed, strategy))
+        size = node.delta.size()
+        if size:
             wave.changed.add(node.id)
+            wave.sizes[node.id] = size
             wave.reach(node.id, self._affects[node.id].values())
+
+    def _miss(self, node: DerivedNode) -> None:
+        """A change passes the node by: what it keeps is not up to date any more."""
+        if isinstance(node, TotalsNode):
+            node.table.validity.revoke()
+        elif node.copy is not None:
+            node.copy.validity.revoke()
+
+    def _follow(self, node: TotalsNode, wave: Wave, changed: frozenset[str]) -> str:
+        if not self.choices.wants_totals(node):
+            self._miss(node)
+            return "not kept"
+        if node.table.validity.holds() and node.follow(changed, self._planning):
+            return "kept totals"
+        wave.to_build.append(node)
+        return "not kept yet"
+
+    def _fill(self, node: DerivedNode, wave: Wave) -> str:
+        strategy = self._choose(node, wave)
+        copy = node.copy if strategy == NAIVE else None
+        if copy is not None and copy.validity.holds():
+            strategy = COPIED
+        below = frozenset(wave.changed & node.influents(strategy).keys())
+        if not below:
+            return "no change"
+        for sign in (1, -1):
+            node.delta.fill(node.query(sign, strategy, below, self._planning), sign)
+        if strategy == COPIED:
+            assert copy is not None
+            copy.follow(node.delta)
+        elif copy is not None:
+            copy.take(self._planning.compile(node.part.program))
+            if copy.size() > COPY_LIMIT:
+                copy.drop()
+                node.copy = None
+        return strategy
 
     def _change_of(
         self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
@@ -326,11 +402,11 @@ class Network:
             if not about.happened:
                 return ConditionChange(node.rule, [], [], wave.stored, "no event")
             if not node.rule.rule.has_condition:
-                query = self._planning.compile_program(node.part.program)
+                query = self._planning.compile(node.part.program)
                 rows = about.concerning(query.rows(()))
                 return ConditionChange(node.rule, rows, [], wave.stored, "event")
         strategy = self._choose(node, wave)
-        below = self._below(node, wave, strategy)
+        below = frozenset(wave.changed & node.influents(strategy).keys())
         if not below:
             return ConditionChange(node.rule, [], [], below, "no change")
         checked = not node.rule.rule.nervous
@@ -342,25 +418,20 @@ class Network:
             plus = about.concerning(plus)
         return ConditionChange(node.rule, plus, minus, below, strategy)
 
-    def _below(self, node: Node, wave: Wave, strategy: str) -> frozenset[str]:
-        """What has changed among the influents, or for naive evaluation in the tables."""
-        part = node.part
-        names = part.influents if strategy == INCREMENTAL else part.stored
-        return frozenset(wave.changed & names.keys())
-
     def _choose(self, node: Node, wave: Wave) -> str:
-        """Differentials look at each changed row once for each influent; naive evaluation looks
-        at every row of the smallest influent that has to be read."""
-        if self.strategy != "adaptive":
-            return self.strategy
-        if node.part.reason is Reason.RECURSIVE:
-            return NAIVE
-        changed = wave.stored & node.part.stored.keys()
-        rows = sum(self._captures[name].size() for name in changed)
-        if rows < SMALL_CHANGE:
-            return INCREMENTAL
-        largest = max(self._engine.count(node.part.stored[name]) for name in changed)
-        return NAIVE if rows > largest else INCREMENTAL
+        kept = node.kept is not None and self._are_kept(node.kept, wave)
+        part = node.kept if kept and node.kept is not None else node.part
+        sizes = {name: size for name, size in wave.sizes.items() if name in part.influents}
+        return self.choices.strategy(node, sizes, kept)
+
+    def _are_kept(self, part: Part, wave: Wave) -> bool:
+        """Are the totals that a part reads those of now?"""
+        return all(
+            isinstance(node := self._derived[each.relation.id], TotalsNode)
+            and node not in wave.to_build
+            and node.table.validity.holds()
+            for each in part.totals
+        )
 
     # --- events ----------------------------------------------------------------------------
 
@@ -384,8 +455,8 @@ class Network:
         queries = node.events.get(key)
         if queries is None:
             change = differentiate(event.program, concerned)
-            compile_ = self._planning.compile
-            queries = node.events[key] = (compile_(change, 1), compile_(change, -1))
+            compiled = (self._planning.compile(each) for each in (change.plus, change.minus))
+            queries = node.events[key] = (next(compiled), next(compiled))
         inputs = event.program.goal.inputs
         gained = {row[:inputs] for row in queries[0].rows(())}
         if event.kind == "added":
@@ -403,6 +474,11 @@ def _told_of(rule: str) -> Iterator[None]:
         error.message = f"in the condition of rule {rule}: {error.message}"
         error.span = None
         raise
+
+
+def _made_from(relation: Relation, above: Node, program: Program) -> MadeFrom:
+    source = reachable(relation, {**above.part.program.definitions, **program.definitions})
+    return source, above.part.nodes & source.keys()
 
 
 def _reason(definition: Definition) -> Reason:
@@ -433,17 +509,3 @@ class Occurrence:
             for row in rows
             if any(tuple(row[i] for i in places) in given for places, given in about)
         ]
-
-
-SMALL_CHANGE = 1000
-"""So few changed rows are never worth a look at the sizes of the relations."""
-
-
-def stored_relations(program: Program) -> dict[str, Relation]:
-    return {
-        atom.relation.id: atom.relation
-        for definition in program.definitions.values()
-        for clause in definition.clauses
-        for atom in atoms(clause.body)
-        if atom.relation.kind is Kind.STORED
-    }

@@ -6,23 +6,43 @@ its change into a Δ-set of its own, for the nodes above it; a condition hands i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
+from harken.calculus.bags import differentiate_bag
 from harken.calculus.differentials import Change, differentiate, recompute
+from harken.calculus.totals import Totals
 from harken.database import steps
 from harken.database.catalog import Catalog
 from harken.database.rules.definition import CompiledRule
+from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
-from harken.ir.clauses import Definition, Program
+from harken.engines.sqlite.totals import TotalsTable
+from harken.ir.clauses import Definition, Program, atoms
+from harken.ir.relations import Kind, Relation
 from harken.planner.network import Part
 from harken.planner.prepare import prepare
 
 Row = tuple[Any, ...]
 
 INCREMENTAL, NAIVE = "incremental", "naive"
+WITH_TOTALS = "incremental, with kept totals"
+COPIED = "naive, with a copy of the old state"
+
+MadeFrom: TypeAlias = tuple[Mapping[str, Definition], frozenset[str]]
+"""The definitions that a node was planned from, and which of them have nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What the cost model says: for each changed row of an influent, and for all from scratch."""
+
+    each_row: Mapping[str, float]
+    whole: float
+    sizes: Mapping[str, float]
+    """The sizes of the stored relations that this was estimated for."""
 
 
 @dataclass(slots=True)
@@ -39,39 +59,55 @@ class Monitored:
     """A part of the network with its plans, by how the change is computed and what has changed."""
 
     part: Part
+    kept: Part | None = None
+    """The part reading kept totals, if it has aggregates for which there can be some."""
+    level: int = 1
     plans: dict[tuple[str, frozenset[str]], Plans] = field(default_factory=dict)
+    costs: Costs | None = None
 
     def query(
         self,
         sign: int,
         strategy: str,
-        changed: Collection[str],
-        planner: Planning,
+        changed: frozenset[str],
+        planning: Planning,
         checked: bool = True,
     ) -> Query:
-        key = (strategy, frozenset(changed))
+        key = (strategy, changed)
         plans = self.plans.get(key)
         if plans is None:
-            plans = self.plans[key] = Plans(self.change(strategy, key[1], checked))
+            plans = self.plans[key] = Plans(self.change(strategy, changed, checked))
         if sign > 0:
             if plans.plus is None:
-                plans.plus = planner.compile(plans.change, 1)
+                plans.plus = planning.compile(plans.change.plus)
             return plans.plus
         if plans.minus is None:
-            plans.minus = planner.compile(plans.change, -1)
+            plans.minus = planning.compile(plans.change.minus)
         return plans.minus
 
     def change(self, strategy: str, changed: frozenset[str], checked: bool = True) -> Change:
         """Naive evaluation asks what has changed in the tables; differentials ask the nodes."""
         part = self.part
-        match strategy:
-            case "incremental":
-                return differentiate(part.program, changed, checked, part.nodes)
-            case "naive":
-                return recompute(part.program, changed)
-            case "copied":
-                return recompute(part.program, changed, copied=True)
-        raise AssertionError(strategy)
+        if strategy == NAIVE:
+            return recompute(part.program, changed)
+        if strategy == COPIED:
+            return recompute(part.program, changed, copied=True)
+        if strategy == WITH_TOTALS:
+            assert self.kept is not None
+            part = self.kept
+        return differentiate(part.program, changed, checked, part.nodes)
+
+    def influents(self, strategy: str) -> Mapping[str, Relation]:
+        if strategy in (NAIVE, COPIED):
+            return self.part.stored
+        if strategy == WITH_TOTALS:
+            assert self.kept is not None
+            return self.kept.influents
+        return self.part.influents
+
+    def depends_on(self) -> dict[str, Relation]:
+        kept = self.kept.influents if self.kept is not None else {}
+        return {**self.part.influents, **kept}
 
 
 @dataclass(slots=True, eq=False)
@@ -79,19 +115,65 @@ class DerivedNode(Monitored):
     """A node between the tables and the conditions, with the Δ-set that those above it read."""
 
     delta: DeltaSet = field(kw_only=True)
-    made_from: tuple[Mapping[str, Definition], frozenset[str]] = field(kw_only=True)
-    """The definitions it was planned from, and which of them have nodes."""
-    level: int = 1
+    made_from: MadeFrom = field(kw_only=True)
+    copy: Copy | None = None
+    """The old state of a relation that is always computed as a whole."""
 
     @property
     def id(self) -> str:
-        return self.part.relation.id
+        return self.delta.relation.id
+
+    def drop(self) -> None:
+        self.delta.drop()
+        if self.copy is not None:
+            self.copy.drop()
+
+
+@dataclass(slots=True, eq=False)
+class TotalsNode(DerivedNode):
+    """The kept totals of an aggregate: its part are the members, its Δ-set that of the totals."""
+
+    totals: Totals = field(kw_only=True)
+    table: TotalsTable = field(kw_only=True)
+    followers: dict[frozenset[str], list[tuple[Query, str]]] = field(default_factory=dict)
+    wanted: bool = False
+    asked_at: int = 0
+    """How many transactions had changed the members when it was decided whether to keep them."""
+
+    def follow(self, changed: frozenset[str], planning: Planning) -> bool:
+        """Bring the totals up to date; false if they could not be kept exactly."""
+        for query, weight in self._followers(changed, planning):
+            self.table.gather(query, weight)
+        return self.table.follow(self.delta)
+
+    def _followers(self, changed: frozenset[str], planning: Planning) -> list[tuple[Query, str]]:
+        """The queries for changed members, each with what a row of it weighs."""
+        known = self.followers.get(changed)
+        if known is None:
+            program, nodes = self.part.program, self.part.nodes
+            if program.goal.is_set:
+                change = differentiate(program, changed, nodes=nodes)
+                known = [
+                    (planning.compile(change.plus), "1"),
+                    (planning.compile(change.minus), "-1"),
+                ]
+            else:
+                weighted = differentiate_bag(program, changed, nodes)
+                known = [(planning.compile(weighted), f"c{program.goal.arity}")]
+            self.followers[changed] = known
+        return known
+
+    def build(self, planning: Planning) -> None:
+        self.table.build(planning.compile(self.part.program))
+
+    def drop(self) -> None:
+        self.delta.drop()
+        self.table.drop()
 
 
 @dataclass(slots=True, eq=False)
 class ConditionNode(Monitored):
     rule: CompiledRule = field(kw_only=True)
-    level: int = 1
     events: dict[tuple[str, frozenset[str]], tuple[Query, Query]] = field(default_factory=dict)
     action: steps.Step | None = None
     action_epoch: int = -1
@@ -99,6 +181,12 @@ class ConditionNode(Monitored):
     @property
     def id(self) -> str:
         return f"rule {self.rule.rule.name}"
+
+    def depends_on(self) -> dict[str, Relation]:
+        names = Monitored.depends_on(self)
+        for event in self.rule.events:
+            names |= stored_relations(event.program)
+        return names
 
     def is_for(self, rule: CompiledRule) -> bool:
         """Does the node already monitor just this? Then it keeps its plans."""
@@ -109,6 +197,16 @@ class ConditionNode(Monitored):
         return False
 
 
+def stored_relations(program: Program) -> dict[str, Relation]:
+    return {
+        atom.relation.id: atom.relation
+        for definition in program.definitions.values()
+        for clause in definition.clauses
+        for atom in atoms(clause.body)
+        if atom.relation.kind is Kind.STORED
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Planning:
     """What it takes to make a plan runnable."""
@@ -116,8 +214,5 @@ class Planning:
     engine: SQLiteEngine
     catalog: Catalog
 
-    def compile(self, change: Change, sign: int) -> Query:
-        return self.compile_program(change.plus if sign > 0 else change.minus)
-
-    def compile_program(self, program: Program) -> Query:
+    def compile(self, program: Program) -> Query:
         return self.engine.compile(prepare(program, self.catalog.hierarchy))

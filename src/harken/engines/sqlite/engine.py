@@ -17,6 +17,7 @@ from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.recursion import Bind, Fixpoint, compile_stratum
+from harken.engines.sqlite.statistics import Statistics
 from harken.engines.sqlite.values import encoder
 from harken.ir.relations import Kind, Relation
 from harken.ir.types import Type
@@ -48,9 +49,12 @@ class Query:
         """Let the rows, with what stands `beside` them, be inserted; it has no parameters."""
         columns = ", ".join(f"c{i}" for i in range(self.relation.arity))
         shown = f"{columns}{beside}" if columns else beside.removeprefix(", ")
-        limit = "" if columns else " LIMIT 1"
+        self.run_from(f"{insert} SELECT {shown} FROM", "" if columns else "LIMIT 1")
+
+    def run_from(self, before: str, after: str) -> None:
+        """Run a statement around the query, which has no parameters."""
         with self.connection.fixed_time():
-            self._fetch(f"{insert} SELECT {shown} FROM ({self.sql}){limit}", lambda _: ())
+            self._fetch(f"{before} ({self.sql}) {after}", lambda _: ())
 
     def _fetch(self, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
         if not self.fixpoints:
@@ -65,6 +69,7 @@ class SQLiteEngine:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.indexes = Indexes(connection)
+        self.statistics = Statistics(connection, self.indexes)
         self.register_foreign(COPIES, lambda n: range(1, n + 1), [int])
 
     # --- stored relations ------------------------------------------------------------------

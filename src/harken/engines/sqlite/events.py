@@ -32,27 +32,27 @@ class DeltaSet:
     def __init__(self, connection: Connection, relation: Relation) -> None:
         self.relation = relation
         self._connection = connection
-        self._table = f"temp.{quote(delta(relation).id)}"
+        self.table = f"temp.{quote(delta(relation).id)}"
         self._columns = ", ".join(f"c{i}" for i in range(relation.arity))
-        self._weight = f"c{relation.arity}"
-        self._clear = f"DELETE FROM {self._table}"
-        self._size = f"SELECT count(*) FROM {self._table}"
-        self._changed = f"SELECT EXISTS (SELECT 1 FROM {self._table} WHERE {self._weight} <> 0)"
+        self.weight = f"c{relation.arity}"
+        self._clear = f"DELETE FROM {self.table}"
+        self._size = f"SELECT count(*) FROM {self.table}"
+        self._changed = f"SELECT EXISTS (SELECT 1 FROM {self.table} WHERE {self.weight} <> 0)"
 
     def create(self) -> None:
-        key = self._columns or self._weight
+        key = self._columns or self.weight
         columns = f"{self._columns}, " if self._columns else ""
         self._connection.run(
-            f"CREATE TEMP TABLE IF NOT EXISTS {self._table} "
-            f"({columns}{self._weight} INTEGER NOT NULL, PRIMARY KEY ({key})) WITHOUT ROWID"
+            f"CREATE TEMP TABLE IF NOT EXISTS {self.table} "
+            f"({columns}{self.weight} INTEGER NOT NULL, PRIMARY KEY ({key})) WITHOUT ROWID"
         )
 
     def drop(self) -> None:
-        self._connection.run(f"DROP TABLE IF EXISTS {self._table}")
+        self._connection.run(f"DROP TABLE IF EXISTS {self.table}")
 
     def fill(self, query: Query, weight: int) -> None:
         """Take in the rows of a query, each with this weight."""
-        query.run_into(f"INSERT INTO {self._table}", f", {weight}")
+        query.run_into(f"INSERT INTO {self.table}", f", {weight}")
 
     def has_changed(self) -> bool:
         return bool(self._connection.value(self._changed))
@@ -61,7 +61,7 @@ class DeltaSet:
         """What was added and what was removed."""
         gained, lost = (
             self._connection.rows(
-                f"SELECT {self._columns or 1} FROM {self._table} WHERE {self._weight} {sign} 0"
+                f"SELECT {self._columns or 1} FROM {self.table} WHERE {self.weight} {sign} 0"
             )
             for sign in "><"
         )
@@ -117,7 +117,7 @@ class Capture(DeltaSet):
 
     def _count(self, row: str, weight: int) -> str:
         values = ", ".join(f"{row}.c{i}" for i in range(self.relation.arity))
-        total = self._weight
+        total = self.weight
         return (
             f"INSERT INTO {quote(delta(self.relation).id)} ({self._columns}, {total}) "
             f"VALUES ({values}, {weight}) "

@@ -41,12 +41,19 @@ class Indexes:
             layout.index_name(relation, (column,)) in self._known for column in columns
         )
 
+    def leads(self, relation: Relation, column: int) -> bool:
+        """Is there an index whose first column this is, so that its values lie in order?"""
+        by_key = any(prefix[:1] == (column,) for prefix in layout.key_prefixes(relation))
+        return by_key or layout.index_name(relation, (column,)) in self._known
+
     def ensure(self, wanted: Iterable[tuple[Relation, tuple[int, ...]]]) -> bool:
         """Make the missing ones; true if any was made."""
         missing = {
             (relation, columns[:1])
             for relation, given in wanted
-            if (columns := _useful(relation, given)) and not self.serves(relation, columns)
+            if not relation.past  # Δ-sets and copies have the one index they need
+            and (columns := _useful(relation, given))
+            and not self.serves(relation, columns)
         }
         if not missing or self._connection.read_only:
             return False
