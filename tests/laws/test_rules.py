@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 import harken
 from harken import Database, HarkenError
-from harken.database.rules import network
+from harken.database.rules import choices
 
 Row = tuple[Any, ...]
 Acted = dict[str, Counter[Row]]
@@ -53,6 +53,12 @@ create function delivery_time(item, supplier) -> integer;
 create function threshold(item i) -> integer as
     select consume_freq(i) * delivery_time(i, s) + min_stock(i)
     for each supplier s where supplies(s) = i;
+create type fresh subtype of item;
+create type rare subtype of fresh;
+create function worth(item i) -> integer as select quantity(i);
+create function worth(fresh i) -> integer as select min_stock(i) + 1;
+create function worth(rare i) -> integer as select 2 * max_stock(i);
+create function weight(item i) -> integer as select sum(tags(i)) + quantity(i);
 create item(quantity, max_stock, min_stock, consume_freq) instances
     :i0(1, 4, 1, 1), :i1(2, 3, 2, 0), :i2(3, 2, 0, 2);
 create supplier(supplies) instances :s0(:i0), :s1(:i1);
@@ -111,6 +117,14 @@ CONDITIONS = (
     Condition("total", (NUMBER,), "n = sum(select quantity(i) for each item i)"),
     Condition("nothing", (), "notany(select i for each item i where quantity(i) > 1)"),
     Condition("reach", (ITEM, OTHER), "tclose(next, i) = j"),
+    Condition("worthy", (ITEM,), "worth(i) > min_stock(i)"),
+    Condition("worthier", (ITEM, OTHER), "worth(i) > worth(j) and next(i) = j"),
+    Condition("heavy", (ITEM,), "weight(i) > 2"),
+    Condition("heavier", (ITEM, OTHER), "weight(i) > weight(j)"),
+    Condition("least", (ITEM,), "min(tags(i)) < max(tags(i))"),
+    Condition("mean", (ITEM,), "avg(tags(i)) > 1.4"),
+    Condition("fed", (ITEM,), "count(select s for each supplier s where supplies(s) = i) = 1"),
+    Condition("far", (ITEM,), "count(tclose(next, i)) > 1"),
     Condition("below", (), "quantity(i) < n", (ITEM, NUMBER)),
     Condition("joined", (OTHER,), "next(i) = j and quantity(i) > quantity(j)", (ITEM,)),
 )
@@ -152,6 +166,9 @@ changes = st.one_of(
     st.builds("{0} tags(:{1}) = {2};".format, st.sampled_from(["add", "remove"]), items, numbers),
     st.builds("create item instances :{0};".format, items),
     st.builds("create supplier instances :{0};".format, suppliers),
+    st.builds("add {0} to :{1};".format, st.sampled_from(["fresh"]), items),
+    st.builds("remove {0} from :{1};".format, st.sampled_from(["fresh", "rare"]), items),
+    st.builds("create rare(quantity) instances :{0}({1});".format, items, numbers),
     st.builds("delete :{0};".format, st.one_of(items, suppliers)),
     st.builds("set quantity(:{0}) = div(1, 0);".format, items),
 )
@@ -281,8 +298,9 @@ scenarios = given(
 
 @pytest.fixture
 def no_change_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `adaptive` choose also when little changed."""
-    monkeypatch.setattr(network, "SMALL_CHANGE", 0)
+    """Let `adaptive` choose also when little changed, and keep totals of small groups."""
+    monkeypatch.setattr(choices, "SMALL_CHANGE", 0)
+    monkeypatch.setattr(choices, "KEEP_FROM", 0)
 
 
 @some

@@ -359,10 +359,12 @@ class Catalog:
             del self._session[function.id]
             self.epoch += 1
             return
+        # The table goes last: deleting an object looks at all that is watched, and a screener
+        # may still mention it.
+        self._erase(function)
         if function.kind is FunctionKind.STORED:
             assert function.relation is not None
             self._engine.drop(function.relation)
-        self._erase(function)
         self.touch()
 
     def add_rule(

@@ -127,6 +127,7 @@ class Transactions:
         self._runtime.catalog.changed = False
         self._begun = False
         self._text_open = False
+        self._rules.after_transaction()
 
     def rollback(self) -> None:
         """Undo the open transaction. A block cannot go on after that: it ends with an error."""
@@ -146,6 +147,7 @@ class Transactions:
         self._runtime.drop_variables_from(self._first_oid)
         self._rules.check_phase.forget()
         self._undo(self._runtime.catalog.changed)
+        self._rules.after_transaction()
         self._keep_counter()
 
     def _notice_loss(self) -> None:

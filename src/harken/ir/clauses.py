@@ -194,13 +194,14 @@ def substitute(literal: Literal, mapping: Mapping[Variable, Term]) -> Literal:
             )
 
 
-def canonical(clause: Clause) -> Clause:
-    """The clause with its variables numbered as they appear, to compare two of them."""
+def canonical(clause: Clause, only: str = "") -> Clause:
+    """The clause with its variables numbered as they appear, to compare two of them; `only` those
+    whose names begin so."""
     numbers: dict[Variable, Term] = {}
     inside = (term for literal in clause.body for term in _all_terms(literal))
     for term in (*clause.head.terms, *inside):
-        if isinstance(term, Variable) and term not in numbers:
-            numbers[term] = Variable(f"V{len(numbers)}", term.type)
+        if isinstance(term, Variable) and term.name.startswith(only) and term not in numbers:
+            numbers[term] = Variable(f"{only or 'V'}{len(numbers) + 1}", term.type)
     head = replace(clause.head, terms=tuple(substitute_term(t, numbers) for t in clause.head.terms))
     return Clause(head, tuple(substitute(literal, numbers) for literal in clause.body))
 

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from harken.calculus.totals import Totals, with_totals
-from harken.ir.clauses import Aggregation, Atom, Definition, Program, atoms
+from harken.ir.clauses import Aggregation, Atom, Definition, Program, atoms, canonical
 from harken.ir.relations import Kind, Relation
 from harken.ir.safety import required_inputs
 from harken.ir.strata import reachable, stratify
@@ -155,7 +155,18 @@ def plan_part(
     own = Program(goal, reachable(goal, program.definitions))
     others = frozenset(kept) - {goal.id}
     expanded = expand(own, hierarchy, required_inputs(own), others)
-    return _part(specialize(expanded), reason, others)
+    return _part(_renumbered(specialize(expanded)), reason, others)
+
+
+def _renumbered(program: Program) -> Program:
+    """Made-up variables numbered as they appear: people read these clauses."""
+    return Program(
+        program.goal,
+        {
+            name: replace(d, clauses=tuple(canonical(clause, "_G") for clause in d.clauses))
+            for name, d in program.definitions.items()
+        },
+    )
 
 
 def _part(program: Program, reason: Reason, kept: frozenset[str]) -> Part:

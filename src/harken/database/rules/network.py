@@ -191,11 +191,28 @@ class Network:
                 self._ensure_totals(totals[name], node, program)
             elif relation.kind is Kind.DERIVED:
                 self._ensure_derived(relation, node, program, below)
-            elif name not in self._captures:
-                self._captures[name] = Capture(self._engine.connection, relation)
-                self._captures[name].capture()
+            elif name not in self._affects:
+                self._capture(relation)
             self._affects.setdefault(name, {})[node.id] = node
             node.level = max(node.level, 1 + self._level(name))
+            self._screen(name)
+
+    def _capture(self, relation: Relation) -> None:
+        """Keep the changes of a relation; perhaps they were kept earlier in the transaction."""
+        idle = self._captures.get(relation.id)
+        if idle is not None and idle.relation != relation:
+            idle.release()
+            idle = None
+        capture = idle or Capture(self._engine.connection, relation)
+        self._captures[relation.id] = capture
+        capture.capture()
+
+    def _screen(self, name: str) -> None:
+        """Choose the screener of a stored relation for those it affects now."""
+        capture = self._captures.get(name)
+        if capture is not None:
+            nodes = self._affects.get(name, {}).values()
+            capture.screen(self.choices.screener(capture.relation, nodes))
 
     def _level(self, name: str) -> int:
         return self._derived[name].level if name in self._derived else 0
@@ -265,22 +282,45 @@ class Network:
             if affected.get(node.id) is not node:
                 continue  # another has taken its place
             del affected[node.id]
-            if not affected:
+            if affected:
+                self._screen(name)
+            else:
                 del self._affects[name]
                 self._forget(name)
 
     def _forget(self, name: str) -> None:
-        if name in self._captures:
+        """Nothing depends on it any more. The changes of a stored relation are kept until the
+        transaction ends: what is switched off may be switched on again."""
+        if name in self._derived:
+            node = self._derived.pop(name)
+            node.drop()
+            self._disconnect(node)
+        elif self._engine.exists(self._captures[name].relation):
+            self._screen(name)
+        else:
             self._captures.pop(name).release()
-            return
-        node = self._derived.pop(name)
-        node.drop()
-        self._disconnect(node)
+
+    def _idle(self) -> list[str]:
+        if len(self._captures) + len(self._derived) == len(self._affects):
+            return []
+        return [name for name in self._captures if name not in self._affects]
+
+    def release_idle(self) -> None:
+        """The transaction has ended: stop keeping changes that nothing depends on."""
+        for name in self._idle():
+            self._captures.pop(name).release()
+
+    def release_missing(self) -> None:
+        """Let go of stored relations that were deleted."""
+        for name in self._idle():
+            if not self._engine.exists(self._captures[name].relation):
+                self._captures.pop(name).release()
 
     def capture_again(self) -> None:
-        """Something was undone, perhaps triggers with it: make those that are missing."""
-        for capture in self._captures.values():
-            capture.capture()
+        """Something was undone, perhaps triggers with it: make them as they should be."""
+        for name, capture in self._captures.items():
+            if name in self._affects:
+                capture.capture_again()
         for node in self._derived.values():
             node.delta.create()
 
@@ -288,7 +328,7 @@ class Network:
 
     def incoming(self) -> list[tuple[str, list[Row], list[Row]]]:
         """The Δ-sets as they stand: what each changed relation gained and lost."""
-        marked = sorted(events.marked(self._engine.connection)) if self._conditions else []
+        marked = sorted(events.marked(self._engine.connection)) if self._captures else []
         return [(name, *self._captures[name].rows()) for name in marked if name in self._captures]
 
     def propagate(self, wants_minus: Callable[[str], bool]) -> list[ConditionChange]:
@@ -299,7 +339,11 @@ class Network:
         marked = events.marked(self._engine.connection)
         if not marked:
             return []
-        wave = self._wave(frozenset(name for name in marked if name in self._captures))
+        stored = frozenset(name for name in marked if name in self._captures)
+        if not any(marked.values()):
+            self._settle(stored)
+            return []
+        wave = self._wave(stored)
         found = []
         for level, nodes in wave.levels():
             for node in nodes:
@@ -309,19 +353,25 @@ class Network:
                     else:
                         self._advance(node, wave)
             self._drop_read(wave, level)
-        for name in wave.stored:
-            self._captures[name].clear()
-        events.unmark(self._engine.connection)
+        self._settle(stored)
         for totals in wave.to_build:
             totals.build(self._planning)
+        for name in stored:
+            if self.choices.is_outdated(self._captures[name].screener):
+                self._screen(name)
         return found
+
+    def _settle(self, stored: frozenset[str]) -> None:
+        for name in stored:
+            self._captures[name].clear()
+        events.unmark(self._engine.connection)
 
     def _wave(self, stored: frozenset[str]) -> Wave:
         wave = Wave(stored, set(stored))
         for name in sorted(stored):
             wave.sizes[name] = self._captures[name].size()
             self.choices.statistics.note(name, wave.sizes[name])
-            wave.reach(name, self._affects[name].values())
+            wave.reach(name, self._affects.get(name, {}).values())
         return wave
 
     def _drop_read(self, wave: Wave, level: int) -> None:

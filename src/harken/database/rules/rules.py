@@ -72,6 +72,7 @@ class Rules:
         if rule.name in self.network:
             self.network.remove(rule.name)
         self._runtime.engine.drop(rule.activations)
+        self.network.release_missing()
         catalog.remove_rule(rule.name)
         self._runtime.objects.forget()
         self._follow(catalog.epoch)
@@ -125,6 +126,7 @@ class Rules:
     def synchronise(self) -> None:
         """Let the network be what the catalog and the activations say; Δ-sets stay."""
         catalog = self._runtime.catalog
+        self.network.release_missing()
         if catalog.epoch == self._epoch and self._fits():
             return
         self._epoch = catalog.epoch
@@ -195,6 +197,9 @@ class Rules:
         if not self.network.is_empty or self._runtime.catalog.rules:
             self.synchronise()
             self.network.capture_again()
+
+    def after_transaction(self) -> None:
+        self.network.release_idle()
 
     def compiled(self, name: str) -> CompiledRule:
         return self._compile(self.find(name, None))

@@ -81,18 +81,22 @@ class Select:
     """A column of each source, to say that a row of it has been found."""
     joins: list[Sql] = field(default_factory=list)
     tests: list[Sql] = field(default_factory=list)
+    lenient: bool = False
+    """Does a row pass where a number grows too large, instead of failing?"""
 
     def text(self, columns: str, distinct: bool = False) -> str:
         parts = [f"SELECT {'DISTINCT ' if distinct else ''}{columns}"]
         if self.sources:
             parts.append("FROM " + ", ".join(self.sources))
-        where = self._where()
+        where = self.conditions()
         if where:
             parts.append("WHERE " + " AND ".join(where))
         return " ".join(parts)
 
-    def _where(self) -> list[str]:
+    def conditions(self) -> list[str]:
         conditions = [*self.joins, *self.tests]
+        if self.lenient:
+            conditions = [each.or_passed() for each in conditions]
         safe, growing, present, failing = (
             [each.text for each in conditions if each.risk is risk] for risk in Risk
         )
@@ -139,6 +143,7 @@ class Compiler:
     tables: Mapping[str, str] = field(default_factory=dict)
     aliases: dict[str, Relation] = field(default_factory=dict)
     lookups: list[tuple[Relation, tuple[int, ...]]] = field(default_factory=list)
+    lenient: bool = False
     _alias: int = 0
 
     # --- selects ---------------------------------------------------------------------------
@@ -160,7 +165,7 @@ class Compiler:
         unique = definition.relation.is_set and _needs_distinct(definition)
         single = len(definition.clauses) == 1
         selects = []
-        for clause, select, environment in self._branches(definition, known):
+        for clause, select, environment in self.branches(definition, known):
             shown = ", ".join(
                 f"{self.term(clause.head.terms[position], environment).checked().text} AS {name}"
                 for position, name in columns
@@ -168,7 +173,7 @@ class Compiler:
             selects.append(select.text(shown or "1 AS c0", distinct=unique and single))
         return (" UNION " if unique else " UNION ALL ").join(selects)
 
-    def _branches(
+    def branches(
         self, definition: Definition, known: Mapping[int, Sql]
     ) -> Iterator[tuple[Clause, Select, Environment]]:
         """Each clause as a SELECT, its head variables bound to what is known outside.
@@ -184,7 +189,7 @@ class Compiler:
                     outer[term] = value.checked()
                 else:
                     equations.append((term, value))
-            select = Select()
+            select = Select(lenient=self.lenient)
             environment = dict(outer)
             for literal in order(clause.body, environment, self.needs):
                 self._literal(literal, select, environment, outer)
@@ -292,7 +297,7 @@ class Compiler:
             known = self._known(atom, environment)
             return [
                 Sql(select.text("1"), BOOLEAN, risk=select.risk)
-                for _, select, _ in self._branches(definition, known)
+                for _, select, _ in self.branches(definition, known)
             ]
         select = Select()
         self._atom(atom, select, dict(environment), environment)

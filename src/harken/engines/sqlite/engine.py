@@ -83,6 +83,10 @@ class SQLiteEngine:
         self.connection.run(f"DROP TABLE {quote(table_name(relation))}")
         self.indexes.reload()
 
+    def exists(self, relation: Relation) -> bool:
+        found = "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = ?)"
+        return bool(self.connection.value(found, (table_name(relation),)))
+
     def count(self, relation: Relation) -> int:
         return int(self.connection.value(f"SELECT count(*) FROM {quote(table_name(relation))}"))
 

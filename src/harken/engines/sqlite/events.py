@@ -14,15 +14,20 @@ from __future__ import annotations
 from typing import Any
 
 from harken.calculus.states import delta
-from harken.engines.sqlite.compile import table_name
+from harken.engines.sqlite.compile import Compiler, table_name
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query
-from harken.engines.sqlite.expressions import literal_text, quote
-from harken.ir.relations import Relation
+from harken.engines.sqlite.expressions import Sql, literal_text, quote
+from harken.ir.clauses import Atom, Clause, Definition
+from harken.ir.relations import Column, Kind, Relation
+from harken.planner.screen import Alternative, Screener
 
 MARKS = "harken_changed"
-CREATE_MARKS = f"CREATE TEMP TABLE IF NOT EXISTS {MARKS} (name TEXT PRIMARY KEY) WITHOUT ROWID"
-READ_MARKS = f"SELECT name FROM temp.{MARKS}"
+CREATE_MARKS = (
+    f"CREATE TEMP TABLE IF NOT EXISTS {MARKS} "
+    "(name TEXT PRIMARY KEY, passed INTEGER NOT NULL) WITHOUT ROWID"
+)
+READ_MARKS = f"SELECT name, passed FROM temp.{MARKS}"
 CLEAR_MARKS = f"DELETE FROM temp.{MARKS}"
 
 
@@ -77,18 +82,42 @@ class DeltaSet:
 
 
 class Capture(DeltaSet):
-    """The Δ-set of a stored relation, kept by triggers on its table."""
+    """The Δ-set of a stored relation, kept by triggers on its table.
+
+    Rows that fail the row tests of the screener are left out. A mark says that the relation has
+    changed, and whether a change has passed the moment tests as well.
+    """
+
+    def __init__(self, connection: Connection, relation: Relation) -> None:
+        super().__init__(connection, relation)
+        self.screener = Screener(relation, None, None, 1.0)
 
     def capture(self) -> None:
         """From now on, keep the changes."""
         self._connection.run(CREATE_MARKS)
         self.create()
-        for sql in self._triggers():
+        for sql in self._triggers().values():
             self._connection.run(sql)
 
-    def release(self) -> None:
+    def screen(self, screener: Screener) -> None:
+        """From now on, let this be the screener."""
+        before, self.screener = self._triggers(), screener
+        after = self._triggers()
+        for event, sql in after.items():
+            if before[event] != sql:
+                self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(event)}")
+                self._connection.run(sql)
+
+    def capture_again(self) -> None:
+        self._drop_triggers()
+        self.capture()
+
+    def _drop_triggers(self) -> None:
         for event in ("insert", "delete", "update"):
             self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(event)}")
+
+    def release(self) -> None:
+        self._drop_triggers()
         if self._has_orphans():
             self.clear()
         else:
@@ -100,38 +129,74 @@ class Capture(DeltaSet):
         found = "SELECT count(*) FROM temp.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
         return bool(self._connection.value(found, (table_name(self.relation),)))
 
-    def _triggers(self) -> list[str]:
+    def _triggers(self) -> dict[str, str]:
         table = f"main.{quote(table_name(self.relation))}"
-        name = literal_text(self.relation.id)
-        mark = f"INSERT INTO {MARKS} VALUES ({name}) ON CONFLICT DO NOTHING;"
-        bodies = {
-            "insert": [self._count("NEW", 1), mark],
-            "delete": [self._count("OLD", -1), mark],
-            "update": [self._count("OLD", -1), self._count("NEW", 1), mark],
+        gained, lost = ("NEW", 1), ("OLD", -1)
+        sides = {"insert": [gained], "delete": [lost], "update": [lost, gained]}
+        return {
+            event: f"CREATE TEMP TRIGGER IF NOT EXISTS {self._trigger(event)} "
+            f"AFTER {event.upper()} ON {table} {self._body(rows)}"
+            for event, rows in sides.items()
         }
-        return [
-            f"CREATE TEMP TRIGGER IF NOT EXISTS {self._trigger(event)} AFTER {event.upper()} "
-            f"ON {table} BEGIN {' '.join(body)} END"
-            for event, body in bodies.items()
-        ]
 
-    def _count(self, row: str, weight: int) -> str:
+    def _body(self, sides: list[tuple[str, int]]) -> str:
+        rows = [row for row, _ in sides]
+        passes = {row: passing(self.screener.row_tests, row) for row in rows}
+        when = f"WHEN {' OR '.join(passes.values())} " if all(passes.values()) else ""
+        counts = [self._count(row, weight, passes[row]) for row, weight in sides]
+        return f"{when}BEGIN {' '.join([*counts, *self._marks(rows)])} END"
+
+    def _count(self, row: str, weight: int, passes: str) -> str:
         values = ", ".join(f"{row}.c{i}" for i in range(self.relation.arity))
         total = self.weight
         return (
             f"INSERT INTO {quote(delta(self.relation).id)} ({self._columns}, {total}) "
-            f"VALUES ({values}, {weight}) "
+            f"SELECT {values}, {weight} WHERE {passes or 1} "
             f"ON CONFLICT ({self._columns}) DO UPDATE SET {total} = {total} + ({weight});"
         )
+
+    def _marks(self, rows: list[str]) -> list[str]:
+        name = literal_text(self.relation.id)
+        tests = [passing(self.screener.moment_tests, row) for row in rows]
+        if not all(tests):
+            return [
+                f"INSERT INTO {MARKS} VALUES ({name}, 1) "
+                "ON CONFLICT DO UPDATE SET passed = 1 WHERE passed = 0;"
+            ]
+        return [
+            f"INSERT INTO {MARKS} VALUES ({name}, 0) ON CONFLICT DO NOTHING;",
+            f"UPDATE {MARKS} SET passed = 1 WHERE name = {name} AND passed = 0 "
+            f"AND ({' OR '.join(tests)});",
+        ]
 
     def _trigger(self, event: str) -> str:
         return quote(f"{event} {table_name(self.relation)}")
 
 
-def marked(connection: Connection) -> list[str]:
-    """The ids of the relations with a change flag: they may have changed."""
-    return [str(name) for (name,) in connection.rows(READ_MARKS)]
+def marked(connection: Connection) -> dict[str, bool]:
+    """The ids of the relations that have changed; true if the change passed its screener."""
+    return {str(name): bool(passed) for name, passed in connection.rows(READ_MARKS)}
 
 
 def unmark(connection: Connection) -> None:
     connection.run(CLEAR_MARKS)
+
+
+def passing(alternatives: tuple[Alternative, ...] | None, row: str) -> str:
+    """The condition that a row, `NEW` or `OLD`, passes one of the alternatives; empty if every
+    row does."""
+    if alternatives is None:
+        return ""
+    return "(" + " OR ".join(_passing(each, row) for each in alternatives) + ")"
+
+
+def _passing(alternative: Alternative, row: str) -> str:
+    columns = tuple(Column(f"c{i}", v.type) for i, v in enumerate(alternative.row))
+    relation = Relation("screener", columns, len(columns), Kind.DERIVED)
+    clause = Clause(Atom(relation, alternative.row), alternative.tests)
+    known = {i: Sql(f"{row}.c{i}", variable.type) for i, variable in enumerate(alternative.row)}
+    compiler = Compiler({}, {}, lenient=True)
+    ((_, select, _),) = compiler.branches(Definition(relation, (clause,)), known)
+    if select.sources:
+        return f"EXISTS ({select.text('1')})"
+    return f"({' AND '.join(select.conditions())})"

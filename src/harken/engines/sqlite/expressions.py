@@ -9,6 +9,7 @@ bounds becomes infinite, and then nothing at all (NULL); the same check stops it
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -53,6 +54,16 @@ class Sql:
         failure = "harken_number_overflow" if self.type == NUMBER else "harken_overflow"
         risk = max(self.risk, Risk.OVERFLOW)
         return Sql(f"({test} ELSE {failure}() END)", self.type, risk=risk)
+
+    def or_passed(self) -> Sql:
+        """A test that passes where the arithmetic in it left the range of its type."""
+        if self.risk is Risk.NONE:
+            return self
+        text = _OVERFLOWS.sub("NULL", self.text)
+        return Sql(f"coalesce({text}, 1)", self.type, risk=self.risk)
+
+
+_OVERFLOWS = re.compile(r"harken_(number_)?overflow\(\)")
 
 
 def constant(term: Constant) -> Sql:

@@ -1,0 +1,143 @@
+"""Kept totals: an aggregate whose value for each group is stored, and follows its members.
+
+    R = sum(V : members(G, V))      becomes      R = sum(V : totals(G, V))
+
+where totals(G, V) is a stored relation with one row for each group that has members. A change of
+the members is a bag of weighted rows (`bags`), so the new total of a group follows from the old one
+and the change alone: counts and exact sums are added to, and for min and max the values of a group
+are counted, so that the next one is there when the extreme one goes. Sums of floating-point
+numbers are not kept: what is added and taken away again would leave a trace.
+
+Law: the rewritten program has the same rows as the one it was made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from harken.calculus.affected import group_columns
+from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Literal, Program
+from harken.ir.relations import Column, Kind, Relation
+from harken.ir.safety import Needs
+from harken.ir.strata import reachable
+from harken.ir.terms import Variable
+from harken.ir.types import INTEGER
+
+OVER_TOTALS = {
+    "count": "sum",
+    "sum": "sum",
+    "avg": "min",
+    "min": "min",
+    "max": "max",
+    "some": "some",
+    "notany": "notany",
+}
+"""The aggregate over the at most one total of a group; over none of them it gives what the original
+gives over no members."""
+EXTREMES = frozenset({"min", "max"})
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The totals of one aggregate. `groups` and `value` are columns of the members."""
+
+    relation: Relation
+    aggregate: str
+    members: Program
+    groups: tuple[int, ...]
+    value: int | None
+
+    @property
+    def counts_values(self) -> bool:
+        """Are the values of a group counted one by one?"""
+        return self.aggregate in EXTREMES
+
+
+def with_totals(
+    program: Program, nodes: Collection[str], needs: Needs
+) -> tuple[Program, tuple[Totals, ...]]:
+    """The program reading kept totals where it can, and the totals it reads.
+
+    What lies below `nodes` is left alone: they are looked at through their own Δ-sets.
+    """
+    found: dict[str, Totals] = {}
+    definitions = dict(program.definitions)
+    for name in _above(program, nodes):
+        definition = program.definitions[name]
+        clauses = []
+        for clause in definition.clauses:
+            body: list[Literal] = []
+            for literal in clause.body:
+                totals = totals_of(literal, program, needs)
+                if totals is None:
+                    body.append(literal)
+                    continue
+                assert isinstance(literal, Aggregation)
+                reader = _reader(totals)
+                found[totals.relation.id] = totals
+                definitions[reader.relation.id] = reader
+                body.append(_reading(literal, totals, reader.relation))
+            clauses.append(Clause(clause.head, tuple(body)))
+        definitions[name] = replace(definition, clauses=tuple(clauses))
+    rewritten = Program(program.goal, reachable(program.goal, definitions))
+    return rewritten, tuple(found.values())
+
+
+def _above(program: Program, nodes: Collection[str]) -> list[str]:
+    kept = {name: d for name, d in program.definitions.items() if name not in nodes}
+    return list(reachable(program.goal, kept))
+
+
+def totals_of(literal: Literal, program: Program, needs: Needs) -> Totals | None:
+    """The totals that could be kept for an aggregate; None if they cannot."""
+    if not isinstance(literal, Aggregation) or literal.atom.relation.id not in program.definitions:
+        return None
+    members = literal.atom.relation
+    inside = _private(literal)
+    if needs.get(members.id) or len(set(inside)) < len(inside):
+        return None
+    value = None
+    if literal.value is not None and literal.aggregate not in ("count", "some", "notany"):
+        value = literal.atom.terms.index(literal.value)
+        adds = literal.aggregate in ("sum", "avg")
+        if adds and members.columns[value].type != INTEGER:
+            return None
+    groups = group_columns(literal)
+    columns = tuple(Column(f"g{i}", members.columns[i].type) for i in groups)
+    relation = Relation(
+        name=f"{literal.aggregate} of {members.id} by {','.join(map(str, groups))}",
+        columns=(*columns, Column("total", literal.result.type)),
+        inputs=len(columns),
+        kind=Kind.STORED,
+        key=tuple(range(len(columns))),
+        past=True,
+    )
+    own = Program(members, reachable(members, program.definitions))
+    return Totals(relation, literal.aggregate, own, groups, value)
+
+
+def _private(literal: Aggregation) -> list[Variable]:
+    groups = set(literal.groups)
+    return [
+        term for term in literal.atom.terms if isinstance(term, Variable) and term not in groups
+    ]
+
+
+def _reader(totals: Totals) -> Definition:
+    """An aggregate ranges over a derived relation: here it is another name for the totals."""
+    relation = replace(totals.relation, name=f"kept {totals.relation.name}", kind=Kind.DERIVED)
+    terms = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(relation.columns))
+    clause = Clause(Atom(relation, terms), (Atom(totals.relation, terms),))
+    return Definition(relation, (clause,))
+
+
+def _reading(literal: Aggregation, totals: Totals, reader: Relation) -> Aggregation:
+    total = Variable("TOTAL#", reader.columns[-1].type)
+    groups = tuple(literal.atom.terms[i] for i in totals.groups)
+    return replace(
+        literal,
+        aggregate=OVER_TOTALS[literal.aggregate],
+        value=None if literal.aggregate in ("some", "notany") else total,
+        atom=Atom(reader, (*groups, total), span=literal.atom.span),
+    )

@@ -1,0 +1,126 @@
+"""How each node computes its change: the choices, made by cost, that `explain` shows.
+
+Differentials visit the changed rows, and what each of them joins; naive evaluation visits
+everything once. Both are estimated with the sizes and fan-outs of the data, and the estimates are
+kept until the sizes have changed a good deal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from harken.calculus.differentials import differentiate, recompute
+from harken.database.rules.nodes import (
+    INCREMENTAL,
+    NAIVE,
+    WITH_TOTALS,
+    ConditionNode,
+    Costs,
+    Monitored,
+    TotalsNode,
+)
+from harken.engines.sqlite.statistics import Statistics
+from harken.ir.relations import Relation
+from harken.planner.cost import CostModel
+from harken.planner.network import Part, Reason
+from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
+
+SMALL_CHANGE = 100
+"""So few changed rows are never worth a look at the estimates."""
+KEEP_FROM = 32.0
+"""Totals are kept of groups that have more members than this, about."""
+COPY_LIMIT = 1_000_000
+"""A copy of the old state has at most so many rows."""
+OUTDATED = 2.0
+"""Estimates are made anew when a relation has become so many times larger or smaller."""
+
+OTHERWISE = 4.0
+"""A screener is chosen anew when transactions change so many times more rows, or fewer."""
+
+
+class Choices:
+    def __init__(self, statistics: Statistics) -> None:
+        self.statistics = statistics
+        self.forced: str | None = None
+        """`incremental` or `naive`, whatever it costs."""
+
+    def strategy(self, node: Monitored, sizes: Mapping[str, int], totals_are_kept: bool) -> str:
+        """How to compute the change of a node; `sizes` are those of the Δ-sets below it."""
+        if self.forced == NAIVE:
+            return NAIVE
+        incremental = WITH_TOTALS if totals_are_kept else INCREMENTAL
+        if self.forced is not None:
+            return incremental
+        if node.part.reason is Reason.RECURSIVE:
+            return NAIVE
+        if sum(sizes.values()) < SMALL_CHANGE:
+            return incremental
+        costs = self.costs(node)
+        by_row = sum(costs.each_row.get(name, 0.0) * size for name, size in sizes.items())
+        return NAIVE if costs.whole < by_row else incremental
+
+    def costs(self, node: Monitored) -> Costs:
+        known = node.costs
+        if known is None or self._is_outdated(known.sizes, node.part):
+            known = node.costs = self._estimated(node)
+        return known
+
+    def _is_outdated(self, sizes: Mapping[str, float], part: Part) -> bool:
+        for name, relation in part.stored.items():
+            now, then = 1 + self.statistics.rows(relation), 1 + sizes[name]
+            if now > OUTDATED * then or then > OUTDATED * now:
+                return True
+        return False
+
+    def _estimated(self, node: Monitored) -> Costs:
+        model = CostModel(self.statistics)
+        each_row: dict[str, float] = {}
+        for part in (node.part, node.kept):
+            for name in part.influents if part is not None else ():
+                assert part is not None
+                change = differentiate(part.program, {name}, nodes=part.nodes)
+                each_row.setdefault(name, model.program(change.plus).cost)
+        stored = node.part.stored
+        whole = model.program(recompute(node.part.program, set(stored)).plus).cost
+        rows = {name: self.statistics.rows(relation) for name, relation in stored.items()}
+        return Costs(each_row, whole, rows)
+
+    def members(self, node: TotalsNode) -> float:
+        """How many members a group has, about."""
+        program = node.part.program
+        model = CostModel(self.statistics)
+        return model.program(program, node.totals.groups).rows
+
+    def wants_totals(self, node: TotalsNode) -> bool:
+        """Is it worth keeping the totals? Asked again when the members have changed as often
+        again as they had the last time."""
+        updates = self.statistics.updates
+        changes = sum(updates[name].transactions for name in node.part.stored if name in updates)
+        if not node.asked_at or changes >= 2 * node.asked_at:
+            node.asked_at = max(1, changes)
+            node.wanted = self.members(node) >= KEEP_FROM
+        return node.wanted
+
+    def screener(self, relation: Relation, nodes: Collection[Monitored]) -> Screener:
+        """What a change of a relation must pass to bring about a check.
+
+        Nodes that keep something must follow every change, and events are changes themselves.
+        """
+        updates = self.statistics.updates.get(relation.id)
+        changes = max(1.0, updates.lately) if updates is not None else 1.0
+        simple = all(
+            isinstance(node, ConditionNode) and node.kept is None and not node.rule.events
+            for node in nodes
+        )
+        if not simple or not 0 < len(nodes) <= ALTERNATIVES:
+            return Screener(relation, None, None, changes)
+        parts = [node.part for node in nodes]
+        return choose_screener(relation, parts, CostModel(self.statistics), changes)
+
+    def is_outdated(self, screener: Screener) -> bool:
+        """Has the relation come to be updated in another way than it was chosen for?"""
+        updates = self.statistics.updates.get(screener.relation.id)
+        if updates is None:
+            return False
+        now = max(1.0, updates.lately)
+        return not screener.changes / OTHERWISE < now < screener.changes * OTHERWISE

@@ -1,0 +1,115 @@
+"""What the data looks like, and how it is updated: the numbers that the cost model works with.
+
+Sizes and fan-outs are read when they are first asked for and again when a good part of the rows has
+changed since. Of updates we remember, for each relation, in how many transactions it changed and
+how many rows a transaction changes lately.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from harken.engines.sqlite.compile import table_name
+from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.indexes import Indexes
+from harken.ir.relations import Relation
+
+STALE_PART = 0.2
+STALE_ROWS = 1000
+"""A size is read again after so many changes: a part of the rows, but never fewer than this."""
+VALUES_LOOKED_AT = 1000
+ROWS_LOOKED_AT = 100_000
+LATELY = 0.2
+"""The weight of the last transaction in the running mean of changed rows."""
+
+
+@dataclass(slots=True)
+class Updates:
+    """How a relation is updated."""
+
+    transactions: int = 0
+    rows: int = 0
+    lately: float = 0.0
+    """Changed rows in a transaction, a running mean."""
+
+    def note(self, rows: int) -> None:
+        self.lately += (rows - self.lately) * (LATELY if self.transactions else 1.0)
+        self.transactions += 1
+        self.rows += rows
+
+
+@dataclass(slots=True)
+class Known:
+    """What was read about a relation, and how many of its rows have changed since."""
+
+    rows: float
+    fanouts: dict[frozenset[int], float] = field(default_factory=dict)
+    changed: int = 0
+
+    @property
+    def is_stale(self) -> bool:
+        return self.changed > max(STALE_ROWS, STALE_PART * self.rows)
+
+
+class Statistics:
+    def __init__(self, connection: Connection, indexes: Indexes) -> None:
+        self._connection = connection
+        self._indexes = indexes
+        self._known: dict[str, Known] = {}
+        self.updates: dict[str, Updates] = {}
+
+    def note(self, relation: str, rows: int) -> None:
+        """A transaction has changed so many rows of a relation."""
+        self.updates.setdefault(relation, Updates()).note(rows)
+        if relation in self._known:
+            self._known[relation].changed += rows
+
+    def forget(self) -> None:
+        self._known.clear()
+
+    def rows(self, relation: Relation) -> float:
+        return self._about(relation).rows
+
+    def fanout(self, relation: Relation, columns: Collection[int]) -> float:
+        if len(columns) == relation.arity and relation.is_set:
+            return 1.0
+        if relation.key is not None and set(relation.key) <= set(columns):
+            return 1.0
+        about = self._about(relation)
+        found = about.fanouts.get(frozenset(columns))
+        if found is None:
+            each = [self._column_fanout(relation, column, about.rows) for column in columns]
+            found = about.fanouts[frozenset(columns)] = min(each, default=about.rows)
+        return found
+
+    def _about(self, relation: Relation) -> Known:
+        known = self._known.get(relation.id)
+        if known is None or known.is_stale:
+            rows = self._connection.value(f"SELECT count(*) FROM {self._table(relation)}")
+            known = self._known[relation.id] = Known(float(rows))
+        return known
+
+    def _column_fanout(self, relation: Relation, column: int, rows: float) -> float:
+        """Rows for each value of a column, from its first values in the order of the index."""
+        if rows == 0:
+            return 0.0
+        if not self._indexes.leads(relation, column):
+            return max(1.0, rows / 10)
+        table, c = self._table(relation), f"c{column}"
+        values, last = self._connection.rows(
+            f"WITH RECURSIVE v(x) AS (SELECT min({c}) FROM {table} UNION ALL "
+            f"SELECT (SELECT min({c}) FROM {table} WHERE {c} > v.x) FROM v "
+            f"WHERE v.x IS NOT NULL LIMIT {VALUES_LOOKED_AT}) SELECT count(x), max(x) FROM v"
+        )[0]
+        if values < VALUES_LOOKED_AT - 1:
+            return rows / max(1.0, float(values))
+        seen = self._connection.value(
+            f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {c} <= ? LIMIT {ROWS_LOOKED_AT})",
+            (last,),
+        )
+        return float(seen) / float(values)
+
+    def _table(self, relation: Relation) -> str:
+        return quote(table_name(relation))

@@ -1,0 +1,157 @@
+"""Kept totals in temporary tables: one of the totals, one of what they are computed from.
+
+    members  G, V, weight        the change of the members, one row for each value
+    support  G, n, s             how many members a group has, and their sum
+        or   G, V, n             how often each value occurs, if the least or greatest is wanted
+    totals   G, total
+
+Law: after `follow`, totals and support are what `build` would make of the members as they are now,
+and the Δ-set holds the difference.
+"""
+
+from __future__ import annotations
+
+from harken.calculus.totals import Totals
+from harken.engines.sqlite.compile import EXACT_SUM
+from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.copies import Validity
+from harken.engines.sqlite.engine import Query
+from harken.engines.sqlite.events import DeltaSet
+from harken.engines.sqlite.expressions import quote
+
+TOTAL = {
+    "count": "n",
+    "some": "1",
+    "notany": "1",
+    "sum": "s",
+    "avg": "CAST(s AS REAL) / n",
+}
+
+
+class TotalsTable:
+    def __init__(self, connection: Connection, totals: Totals) -> None:
+        self._connection = connection
+        self._totals = totals
+        name = totals.relation.id
+        self.validity = Validity(connection, name)
+        self._table = f"temp.{quote(name)}"
+        self._members = f"temp.{quote(f'members {name}')}"
+        self._support = f"temp.{quote(f'support {name}')}"
+        self._groups = [f"c{i}" for i in range(len(totals.groups))]
+        self._key = ", ".join(self._groups) or "k"
+        """SQLite wants a key of at least one column: a single group has the key 0."""
+
+    # --- the tables ------------------------------------------------------------------------
+
+    def build(self, members: Query) -> None:
+        """Compute everything from the members as they are."""
+        self.drop()
+        key, counts = self._key, self._totals.counts_values
+        total = f"c{len(self._groups)}"
+        value = ", v" if counts else ""
+        columns = f"{key}, v, n" if counts else f"{key}, n, s"
+        run = self._connection.run
+        run(
+            f"CREATE TEMP TABLE {self._members} ({key}, v, w, PRIMARY KEY ({key}, v)) WITHOUT ROWID"
+        )
+        run(
+            f"CREATE TEMP TABLE {self._support} ({columns}, PRIMARY KEY ({key}{value})) "
+            "WITHOUT ROWID"
+        )
+        run(f"CREATE TEMP TABLE {self._table} ({key}, {total}, PRIMARY KEY ({key})) WITHOUT ROWID")
+        self.gather(members, "1")
+        self._add_members()
+        if self._is_exact():
+            run(f"INSERT INTO {self._table} {self._totals_of(self._support)}")
+            self.validity.declare()
+        run(f"DELETE FROM {self._members}")
+
+    def drop(self) -> None:
+        self.validity.revoke()
+        for table in (self._members, self._support, self._table):
+            self._connection.run(f"DROP TABLE IF EXISTS {table}")
+
+    def size(self) -> int:
+        return int(self._connection.value(f"SELECT count(*) FROM {self._table}"))
+
+    # --- following the members -------------------------------------------------------------
+
+    def follow(self, delta: DeltaSet) -> bool:
+        """Bring the totals up to date with the gathered members, and note what changed; false if
+        they left the range of exact numbers, and nothing is kept any more."""
+        run = self._connection.run
+        total = f"c{len(self._groups)}"
+        columns = ", ".join([*self._groups, total])
+        touched = f"({self._key}) IN (SELECT {self._key} FROM {self._members})"
+        run(f"INSERT INTO {delta.table} SELECT {columns}, -1 FROM {self._table} WHERE {touched}")
+        self._add_members()
+        if not self._is_exact():
+            delta.clear()
+            self.drop()
+            return False
+        run(f"DELETE FROM {self._table} WHERE {touched}")
+        run(f"INSERT INTO {self._table} {self._totals_of(self._members)}")
+        run(
+            f"INSERT INTO {delta.table} SELECT {columns}, 1 FROM {self._table} WHERE {touched} "
+            f"ON CONFLICT DO UPDATE SET {delta.weight} = {delta.weight} + 1"
+        )
+        run(f"DELETE FROM {delta.table} WHERE {delta.weight} = 0")
+        run(f"DELETE FROM {self._members}")
+        return True
+
+    def gather(self, query: Query, weight: str) -> None:
+        """Take in changed members; `weight` is what each row of the query counts."""
+        groups = ", ".join(f"c{i}" for i in self._totals.groups) or "0"
+        value = f"c{self._totals.value}" if self._totals.value is not None else "0"
+        positions = ", ".join(str(i + 1) for i in range(len(self._groups or "k") + 1))
+        query.run_from(
+            f"INSERT INTO {self._members} SELECT {groups}, {value}, sum({weight}) FROM",
+            f"WHERE 1 GROUP BY {positions} HAVING sum({weight}) <> 0 "
+            "ON CONFLICT DO UPDATE SET w = w + excluded.w",
+        )
+
+    def _add_members(self) -> None:
+        run = self._connection.run
+        key = self._key
+        run(f"DELETE FROM {self._members} WHERE w = 0")
+        if self._totals.counts_values:
+            run(
+                f"INSERT INTO {self._support} SELECT {key}, v, w FROM {self._members} WHERE 1 "
+                "ON CONFLICT DO UPDATE SET n = n + excluded.n"
+            )
+        else:
+            weighted = f"SELECT {key}, w, v * w AS v FROM {self._members}"
+            run(
+                f"INSERT INTO {self._support} SELECT {key}, sum(w), {EXACT_SUM} "
+                f"FROM ({weighted}) WHERE 1 GROUP BY {key} "
+                "ON CONFLICT DO UPDATE SET n = n + excluded.n, s = s + excluded.s"
+            )
+        run(
+            f"DELETE FROM {self._support} WHERE n = 0 "
+            f"AND ({key}) IN (SELECT {key} FROM {self._members})"
+        )
+
+    def _is_exact(self) -> bool:
+        """An integer that overflows becomes a real in SQLite: then the sum is not kept."""
+        if self._totals.counts_values:
+            return True
+        products = f"SELECT 1 FROM {self._members} WHERE typeof(v * w) <> 'integer'"
+        sums = (
+            f"SELECT 1 FROM {self._support} WHERE typeof(s) <> 'integer' "
+            f"AND ({self._key}) IN (SELECT {self._key} FROM {self._members})"
+        )
+        return not self._connection.value(f"SELECT EXISTS ({products}) OR EXISTS ({sums})")
+
+    def _totals_of(self, groups: str) -> str:
+        """The totals of the groups that stand in a table, from the support."""
+        key = self._key
+        some = f"SELECT DISTINCT {key} FROM {groups}"
+        if not self._totals.counts_values:
+            total = TOTAL[self._totals.aggregate]
+            return f"SELECT {key}, {total} FROM {self._support} WHERE ({key}) IN ({some})"
+        same = " AND ".join(f"x.{each} = d.{each}" for each in key.split(", "))
+        extreme = f"(SELECT {self._totals.aggregate}(x.v) FROM {self._support} AS x WHERE {same})"
+        return (
+            f"SELECT {key}, total FROM (SELECT {key}, {extreme} AS total FROM ({some}) AS d) "
+            "WHERE total IS NOT NULL"
+        )
