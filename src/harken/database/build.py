@@ -379,7 +379,8 @@ class Builder:
             terms = self._fit(translator, terms, types, body, span)
         if not body and all(isinstance(term, Constant | Parameter) for term in terms):
             sources = tuple(translator.parameters.sources)
-            return Evaluation(tuple(term.type for term in terms), sources, terms, None)
+            types = tuple(term.type for term in terms)
+            return Evaluation(types, sources, terms, None, self._catalog.home)
         bag = any(isinstance(literal, Atom) and not literal.relation.is_set for literal in body)
         return self._compiled(translator, [Branch(body, terms, [])], bag)
 
@@ -419,7 +420,8 @@ class Builder:
         plan = prepare(program, self._catalog.hierarchy)
         query = self._engine.compile(plan)
         types = tuple(column.type for column in relation.columns)
-        return Evaluation(types, tuple(translator.parameters.sources), None, query)
+        sources = tuple(translator.parameters.sources)
+        return Evaluation(types, sources, None, query, self._catalog.home)
 
     # --- small things ----------------------------------------------------------------------
 

@@ -207,7 +207,7 @@ class Database:
         else:
             with self.transaction():
                 numbers = load_objects(self._runtime, type_name, rows, properties)
-        return LoadedObjects(numbers, type_name)
+        return LoadedObjects(numbers, type_name, self._runtime.catalog.home)
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -216,7 +216,9 @@ class Database:
 
     def assign(self, name: str, value: Any) -> None:
         """Give the interface variable `:name` a value."""
-        if not isinstance(value, Object):
+        if isinstance(value, Object):
+            self._runtime.objects.own(value)
+        else:
             encode(value, literal_type(value))
         self._runtime.assign(name.removeprefix(":"), value)
 
@@ -299,14 +301,15 @@ class Database:
 class LoadedObjects(Sequence[Object]):
     """The objects of a bulk load: usually a range of numbers, so a million weigh nothing."""
 
-    def __init__(self, numbers: Sequence[int], type_name: str) -> None:
+    def __init__(self, numbers: Sequence[int], type_name: str, home: str) -> None:
         self._numbers = numbers
         self._type = type_name
+        self._home = home
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return LoadedObjects(self._numbers[index], self._type)
-        return Object(self._numbers[index], self._type)
+            return LoadedObjects(self._numbers[index], self._type, self._home)
+        return Object(self._numbers[index], self._type, self._home)

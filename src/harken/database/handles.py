@@ -22,7 +22,7 @@ from harken.database.transactions import Transactions
 from harken.engines.base import CompiledQuery
 from harken.engines.sqlite import faults
 from harken.engines.sqlite.engine import layout_changes
-from harken.engines.sqlite.values import decoder, encoder
+from harken.engines.sqlite.values import decoder
 from harken.errors import SafetyFault, TypeFault, ValueFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
@@ -67,6 +67,7 @@ class FunctionHandle:
         self._function = function
         self._relation: Relation = function.relation
         self._inputs = self._relation.inputs
+        encoder = self._runtime.objects.encoder
         self._encoders: list[Encoder] = [encoder(c.type) for c in self._relation.columns]
         self._types: tuple[Type, ...] = tuple(c.type for c in self._relation.columns)
         self._plain = function.kind is FunctionKind.STORED and not function.system
@@ -129,7 +130,7 @@ class FunctionHandle:
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Every row, as (arguments, value)."""
         self._refresh()
-        rows = decode_rows(self._all_rows(), self._types)
+        rows = decode_rows(self._all_rows(), self._types, self._runtime.catalog.home)
         for row in rows:
             (arguments,) = rows_as_values([row[: self._inputs]])
             (value,) = rows_as_values([row[self._inputs :]])
@@ -163,7 +164,9 @@ class FunctionHandle:
         return self._runtime.engine.compile(plan).rows(())
 
     def _decoded(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        return decode_rows(rows, self._types[self._inputs :]) if self._decode else rows
+        if not self._decode:
+            return rows
+        return decode_rows(rows, self._types[self._inputs :], self._runtime.catalog.home)
 
     # --- changing --------------------------------------------------------------------------
 
