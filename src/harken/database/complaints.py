@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-from harken.errors import NameFault, SafetyFault, Span, nearest
+from harken.errors import NameFault, SafetyFault, Span, TypeFault, nearest
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
+
+
+def check_text(value: object, what: str) -> None:
+    """Refuse what Python code gave for a text, such as a name, if it is none."""
+    if not isinstance(value, str):
+        shown = repr(value) if len(repr(value)) <= 60 else type(value).__name__
+        raise TypeFault(
+            f"{what} is a text, and this is {shown}",
+            code="type-mismatch",
+            hint="give a Python str",
+        )
+
+
+def check_name(name: object, what: str) -> None:
+    """Refuse a name given by Python code that AMOSQL could not spell."""
+    check_text(name, what)
+    if not re.fullmatch(r"[^\W\d]\w*", str(name)):
+        raise NameFault(
+            f"{what} cannot be {name!r}",
+            code="bad-name",
+            hint="a name is letters, digits and underscores, and does not begin with a digit",
+        )
 
 
 def unknown_rule(name: str, known: Iterable[str], span: Span | None) -> NameFault:
@@ -26,6 +49,10 @@ def no_local(name: str, span: Span | None) -> NameFault:
         span=span,
         hint=f"declare it in the procedure, `declare integer {name};`, or write :{name}",
     )
+
+
+def named_twice(name: str, span: Span | None, hint: str) -> NameFault:
+    return NameFault(f"{name} is named twice", code="exists", span=span, hint=hint)
 
 
 def outside(node: syntax.Node) -> SafetyFault:

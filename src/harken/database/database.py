@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType, TracebackType
@@ -11,6 +12,7 @@ from typing import Any
 from harken.database import definitions, foreign
 from harken.database.build import syntax_of
 from harken.database.catalog import Catalog
+from harken.database.complaints import check_name, check_text
 from harken.database.explain import Explanation, explain_function
 from harken.database.handles import FunctionHandle
 from harken.database.load import load_objects
@@ -24,16 +26,15 @@ from harken.database.transactions import Transactions
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.engines.sqlite.values import encode
-from harken.errors import HarkenError, NameFault, StorageError, TypeFault
+from harken.errors import HarkenError, StorageError, TypeFault
 from harken.ir.clauses import Definition
-from harken.ir.operations import AGGREGATES, OPERATIONS
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.amosql.resolve import unknown_function
 from harken.lang.amosql.translate import literal_type
 
 
 def connect(
-    path: str = ":memory:",
+    path: str | os.PathLike[str] = ":memory:",
     *,
     read_only: bool = False,
     timeout: float = 5.0,
@@ -44,7 +45,9 @@ def connect(
     `timeout` is how many seconds to wait for another process that is writing. `clock` stands in
     for the time of day in tests.
     """
-    return Database(str(path), read_only=read_only, timeout=timeout, clock=clock)
+    place = os.fspath(path) if isinstance(path, os.PathLike) else path
+    check_text(place, "the path of a database")
+    return Database(place, read_only=read_only, timeout=timeout, clock=clock)
 
 
 class Database:
@@ -125,6 +128,7 @@ class Database:
     def run(self, text: str, listener: Callable[[Result], None], source: str | None = None) -> None:
         """Run AMOSQL and hand each result on as soon as it is there."""
         self._check_open()
+        check_text(text, "a program")
         with self.listening(listener):
             self._session.run(text, source)
 
@@ -149,6 +153,7 @@ class Database:
         An overloaded name needs its first type: `db.function("employee.grossincome")`.
         """
         self._check_open()
+        check_text(name, "the name of a function")
         if not self._transactions.active:
             self._transactions.refresh()
         return FunctionHandle(self._runtime, self._transactions, self._find(name))
@@ -156,11 +161,6 @@ class Database:
     def _find(self, name: str) -> Function:
         overloads = self._runtime.catalog.named(name)
         if not overloads:
-            if name in OPERATIONS or name in AGGREGATES:
-                raise NameFault(
-                    f"{name} is built into the language, not a function of the database",
-                    code="unknown-function",
-                )
             raise unknown_function(self._runtime.catalog, name, None)
         if len(overloads) > 1:
             raise TypeFault(
@@ -177,6 +177,7 @@ class Database:
         and without annotations it is a procedure that takes any values.
         """
         self._check_open()
+        check_name(name, "the name of a function")
         foreign.check_registration(name, function)
         declared = [
             f
@@ -201,6 +202,7 @@ class Database:
         """Create an object for each row of an iterable of tuples or an Arrow table, in one
         transaction; the new objects, in the order of the rows."""
         self._check_open()
+        check_text(type_name, "the name of a type")
         if self._transactions.active:
             with self._transactions.statement():
                 numbers = load_objects(self._runtime, type_name, rows, properties)
@@ -216,11 +218,14 @@ class Database:
 
     def assign(self, name: str, value: Any) -> None:
         """Give the interface variable `:name` a value."""
+        check_text(name, "the name of a variable")
+        name = name.removeprefix(":")
+        check_name(name, "the name of a variable")
         if isinstance(value, Object):
             self._runtime.objects.own(value)
         else:
             encode(value, literal_type(value))
-        self._runtime.assign(name.removeprefix(":"), value)
+        self._runtime.assign(name, value)
 
     def explain(self, name: str) -> Explanation | RuleExplanation:
         """How a rule is monitored, or how a function is evaluated: clauses and SQL.
@@ -228,6 +233,7 @@ class Database:
         Print it, or take its parts with `as_json()`.
         """
         self._check_open()
+        check_text(name, "the name of a rule or function")
         if name in self._runtime.catalog.rules:
             compiled = self._rules.compiled(name)
             return explain_rule(self._runtime, compiled, name in self._rules.network)

@@ -115,12 +115,6 @@ def check_registration(name: str, python: object) -> None:
         raise TypeFault(
             f"{name} is built into the language", code="exists", hint="choose another name"
         )
-    if not name.isidentifier():
-        raise TypeFault(
-            f"{name!r} cannot be the name of a function",
-            code="exists",
-            hint="a name is letters, digits and underscores",
-        )
 
 
 def register(runtime: Runtime, function: Function, python: Callable[..., Any]) -> None:
