@@ -566,6 +566,86 @@ def test_the_python_error_is_the_cause(shop: Database) -> None:
         assert isinstance(caught.value.__cause__, LookupError)
 
 
+# --- what is too much for one statement ----------------------------------------------------
+
+MANY = ", ".join(f"item i{n}" for n in range(70))
+JOINED = " and ".join(f"quantity(i{n}) = quantity(x)" for n in range(70))
+TOO_MUCH = {
+    "columns": (f"«select {', '.join(['1'] * 3000)};", "2000 columns"),
+    "results": (f"«create function f() -> <{', '.join(['integer'] * 3000)}>;", "2000 columns"),
+    "calls": (f"«select {', '.join(['quantity(:toy)'] * 300)};", "more than 64 functions"),
+    "joins": (f"«select 1 for each item x, {MANY} where {JOINED};", "more than 64 functions"),
+    "or": (
+        f"«select i for each item i where {' or '.join(f'quantity(i) = {n}' for n in range(600))};",
+        "500 alternatives",
+    ),
+    "and of or": (
+        f"select i for each item i where «{' and '.join(['(weight(i) = 1 or i = :toy)'] * 40)};",
+        "10000 alternatives",
+    ),
+    "plus": (f"select «1{' + 1' * 5000};", "more than 900 parts are joined by `+`"),
+    "and": (
+        f"select i for each item i where «{' and '.join(['weight(i) = 1'] * 5000)};",
+        "more than 900 parts are joined by `and`",
+    ),
+    "in a rule": (
+        f"create rule r(item x) as when for each {MANY} where {JOINED} do print(x);"
+        "activate r(:toy); «commit;",
+        "in the condition of rule r: this joins more than 64 functions",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_what_is_too_large_for_the_engine_says_so(shop: Database, name: str) -> None:
+    script, words = TOO_MUCH[name]
+    error = fail(shop, script)
+    assert isinstance(error, SafetyFault)
+    assert error.code == "too-complex"
+    assert words in error.message
+    assert "engine" not in error.message
+
+
+def test_a_function_that_is_too_large_says_so_to_python(shop: Database) -> None:
+    shop.amosql(f"create function f(item x) -> integer as select 1 for each {MANY} where {JOINED};")
+    f = shop.function("f")
+    for use in (lambda: f[shop.variables["toy"]], lambda: list(f.items())):
+        with pytest.raises(SafetyFault, match="more than 64 functions") as caught:
+            use()
+        assert caught.value.code == "too-complex"
+
+
+CHAINS = {
+    "+": (f"select quantity(:toy){' + 1' * 300};", [(305,)]),
+    "||": (f"""select length(name(:toy){' || "abc"' * 300});""", [(903,)]),
+    "or": (
+        f"select quantity(i) for each item i where "
+        f"{' or '.join(f'quantity(i) = {n}' for n in range(5, 305))};",
+        [(5,), (50,)],
+    ),
+    "and": (
+        f"select quantity(i) for each item i where "
+        f"{' and '.join(f'quantity(i) != {n}' for n in range(6, 306))};",
+        [(0,), (5,)],
+    ),
+    "not or": (
+        f"select quantity(i) for each item i where some(quantity(i)) and "
+        f"not ({' or '.join(f'quantity(i) = {n}' for n in range(6, 306))});",
+        [(0,), (5,)],
+    ),
+    "or as a value": (
+        f"select {' or '.join(f'quantity(:toy) = {n}' for n in range(300))};",
+        [(True,)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_chain_of_hundreds_of_operators_works(shop: Database, name: str) -> None:
+    text, rows = CHAINS[name]
+    assert sorted(shop.amosql(text).rows) == rows
+
+
 # --- what a person reads -------------------------------------------------------------------
 
 

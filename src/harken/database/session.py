@@ -11,6 +11,7 @@ from typing import Any
 from harken.database import steps
 from harken.database.build import Builder
 from harken.database.evaluation import Frame
+from harken.database.limits import too_complex
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import change_schema
@@ -43,7 +44,7 @@ class Session:
                 for statement in parsed:
                     self.execute(statement)
         except HarkenError as error:
-            raise error.locate(text, source) from error.__cause__
+            raise too_complex(error).locate(text, source) from error.__cause__
 
     def execute(self, parsed: Parsed) -> None:
         """Run one statement, all of it or nothing."""
