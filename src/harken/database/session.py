@@ -19,6 +19,7 @@ from harken.database.transactions import Transactions
 from harken.errors import HarkenError, LanguageError, Span, StorageError, ValueFault
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
+from harken.lang.amosql.habits import COMMENTS, follows_minus_minus
 from harken.lang.amosql.resolve import Argument
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.shapes import Parsed, reparse, statements
@@ -44,6 +45,8 @@ class Session:
                 for statement in parsed:
                     self.execute(statement)
         except HarkenError as error:
+            if error.code == "unknown-variable" and error.span is not None and error.text is None:
+                error.hint = COMMENTS if follows_minus_minus(text, error.span.start) else error.hint
             raise too_complex(error).locate(text, source) from error.__cause__
 
     def execute(self, parsed: Parsed) -> None:

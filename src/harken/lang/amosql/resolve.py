@@ -146,7 +146,8 @@ def unknown_function(schema: Schema, name: str, span: Span | None) -> NameFault:
             span=span,
             hint=f"call it where a value is wanted: {name}(...)",
         )
-    meant = nearest(name, (*schema.function_names(), *sorted(built_in)))
+    known = (*schema.function_names(), *sorted(built_in))
+    meant = "some" if name.lower() == "exists" else nearest(name, known)
     hint = f"did you mean {meant}?" if meant else "create it first with `create function`"
     return NameFault(f"there is no function {name}", code="unknown-function", span=span, hint=hint)
 

@@ -201,6 +201,8 @@ class Translator:
             return self.parameters.number(Source("local", found.name), Argument((found.type,)))
         meant = nearest(node.name, scope.known())
         hint = f"did you mean {meant}?" if meant else "declare it with `for each`"
+        if node.name.lower() == "null":
+            hint = "there is no NULL: a function may have no value, and some(f(x)) asks whether"
         if self.schema.overloads(node.name):
             hint = f"{node.name} is a function: call it with its arguments, {node.name}(...)"
         raise NameFault(
