@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from harken.errors import NameFault, SafetyFault, Span, TypeFault, nearest
+from harken.errors import LanguageError, NameFault, SafetyFault, Span, TypeFault, nearest
+from harken.ir.schema import Function, Schema
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
+from harken.lang.amosql.resolve import find_overloads
 
 
 def check_text(value: object, what: str) -> None:
@@ -39,6 +41,39 @@ def unknown_rule(name: str, known: Iterable[str], span: Span | None) -> NameFaul
         code="unknown-rule",
         span=span,
         hint=f"did you mean {meant}?" if meant else "create it first with `create rule`",
+    )
+
+
+def not_one_to_watch(
+    name: str, named: Sequence[Function], span: Span | None, schema: Schema
+) -> LanguageError:
+    """The event of a rule names no function, several, or only such as have no values."""
+    plain = name.rpartition(".")[2]
+    if not named:
+        find_overloads(schema, plain, name.rpartition(".")[0] or None, span)
+    values = [function for function in named if function.relation is not None]
+    if not values:
+        return SafetyFault(
+            f"{name} is a procedure, and has no values that could change",
+            code="side-effect",
+            span=span,
+            hint="name the function that it changes",
+        )
+    return NameFault(
+        f"{name} means {', '.join(sorted(function.id for function in values))}",
+        code="ambiguous",
+        span=span,
+        hint=f"name the type: {values[0].parameters[0].type}.{plain}",
+    )
+
+
+def cannot_be_watched(function: Function, span: Span | None) -> SafetyFault:
+    return SafetyFault(
+        f"{function.id} has values for arguments that are nowhere stored, so nobody can see it "
+        "change",
+        code="unsafe",
+        span=span,
+        hint="name the stored functions that it is computed from",
     )
 
 
