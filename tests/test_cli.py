@@ -199,6 +199,26 @@ def test_a_wrong_command_line_exits_with_2(command: Command) -> None:
     assert command("run", "x.amosql", "--format", "xml").code == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "listed"),
+    [
+        (["run", "--fromat", "json", "x"], ["--format"]),
+        (["run", "--bogus", "x"], ["--db", "--engine", "--format", "--trace"]),
+        (["explain", "-x", "y"], ["--db", "--format"]),
+        (["--bogus"], ["--version", "--help"]),
+        (["demo", "--bogus"], ["--help"]),
+    ],
+)
+def test_an_unknown_option_is_answered_with_those_there_are(
+    command: Command, arguments: list[str], listed: list[str]
+) -> None:
+    code, out, err = command(*arguments)
+    assert (code, out) == (2, "")
+    assert "No such option" in err
+    _, _, answer = err.partition("No such option")
+    assert all(name in answer for name in listed)
+
+
 def test_a_bug_is_a_short_message(
     command: Command, program: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

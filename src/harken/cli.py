@@ -12,11 +12,13 @@ import io
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import harken
 from harken.database.results import Result, to_json
@@ -24,7 +26,33 @@ from harken.database.rules.drawing import draw
 from harken.database.rules.explain import RuleExplanation
 from harken.errors import HarkenError
 
+
+@contextmanager
+def options_listed(command: TyperCommand | TyperGroup, context: typer.Context) -> Iterator[None]:
+    """An option that resembles none of the command's is answered with all of them."""
+    try:
+        yield
+    except Exception as error:
+        if getattr(error, "option_name", None) and not getattr(error, "possibilities", True):
+            known = [name for each in command.get_params(context) for name in each.opts]
+            error.possibilities = [name for name in known if name.startswith("-")]  # type: ignore[attr-defined]
+        raise
+
+
+class Command(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with options_listed(self, ctx):
+            return super().parse_args(ctx, args)
+
+
+class Group(TyperGroup):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with options_listed(self, ctx):
+            return super().parse_args(ctx, args)
+
+
 app = typer.Typer(
+    cls=Group,
     help="Harken watches data and acts on change.",
     no_args_is_help=True,
     add_completion=False,
@@ -106,7 +134,7 @@ def harken_command(
 # --- run -----------------------------------------------------------------------------------
 
 
-@app.command()
+@app.command(cls=Command)
 def run(
     files: Annotated[list[str], typer.Argument(help="Programs; - is standard input.")],
     db: Database = ":memory:",
@@ -219,7 +247,7 @@ def unsupported(what: str, source: str | None = None) -> CommandError:
 # --- the other commands; each imports what it needs, so that `run` starts quickly ----------
 
 
-@app.command()
+@app.command(cls=Command)
 def shell(db: Database = ":memory:") -> None:
     """Type statements and see their results."""
     from harken.shell import start
@@ -228,7 +256,7 @@ def shell(db: Database = ":memory:") -> None:
         raise typer.Exit(start(database))
 
 
-@app.command()
+@app.command(cls=Command)
 def explain(
     name: Annotated[str, typer.Argument(help="A rule or function; `type.function` if overloaded.")],
     db: Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")],
@@ -253,7 +281,7 @@ def explain(
         )
 
 
-@app.command()
+@app.command(cls=Command)
 def bench(
     names: Annotated[
         list[str] | None,
@@ -275,7 +303,7 @@ def bench(
     run_benchmarks(names or [], items or [], rounds, as_json=as_json, picture=plot)
 
 
-@app.command()
+@app.command(cls=Command)
 def doctor() -> None:
     """See whether this machine has what Harken needs, and what to do if not."""
     from harken.doctor import examine, is_well, show
@@ -285,7 +313,7 @@ def doctor() -> None:
     raise typer.Exit(0 if is_well(findings) else 1)
 
 
-@app.command()
+@app.command(cls=Command)
 def demo() -> None:
     """Watch a small inventory at work."""
     from harken.demo import play

@@ -5,7 +5,7 @@
     ├── LanguageError          the program text is wrong; nothing was executed
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
-    │   │                      exists
+    │   │                      exists, bad-name
     │   ├── TypeFault          type-mismatch, arity, ambiguous
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect,
     │                          too-complex
@@ -26,6 +26,11 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+WIDEST = 120
+"""How many characters of a line a report shows."""
+LEAD = 40
+"""How many of them come before the place that it points to, in the middle of a long line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +115,29 @@ class HarkenError(Exception):
         if self.span is None or self.text is None:
             return None
         line, column = self.span.position(self.text)
-        shown = self.text.split("\n")[line - 1].rstrip("\r")
-        width = max(1, min(self.span.end - self.span.start, len(shown) - column + 1))
-        tabs = "".join("\t" if char == "\t" else " " for char in shown[: column - 1])
+        whole = self.text.split("\n")[line - 1].rstrip("\r")
+        shown, before = _window(whole, column - 1)
+        width = max(1, min(self.span.end - self.span.start, len(shown) - before))
+        tabs = "".join("\t" if char == "\t" else " " for char in shown[:before])
         return f"  {shown}\n  {tabs}{'^' * width}"
+
+
+def _window(line: str, place: int) -> tuple[str, int]:
+    """What is shown of a line, and where in that the place is: of a long line only a part.
+
+    >>> _window("short", 2)
+    ('short', 2)
+    >>> shown, at = _window("x" * 1000 + "y" * 1000, 1000)
+    >>> len(shown), shown[0], shown[at - 1 : at + 1], shown[-1]
+    (120, '…', 'xy', '…')
+    """
+    start = max(0, min(place - LEAD, len(line) - WIDEST))
+    shown = line[start : start + WIDEST]
+    if start > 0:
+        shown = "…" + shown[1:]
+    if start + WIDEST < len(line):
+        shown = shown[:-1] + "…"
+    return shown, place - start
 
 
 class LanguageError(HarkenError):

@@ -177,6 +177,8 @@ def test_syntax(shop: Database, script: str, kind: Any, code: str, message: str,
         ),
         case("«create type item;", NameFault, "exists", "item", "another name"),
         case("«create type integer;", NameFault, "exists", "integer"),
+        case(f"«create type {'t' * 201};", NameFault, "bad-name", "200", "shorter"),
+        case(f"«create function {'f' * 201}() -> item;", NameFault, "bad-name", "200", "shorter"),
         case(
             "«create function quantity(item) -> number;",
             NameFault,
@@ -564,6 +566,86 @@ def test_the_python_error_is_the_cause(shop: Database) -> None:
         assert isinstance(caught.value.__cause__, LookupError)
 
 
+# --- what is too much for one statement ----------------------------------------------------
+
+MANY = ", ".join(f"item i{n}" for n in range(70))
+JOINED = " and ".join(f"quantity(i{n}) = quantity(x)" for n in range(70))
+TOO_MUCH = {
+    "columns": (f"«select {', '.join(['1'] * 3000)};", "2000 columns"),
+    "results": (f"«create function f() -> <{', '.join(['integer'] * 3000)}>;", "2000 columns"),
+    "calls": (f"«select {', '.join(['quantity(:toy)'] * 300)};", "more than 64 functions"),
+    "joins": (f"«select 1 for each item x, {MANY} where {JOINED};", "more than 64 functions"),
+    "or": (
+        f"«select i for each item i where {' or '.join(f'quantity(i) = {n}' for n in range(600))};",
+        "500 alternatives",
+    ),
+    "and of or": (
+        f"select i for each item i where «{' and '.join(['(weight(i) = 1 or i = :toy)'] * 40)};",
+        "10000 alternatives",
+    ),
+    "plus": (f"select «1{' + 1' * 5000};", "more than 900 parts are joined by `+`"),
+    "and": (
+        f"select i for each item i where «{' and '.join(['weight(i) = 1'] * 5000)};",
+        "more than 900 parts are joined by `and`",
+    ),
+    "in a rule": (
+        f"create rule r(item x) as when for each {MANY} where {JOINED} do print(x);"
+        "activate r(:toy); «commit;",
+        "in the condition of rule r: this joins more than 64 functions",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOO_MUCH)
+def test_what_is_too_large_for_the_engine_says_so(shop: Database, name: str) -> None:
+    script, words = TOO_MUCH[name]
+    error = fail(shop, script)
+    assert isinstance(error, SafetyFault)
+    assert error.code == "too-complex"
+    assert words in error.message
+    assert "engine" not in error.message
+
+
+def test_a_function_that_is_too_large_says_so_to_python(shop: Database) -> None:
+    shop.amosql(f"create function f(item x) -> integer as select 1 for each {MANY} where {JOINED};")
+    f = shop.function("f")
+    for use in (lambda: f[shop.variables["toy"]], lambda: list(f.items())):
+        with pytest.raises(SafetyFault, match="more than 64 functions") as caught:
+            use()
+        assert caught.value.code == "too-complex"
+
+
+CHAINS = {
+    "+": (f"select quantity(:toy){' + 1' * 300};", [(305,)]),
+    "||": (f"""select length(name(:toy){' || "abc"' * 300});""", [(903,)]),
+    "or": (
+        f"select quantity(i) for each item i where "
+        f"{' or '.join(f'quantity(i) = {n}' for n in range(5, 305))};",
+        [(5,), (50,)],
+    ),
+    "and": (
+        f"select quantity(i) for each item i where "
+        f"{' and '.join(f'quantity(i) != {n}' for n in range(6, 306))};",
+        [(0,), (5,)],
+    ),
+    "not or": (
+        f"select quantity(i) for each item i where some(quantity(i)) and "
+        f"not ({' or '.join(f'quantity(i) = {n}' for n in range(6, 306))});",
+        [(0,), (5,)],
+    ),
+    "or as a value": (
+        f"select {' or '.join(f'quantity(:toy) = {n}' for n in range(300))};",
+        [(True,)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_a_chain_of_hundreds_of_operators_works(shop: Database, name: str) -> None:
+    text, rows = CHAINS[name]
+    assert sorted(shop.amosql(text).rows) == rows
+
+
 # --- what a person reads -------------------------------------------------------------------
 
 
@@ -578,6 +660,29 @@ def test_a_report_shows_the_place_and_the_way_out(shop: Database) -> None:
         "hint: did you mean quantity?",
     ]
     assert str(caught.value) == "there is no function quantty"
+
+
+@pytest.mark.parametrize("before", [0, 20, 5000])
+@pytest.mark.parametrize("after", [0, 20, 5000])
+def test_a_report_shows_only_a_part_of_a_long_line(shop: Database, before: int, after: int) -> None:
+    text = f"set :a = '{'x' * before}'; quantty(:toy); set :b = '{'x' * after}';"
+    with pytest.raises(HarkenError) as caught:
+        shop.amosql("1;\n" + text)
+    headline, excerpt, marks, hint = caught.value.report().split("\n")
+    assert headline.startswith(f"2:{text.index('quantty') + 1}: ")
+    assert len(excerpt) <= 2 + errors.WIDEST
+    assert excerpt[marks.index("^") : marks.rindex("^") + 1] == "quantty(:toy)"
+    assert excerpt.startswith("  …") == (before > errors.LEAD)
+    assert excerpt.endswith("…") == (after > errors.WIDEST)
+    assert hint == "hint: did you mean quantity?"
+
+
+def test_a_report_marks_no_more_than_it_shows(shop: Database) -> None:
+    with pytest.raises(HarkenError) as caught:
+        shop.amosql(f'set quantity(:toy) = "{"x" * 5000}";')
+    _, excerpt, marks, _ = caught.value.report().split("\n")
+    assert len(marks) == len(excerpt) == 2 + errors.WIDEST
+    assert excerpt.endswith("x…")
 
 
 def test_statements_of_one_shape_report_their_own_places(shop: Database) -> None:
@@ -606,6 +711,45 @@ def test_an_error_inside_a_procedure_points_to_the_call(shop: Database) -> None:
     )
     error = fail(shop, "set quantity(:toy) = 1;\n  «bad(:toy);")
     assert error.code == "division-by-zero"
+
+
+# --- what Python code may give -------------------------------------------------------------
+
+CALLS: dict[str, tuple[Any, str, str]] = {
+    "connect": (lambda db: harken.connect(5), "type-mismatch", "the path of a database is a text"),
+    "bytes": (lambda db: harken.connect(b"x"), "type-mismatch", "b'x'"),
+    "amosql": (
+        lambda db: db.amosql(None),
+        "type-mismatch",
+        "a program is a text, and this is None",
+    ),
+    "function": (lambda db: db.function(5), "type-mismatch", "the name of a function is a text"),
+    "explain": (lambda db: db.explain(5), "type-mismatch", "is a text"),
+    "load": (lambda db: db.load(["item"], []), "type-mismatch", "the name of a type is a text"),
+    "foreign": (lambda db: db.foreign(None, print), "type-mismatch", "is a text"),
+    "assign": (lambda db: db.assign(5, 5), "type-mismatch", "the name of a variable is a text"),
+    "blank": (lambda db: db.assign("a b", 5), "bad-name", "cannot be 'a b'"),
+    "nothing": (lambda db: db.assign(":", 5), "bad-name", "cannot be ''"),
+    "digit": (lambda db: db.assign("1st", 5), "bad-name", "cannot be '1st'"),
+    "built in": (lambda db: db.function("count"), "unknown-function", "built into the language"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_argument_is_refused_in_our_words(shop: Database, name: str) -> None:
+    call, code, words = CALLS[name]
+    before = state(shop)
+    with pytest.raises(LanguageError, match=re.escape(words)) as caught:
+        call(shop)
+    assert caught.value.code == code
+    assert caught.value.hint is not None
+    assert state(shop) == before
+
+
+def test_a_database_is_opened_by_a_path_object(tmp_path: Path) -> None:
+    with harken.connect(tmp_path / "shop.db") as db:
+        db.amosql("create type item;")
+    assert (tmp_path / "shop.db").exists()
 
 
 def test_the_tree_of_errors_lists_every_code() -> None:

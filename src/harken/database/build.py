@@ -13,6 +13,7 @@ from harken.database.catalog import Catalog
 from harken.database.complaints import (
     counted,
     how_to_convert,
+    named_twice,
     no_local,
     outside,
     spoken,
@@ -174,6 +175,7 @@ class Builder:
 
     def _instances(self, node: syntax.CreateInstances, scope: Scope) -> steps.Step:
         type_ = self._surrogate(node.type, node.span)
+        self._refuse_twice(node)
         targets = [self._property(type_, name, node.span) for name in node.properties]
         instances = []
         for instance in node.instances:
@@ -192,6 +194,19 @@ class Builder:
             self._check_holder(instance, type_, scope)
             instances.append(steps.NewObject(instance.variable, instance.local, given))
         return steps.CreateObjects(type_, tuple(instances))
+
+    def _refuse_twice(self, node: syntax.CreateInstances) -> None:
+        """What would be overwritten in the same statement cannot have been meant."""
+        for position, name in enumerate(node.properties):
+            if name in node.properties[:position]:
+                raise named_twice(name, node.span, "name each property once")
+        held: set[tuple[str, bool]] = set()
+        for each in node.instances:
+            if each.variable is not None and (each.variable, each.local) in held:
+                shown = each.variable if each.local else f":{each.variable}"
+                raise named_twice(shown, each.span, "give each object a variable of its own")
+            if each.variable is not None:
+                held.add((each.variable, each.local))
 
     def _check_holder(self, instance: syntax.Instance, type_: Type, scope: Scope) -> None:
         """The variable that is to hold a new object must be able to."""
@@ -379,7 +394,8 @@ class Builder:
             terms = self._fit(translator, terms, types, body, span)
         if not body and all(isinstance(term, Constant | Parameter) for term in terms):
             sources = tuple(translator.parameters.sources)
-            return Evaluation(tuple(term.type for term in terms), sources, terms, None)
+            types = tuple(term.type for term in terms)
+            return Evaluation(types, sources, terms, None, self._catalog.home)
         bag = any(isinstance(literal, Atom) and not literal.relation.is_set for literal in body)
         return self._compiled(translator, [Branch(body, terms, [])], bag)
 
@@ -419,7 +435,8 @@ class Builder:
         plan = prepare(program, self._catalog.hierarchy)
         query = self._engine.compile(plan)
         types = tuple(column.type for column in relation.columns)
-        return Evaluation(types, tuple(translator.parameters.sources), None, query)
+        sources = tuple(translator.parameters.sources)
+        return Evaluation(types, sources, None, query, self._catalog.home)
 
     # --- small things ----------------------------------------------------------------------
 

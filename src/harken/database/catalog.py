@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from harken.database.identity import home_of
 from harken.database.memory import NO_DEPENDENCIES, Dependencies, Memory, read_memory
 from harken.database.system import (
     ACTIVATED,
@@ -75,6 +76,8 @@ class Catalog:
     def __init__(self, engine: SQLiteEngine, compile_function: Compile) -> None:
         self._engine = engine
         self._compile = compile_function
+        self.home = home_of(engine.connection)
+        """What the handles of objects say they belong to."""
         self._memory = Memory()
         self._compiled: dict[str, tuple[Definition, ...]] = {}
         self._session: dict[str, Function] = {}

@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
-from harken.errors import NameFault, SafetyFault, Span, nearest
+from harken.errors import LanguageError, NameFault, SafetyFault, Span, TypeFault, nearest
+from harken.ir.schema import Function, Schema
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
+from harken.lang.amosql.resolve import find_overloads
+
+
+def check_text(value: object, what: str) -> None:
+    """Refuse what Python code gave for a text, such as a name, if it is none."""
+    if not isinstance(value, str):
+        shown = repr(value) if len(repr(value)) <= 60 else type(value).__name__
+        raise TypeFault(
+            f"{what} is a text, and this is {shown}",
+            code="type-mismatch",
+            hint="give a Python str",
+        )
+
+
+def check_name(name: object, what: str) -> None:
+    """Refuse a name given by Python code that AMOSQL could not spell."""
+    check_text(name, what)
+    if not re.fullmatch(r"[^\W\d]\w*", str(name)):
+        raise NameFault(
+            f"{what} cannot be {name!r}",
+            code="bad-name",
+            hint="a name is letters, digits and underscores, and does not begin with a digit",
+        )
 
 
 def unknown_rule(name: str, known: Iterable[str], span: Span | None) -> NameFault:
@@ -19,6 +44,39 @@ def unknown_rule(name: str, known: Iterable[str], span: Span | None) -> NameFaul
     )
 
 
+def not_one_to_watch(
+    name: str, named: Sequence[Function], span: Span | None, schema: Schema
+) -> LanguageError:
+    """The event of a rule names no function, several, or only such as have no values."""
+    plain = name.rpartition(".")[2]
+    if not named:
+        find_overloads(schema, plain, name.rpartition(".")[0] or None, span)
+    values = [function for function in named if function.relation is not None]
+    if not values:
+        return SafetyFault(
+            f"{name} is a procedure, and has no values that could change",
+            code="side-effect",
+            span=span,
+            hint="name the function that it changes",
+        )
+    return NameFault(
+        f"{name} means {', '.join(sorted(function.id for function in values))}",
+        code="ambiguous",
+        span=span,
+        hint=f"name the type: {values[0].parameters[0].type}.{plain}",
+    )
+
+
+def cannot_be_watched(function: Function, span: Span | None) -> SafetyFault:
+    return SafetyFault(
+        f"{function.id} has values for arguments that are nowhere stored, so nobody can see it "
+        "change",
+        code="unsafe",
+        span=span,
+        hint="name the stored functions that it is computed from",
+    )
+
+
 def no_local(name: str, span: Span | None) -> NameFault:
     return NameFault(
         f"there is no local variable {name}",
@@ -26,6 +84,10 @@ def no_local(name: str, span: Span | None) -> NameFault:
         span=span,
         hint=f"declare it in the procedure, `declare integer {name};`, or write :{name}",
     )
+
+
+def named_twice(name: str, span: Span | None, hint: str) -> NameFault:
+    return NameFault(f"{name} is named twice", code="exists", span=span, hint=hint)
 
 
 def outside(node: syntax.Node) -> SafetyFault:

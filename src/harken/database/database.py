@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType, TracebackType
 from typing import Any
 
-from harken.database import definitions, foreign
+from harken.database import definitions, foreign, limits
 from harken.database.build import syntax_of
 from harken.database.catalog import Catalog
+from harken.database.complaints import check_name, check_text
 from harken.database.explain import Explanation, explain_function
 from harken.database.handles import FunctionHandle
 from harken.database.load import load_objects
@@ -24,16 +26,15 @@ from harken.database.transactions import Transactions
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.engines.sqlite.values import encode
-from harken.errors import HarkenError, NameFault, StorageError, TypeFault
+from harken.errors import HarkenError, StorageError, TypeFault
 from harken.ir.clauses import Definition
-from harken.ir.operations import AGGREGATES, OPERATIONS
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.amosql.resolve import unknown_function
 from harken.lang.amosql.translate import literal_type
 
 
 def connect(
-    path: str = ":memory:",
+    path: str | os.PathLike[str] = ":memory:",
     *,
     read_only: bool = False,
     timeout: float = 5.0,
@@ -44,7 +45,9 @@ def connect(
     `timeout` is how many seconds to wait for another process that is writing. `clock` stands in
     for the time of day in tests.
     """
-    return Database(str(path), read_only=read_only, timeout=timeout, clock=clock)
+    place = os.fspath(path) if isinstance(path, os.PathLike) else path
+    check_text(place, "the path of a database")
+    return Database(place, read_only=read_only, timeout=timeout, clock=clock)
 
 
 class Database:
@@ -125,6 +128,7 @@ class Database:
     def run(self, text: str, listener: Callable[[Result], None], source: str | None = None) -> None:
         """Run AMOSQL and hand each result on as soon as it is there."""
         self._check_open()
+        check_text(text, "a program")
         with self.listening(listener):
             self._session.run(text, source)
 
@@ -149,6 +153,7 @@ class Database:
         An overloaded name needs its first type: `db.function("employee.grossincome")`.
         """
         self._check_open()
+        check_text(name, "the name of a function")
         if not self._transactions.active:
             self._transactions.refresh()
         return FunctionHandle(self._runtime, self._transactions, self._find(name))
@@ -156,11 +161,6 @@ class Database:
     def _find(self, name: str) -> Function:
         overloads = self._runtime.catalog.named(name)
         if not overloads:
-            if name in OPERATIONS or name in AGGREGATES:
-                raise NameFault(
-                    f"{name} is built into the language, not a function of the database",
-                    code="unknown-function",
-                )
             raise unknown_function(self._runtime.catalog, name, None)
         if len(overloads) > 1:
             raise TypeFault(
@@ -177,6 +177,7 @@ class Database:
         and without annotations it is a procedure that takes any values.
         """
         self._check_open()
+        check_name(name, "the name of a function")
         foreign.check_registration(name, function)
         declared = [
             f
@@ -201,13 +202,14 @@ class Database:
         """Create an object for each row of an iterable of tuples or an Arrow table, in one
         transaction; the new objects, in the order of the rows."""
         self._check_open()
+        check_text(type_name, "the name of a type")
         if self._transactions.active:
             with self._transactions.statement():
                 numbers = load_objects(self._runtime, type_name, rows, properties)
         else:
             with self.transaction():
                 numbers = load_objects(self._runtime, type_name, rows, properties)
-        return LoadedObjects(numbers, type_name)
+        return LoadedObjects(numbers, type_name, self._runtime.catalog.home)
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -216,9 +218,14 @@ class Database:
 
     def assign(self, name: str, value: Any) -> None:
         """Give the interface variable `:name` a value."""
-        if not isinstance(value, Object):
+        check_text(name, "the name of a variable")
+        name = name.removeprefix(":")
+        check_name(name, "the name of a variable")
+        if isinstance(value, Object):
+            self._runtime.objects.own(value)
+        else:
             encode(value, literal_type(value))
-        self._runtime.assign(name.removeprefix(":"), value)
+        self._runtime.assign(name, value)
 
     def explain(self, name: str) -> Explanation | RuleExplanation:
         """How a rule is monitored, or how a function is evaluated: clauses and SQL.
@@ -226,6 +233,7 @@ class Database:
         Print it, or take its parts with `as_json()`.
         """
         self._check_open()
+        check_text(name, "the name of a rule or function")
         if name in self._runtime.catalog.rules:
             compiled = self._rules.compiled(name)
             return explain_rule(self._runtime, self._rules.network, compiled)
@@ -255,7 +263,7 @@ class Database:
     def transaction(self) -> Iterator[Database]:
         """A block that commits when it ends and is undone when it raises."""
         self._check_open()
-        with self._transactions.block():
+        with limits.explained(), self._transactions.block():
             yield self
 
     @property
@@ -264,7 +272,8 @@ class Database:
 
     def commit(self) -> None:
         self._check_open()
-        self._transactions.commit()
+        with limits.explained():
+            self._transactions.commit()
 
     def rollback(self) -> None:
         self._check_open()
@@ -299,14 +308,15 @@ class Database:
 class LoadedObjects(Sequence[Object]):
     """The objects of a bulk load: usually a range of numbers, so a million weigh nothing."""
 
-    def __init__(self, numbers: Sequence[int], type_name: str) -> None:
+    def __init__(self, numbers: Sequence[int], type_name: str, home: str) -> None:
         self._numbers = numbers
         self._type = type_name
+        self._home = home
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return LoadedObjects(self._numbers[index], self._type)
-        return Object(self._numbers[index], self._type)
+            return LoadedObjects(self._numbers[index], self._type, self._home)
+        return Object(self._numbers[index], self._type, self._home)

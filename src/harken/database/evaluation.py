@@ -54,6 +54,8 @@ class Evaluation:
     sources: tuple[Source, ...]
     terms: tuple[Term, ...] | None
     query: CompiledQuery | None
+    home: str | None = None
+    """The database of the objects among the values."""
 
     def stored(self, frame: Frame) -> list[tuple[Any, ...]]:
         """The rows as the engine stores them."""
@@ -65,7 +67,7 @@ class Evaluation:
 
     def rows(self, frame: Frame) -> list[tuple[Any, ...]]:
         """The rows as Python values."""
-        return decode_rows(self.stored(frame), self.types)
+        return decode_rows(self.stored(frame), self.types, self.home)
 
 
 def _encoded(term: Term, values: Sequence[Any]) -> Any:
@@ -77,8 +79,11 @@ def _encoded(term: Term, values: Sequence[Any]) -> Any:
     raise ValueError(f"{term} is not known before the query runs")
 
 
-def decode_rows(rows: list[tuple[Any, ...]], types: Sequence[Type]) -> list[tuple[Any, ...]]:
-    turns = [_turn(type_) for type_ in types]
+def decode_rows(
+    rows: list[tuple[Any, ...]], types: Sequence[Type], home: str | None = None
+) -> list[tuple[Any, ...]]:
+    """Stored rows as Python values; what leaves Harken says which `home` its objects have."""
+    turns = [_turn(type_, home) for type_ in types]
     if not any(turns):
         return rows
     return [
@@ -87,8 +92,8 @@ def decode_rows(rows: list[tuple[Any, ...]], types: Sequence[Type]) -> list[tupl
     ]
 
 
-def _turn(type_: Type) -> Any:
+def _turn(type_: Type, home: str | None) -> Any:
     if type_.surrogate:
         name = type_.name
-        return lambda oid: Object(oid, name)
+        return lambda oid: Object(oid, name, home)
     return decoder(type_)

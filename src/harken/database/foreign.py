@@ -115,20 +115,36 @@ def check_registration(name: str, python: object) -> None:
         raise TypeFault(
             f"{name} is built into the language", code="exists", hint="choose another name"
         )
-    if not name.isidentifier():
-        raise TypeFault(
-            f"{name!r} cannot be the name of a function",
-            code="exists",
-            hint="a name is letters, digits and underscores",
-        )
 
 
 def register(runtime: Runtime, function: Function, python: Callable[..., Any]) -> None:
     """Put a Python function behind a foreign function that is in the catalog."""
+    if any(column.type.surrogate for column in function.results):
+        python = _of_this_database(runtime, python)
     runtime.python[function.id] = python
     if function.relation is not None:
         decode = [_decode(runtime, column.type) for column in function.parameters]
         runtime.engine.register_foreign(function.relation, python, decode)
+
+
+def _of_this_database(runtime: Runtime, python: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function; an object of another database in what it returns is an error."""
+
+    def own(row: Any) -> Any:
+        for value in row if isinstance(row, tuple | list) else (row,):
+            runtime.objects.own(value)
+        return row
+
+    def call(*arguments: Any) -> Any:
+        produced = python(*arguments)
+        if isinstance(produced, collections.abc.Iterator):
+            return map(own, produced)
+        several = isinstance(produced, collections.abc.Iterable) and not isinstance(produced, str)
+        for row in produced if several else (produced,):
+            own(row)
+        return produced
+
+    return call
 
 
 def _decode(runtime: Runtime, type_: Type) -> Callable[[Any], Any]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from harken.database import updates
+from harken.database import limits, updates
 from harken.database.evaluation import decode_rows
 from harken.database.results import rows_as_values
 from harken.database.runtime import Runtime
@@ -22,7 +22,7 @@ from harken.database.transactions import Transactions
 from harken.engines.base import CompiledQuery
 from harken.engines.sqlite import faults
 from harken.engines.sqlite.engine import layout_changes
-from harken.engines.sqlite.values import decoder, encoder
+from harken.engines.sqlite.values import decoder
 from harken.errors import SafetyFault, TypeFault, ValueFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
@@ -67,6 +67,7 @@ class FunctionHandle:
         self._function = function
         self._relation: Relation = function.relation
         self._inputs = self._relation.inputs
+        encoder = self._runtime.objects.encoder
         self._encoders: list[Encoder] = [encoder(c.type) for c in self._relation.columns]
         self._types: tuple[Type, ...] = tuple(c.type for c in self._relation.columns)
         self._plain = function.kind is FunctionKind.STORED and not function.system
@@ -129,7 +130,7 @@ class FunctionHandle:
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Every row, as (arguments, value)."""
         self._refresh()
-        rows = decode_rows(self._all_rows(), self._types)
+        rows = decode_rows(self._all_rows(), self._types, self._runtime.catalog.home)
         for row in rows:
             (arguments,) = rows_as_values([row[: self._inputs]])
             (value,) = rows_as_values([row[self._inputs :]])
@@ -147,9 +148,10 @@ class FunctionHandle:
 
     def _derived_rows(self, arguments: Any) -> list[tuple[Any, ...]]:
         """A derived function with its arguments given as parameters."""
-        if self._query is None:
-            self._query = compile_call(self._runtime, self._relation)
-        return self._query.rows(arguments if isinstance(arguments, tuple) else (arguments,))
+        with limits.explained():
+            if self._query is None:
+                self._query = compile_call(self._runtime, self._relation)
+            return self._query.rows(arguments if isinstance(arguments, tuple) else (arguments,))
 
     def _all_rows(self) -> list[tuple[Any, ...]]:
         if self._relation.kind is Kind.FOREIGN and self._inputs:
@@ -160,10 +162,13 @@ class FunctionHandle:
             )
         program = assemble(self._relation, (), self._runtime.catalog)
         plan = prepare(program, self._runtime.catalog.hierarchy)
-        return self._runtime.engine.compile(plan).rows(())
+        with limits.explained():
+            return self._runtime.engine.compile(plan).rows(())
 
     def _decoded(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        return decode_rows(rows, self._types[self._inputs :]) if self._decode else rows
+        if not self._decode:
+            return rows
+        return decode_rows(rows, self._types[self._inputs :], self._runtime.catalog.home)
 
     # --- changing --------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from harken.database.runtime import Runtime
 from harken.database.updates import Target, find_target
-from harken.engines.sqlite.values import LARGEST, SMALLEST, encoder
+from harken.engines.sqlite.values import LARGEST, SMALLEST
 from harken.errors import TypeFault
 from harken.ir.relations import extent_relation
 from harken.ir.types import INTEGER, NUMBER, TEXT, Type
@@ -149,7 +149,7 @@ def _fill_property(runtime: Runtime, target: Target, oids: range, column: Sequen
     if _is_clean(column, type_):
         runtime.engine.insert_column(target.relation, oids.start, _packed(column, type_))
         return
-    turn = encoder(type_)
+    turn = runtime.objects.encoder(type_)
     pairs = zip(oids, column, strict=True)
     rows = [(oid, turn(value)) for oid, value in pairs if value is not None]
     runtime.engine.insert_many(target.relation, rows)

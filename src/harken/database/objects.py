@@ -7,21 +7,37 @@ and no function keeps a row for an object that is not in the extents its signatu
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 from harken.database.catalog import Catalog
 from harken.engines.sqlite.engine import SQLiteEngine
+from harken.engines.sqlite.values import Encoder, encode_object, encoder
 from harken.errors import IntegrityError, ValueFault
 from harken.ir.relations import extent_relation
 from harken.ir.types import FUNCTION, OBJECT, RULE, TYPE, Type
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Object:
-    """A handle on an object. Two handles are equal iff they stand for the same object."""
+    """A handle on an object. Two handles are equal iff they stand for the same object.
+
+    `home` is the database it belongs to; None, in a handle that nobody but its user made, is any.
+    """
 
     oid: int
-    type: str = field(default="object", compare=False)
+    type: str = "object"
+    home: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Object):
+            return NotImplemented
+        return self.oid == other.oid and (
+            self.home == other.home or self.home is None or other.home is None
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.oid)
 
     def __repr__(self) -> str:
         return f"#[{self.type} {self.oid}]"
@@ -35,6 +51,10 @@ class Objects:
         self._catalog = catalog
         self._types: dict[int, frozenset[str]] = {}
 
+    @property
+    def home(self) -> str:
+        return self._catalog.home
+
     def forget(self) -> None:
         """Types may have changed: by another process, by a rollback, by a statement."""
         self._types.clear()
@@ -47,7 +67,7 @@ class Objects:
         ):
             self._engine.set_row(extent_relation(Type(name)), (oid,))
         self._types[oid] = frozenset({type_.name})
-        return Object(oid, type_.name)
+        return Object(oid, type_.name, self.home)
 
     def add_type(self, oid: int, type_: Type) -> None:
         self.refuse_system(type_, "added")
@@ -89,7 +109,30 @@ class Objects:
 
     def handle(self, oid: int) -> Object:
         types = self.types_of(oid)
-        return Object(oid, min(types) if types else "object")
+        return Object(oid, min(types) if types else "object", self.home)
+
+    def encoder(self, type_: Type) -> Encoder:
+        """How a value that Python code gives becomes a stored one."""
+        if not type_.surrogate:
+            return encoder(type_)
+        home = self.home
+
+        def number(value: Any) -> int:
+            if type(value) is Object and value.home is home:
+                return value.oid
+            return encode_object(self.own(value))
+
+        return number
+
+    def own(self, value: Any) -> Any:
+        """The value, unless it is an object of another database."""
+        if isinstance(value, Object) and value.home not in (self.home, None):
+            raise ValueFault(
+                f"{value!r} is an object of another database",
+                code="wrong-object",
+                hint="find the object in this database, by a query or an interface variable",
+            )
+        return value
 
     def _extents_with(self, oid: int) -> Iterable[str]:
         """Walk the hierarchy from the top: an object outside a type is outside its subtypes."""

@@ -18,15 +18,16 @@ from harken.database.rules.definition import compile_rule, read_rule
 from harken.database.runtime import Runtime
 from harken.database.system import relation_of
 from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
-from harken.ir.operations import AGGREGATES
+from harken.ir.operations import AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import ALIASES, LITERAL_TYPES, OBJECT, SYSTEM_TYPES, Type
 from harken.lang.amosql import syntax
-from harken.lang.amosql.resolve import unknown_function, unknown_type
+from harken.lang.amosql.resolve import find_overloads, unknown_type
 from harken.lang.amosql.translate import Translator
 
 RESERVED_FUNCTIONS = frozenset(AGGREGATES) | {"tclose", "print"}
+BUILT_IN_FUNCTIONS = RESERVED_FUNCTIONS | (OPERATIONS.keys() - PRIVATE_OPERATIONS)
 MAX_NAME = 200
 
 
@@ -188,8 +189,10 @@ def _create_procedure(runtime: Runtime, function: Function, node: syntax.CreateF
 def delete_function(runtime: Runtime, node: syntax.DeleteFunction) -> None:
     catalog = runtime.catalog
     overloads = catalog.named(f"{node.qualifier}.{node.name}" if node.qualifier else node.name)
+    if not overloads and node.name in BUILT_IN_FUNCTIONS and node.qualifier is None:
+        raise built_in(node.name, node.span)
     if not overloads:
-        raise unknown_function(catalog, node.name, node.span)
+        find_overloads(catalog, node.name, node.qualifier, node.span)
     if len(overloads) > 1:
         raise TypeFault(
             f"{node.name} means {_listed(sorted(f.id for f in overloads))}",
@@ -282,7 +285,12 @@ def _check_again(runtime: Runtime, function: Function) -> bool:
 
 def _check_name(name: str, span: Span | None) -> None:
     if len(name) > MAX_NAME:
-        raise NameFault(f"a name has at most {MAX_NAME} characters", code="exists", span=span)
+        raise NameFault(
+            f"a name has at most {MAX_NAME} characters, and this has {len(name)}",
+            code="bad-name",
+            span=span,
+            hint="choose a shorter one",
+        )
 
 
 def _check_function_name(name: str, span: Span | None) -> None:
@@ -315,7 +323,7 @@ def _refuse_replacing_data(catalog: Catalog, function: Function, span: Span | No
 
 def built_in(name: str, span: Span | None) -> IntegrityError:
     return IntegrityError(
-        f"{name} is built in",
+        f"{name} is built in and cannot be deleted",
         code="in-use",
         span=span,
         hint="only what was made with `create` can be deleted",

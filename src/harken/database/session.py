@@ -11,6 +11,7 @@ from typing import Any
 from harken.database import steps
 from harken.database.build import Builder
 from harken.database.evaluation import Frame
+from harken.database.limits import too_complex
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import change_schema
@@ -18,6 +19,7 @@ from harken.database.transactions import Transactions
 from harken.errors import HarkenError, LanguageError, Span, StorageError, ValueFault
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
+from harken.lang.amosql.habits import COMMENTS, follows_minus_minus
 from harken.lang.amosql.resolve import Argument
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.shapes import Parsed, reparse, statements
@@ -43,7 +45,9 @@ class Session:
                 for statement in parsed:
                     self.execute(statement)
         except HarkenError as error:
-            raise error.locate(text, source) from error.__cause__
+            if error.code == "unknown-variable" and error.span is not None and error.text is None:
+                error.hint = COMMENTS if follows_minus_minus(text, error.span.start) else error.hint
+            raise too_complex(error).locate(text, source) from error.__cause__
 
     def execute(self, parsed: Parsed) -> None:
         """Run one statement, all of it or nothing."""

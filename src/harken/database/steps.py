@@ -266,7 +266,7 @@ def call_foreign(
     if function.relation is None or _is_done(function, produced):
         return []
     types = tuple(column.type for column in function.results)
-    return decode_rows(stored_rows(function.relation, produced), types)
+    return decode_rows(stored_rows(function.relation, produced), types, runtime.catalog.home)
 
 
 def _is_done(function: Function, produced: Any) -> bool:

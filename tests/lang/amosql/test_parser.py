@@ -1,12 +1,14 @@
 """AMOSQL becomes the tree that a reader of the papers expects, or a fault they can act on."""
 
 import datetime
+from dataclasses import replace
 
 import pytest
 
 from harken.errors import Span, SyntaxFault
 from harken.lang.amosql.builder import DEEPEST
 from harken.lang.amosql.parser import parse, parse_statement
+from harken.lang.amosql.shapes import filled, statements
 from harken.lang.amosql.syntax import (
     Activate,
     AddType,
@@ -642,10 +644,33 @@ def test_hints(text: str, hint: str) -> None:
     assert hint in (fault(text).hint or "")
 
 
+@pytest.mark.parametrize("operator", ["+", "-", "*", "/", "||", "and", "or"])
+def test_a_chain_is_not_nested(operator: str) -> None:
+    """Not by the parser, nor by what is done to a tree afterwards."""
+    text = f" {operator} ".join(f"a({n})" for n in range(5_000))
+    first, links = first_and_links(expression(text))
+    assert first == call("a", Literal(0))
+    assert [link.right for link in links] == [call("a", Literal(n)) for n in range(1, 5_000)]
+    assert {link.operator for link in links} == {operator}
+    again = filled(statements("commit; " + text)[1])
+    assert isinstance(again, ExpressionStatement)
+    assert first_and_links(again.expression) == (first, links)
+
+
+def first_and_links(left: Expression) -> tuple[Expression, list[Binary]]:
+    """A chain taken apart, so that comparing it does not recurse."""
+    links: list[Binary] = []
+    while isinstance(left, Binary):
+        links.append(replace(left, left=Literal(0)))
+        left = left.left
+    return left, links[::-1]
+
+
 def test_nesting_is_limited_whatever_the_stack() -> None:
-    assert len(parse("+".join(["1"] * (DEEPEST - 10)))) == 1
+    assert len(parse("f(" * (DEEPEST - 10) + ")" * (DEEPEST - 10))) == 1
     assert len(parse("(" * 10_000 + "1" + ")" * 10_000)) == 1
-    for deep in ("+".join(["1"] * 10_000), "not " * 10_000 + "a", "f(" * 10_000 + ")" * 10_000):
+    for deep in ("1+(" * 10_000 + "1" + ")" * 10_000, "not " * 10_000 + "a", "f(" * 10_000):
+        deep += ")" * deep.count("f(")
         assert "nested too deeply" in fault(deep).message
 
 

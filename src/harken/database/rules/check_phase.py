@@ -188,9 +188,11 @@ class CheckPhase:
     def never_settles(self, fired: list[str]) -> EvaluationError:
         recent = Counter(fired[len(fired) // 2 :])
         cycle = sorted(name for name, times in recent.items() if times > 1) or sorted(recent)
+        who = f"the rules {', '.join(cycle)} trigger each other"
+        if len(cycle) == 1:
+            who = f"the rule {cycle[0]} triggers itself"
         return EvaluationError(
-            f"the rules {', '.join(cycle)} trigger each other without end: stopped after "
-            f"{self.limit} rounds",
+            f"{who} without end: stopped after {self.limit} rounds",
             code="no-fixpoint",
             hint="let an action make its own condition false, or raise db.round_limit",
         )

@@ -20,11 +20,12 @@ from dataclasses import dataclass, replace
 from harken.database import steps
 from harken.database.build import Builder
 from harken.database.catalog import Catalog
+from harken.database.complaints import cannot_be_watched, not_one_to_watch
 from harken.database.definitions import columns
 from harken.database.memory import Dependencies
 from harken.database.system import activations_relation
 from harken.engines.sqlite.engine import SQLiteEngine
-from harken.errors import NameFault, TypeFault
+from harken.errors import SafetyFault, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import (
     Atom,
@@ -166,21 +167,21 @@ def compile_action(
 
 def _event(event: syntax.Event, rule: Rule, catalog: Catalog) -> CompiledEvent:
     name = f"{event.qualifier}.{event.function}" if event.qualifier else event.function
-    functions = [f for f in catalog.named(name) if f.relation is not None]
+    named = catalog.named(name)
+    functions = [f for f in named if f.relation is not None]
     if len(functions) != 1:
-        raise NameFault(
-            f"{name} does not name one function that can change",
-            code="ambiguous" if functions else "unknown-function",
-            span=event.span,
-            hint="name its type: added(employee.income)" if functions else "create it first",
-        )
+        raise not_one_to_watch(name, named, event.span, catalog)
     watched = functions[0].relation
     assert watched is not None
     terms = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(watched.columns))
     goal = Relation(f"event {watched.id}", watched.columns, watched.inputs, Kind.DERIVED)
     clause = Clause(Atom(goal, terms), (Atom(watched, terms),))
     program = assemble(goal, [Definition(goal, (clause,))], catalog)
-    prepare(program, catalog.hierarchy)
+    try:
+        prepare(program, catalog.hierarchy)
+    except SafetyFault as error:
+        unlisted = error.code == "unsafe"
+        raise cannot_be_watched(functions[0], event.span) if unlisted else error from error
     expanded = expand(program, catalog.hierarchy, required_inputs(program))
     return CompiledEvent(event.kind, expanded, _positions(watched, rule, catalog))
 

@@ -27,7 +27,8 @@ from harken.lang.amosql.tree import descendants
 
 HIGHEST_PRIORITY = 5
 
-# The phases after this one walk the tree by recursion, within Python's limit of 1000 frames.
+# The phases after this one walk the tree by recursion, within Python's limit of 1000 frames; along
+# a chain of operators they go by iteration, so that it counts as one level.
 DEEPEST = 200
 
 

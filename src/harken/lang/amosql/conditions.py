@@ -7,21 +7,25 @@ inner condition holds, so `not` is negation as failure.
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harken.errors import TypeFault
+from harken.errors import SafetyFault, Span, TypeFault
 from harken.ir.clauses import Aggregation, Comparison, Literal
 from harken.ir.operations import COMPARISONS, NEGATED_COMPARISON
 from harken.ir.terms import Constant
 from harken.ir.types import BOOLEAN
 from harken.lang.amosql import syntax
 from harken.lang.amosql.scope import Scope
+from harken.lang.amosql.tree import chain
 
 if TYPE_CHECKING:
     from harken.lang.amosql.translate import Translator
 
 Alternatives = list[list[Literal]]
+MOST_ALTERNATIVES = 10_000
 
 TRUE = Constant(True, BOOLEAN)
 NEVER = Comparison("=", TRUE, Constant(False, BOOLEAN))
@@ -31,13 +35,11 @@ def translate(translator: Translator, node: syntax.Expression, scope: Scope) -> 
     """The alternatives under which a condition holds, at least one."""
     match node:
         case syntax.Binary(operator="and"):
-            left = translate(translator, node.left, scope)
-            right = translate(translator, node.right, scope)
-            return [[*one, *other] for one in left for other in right]
+            parts = [translate(translator, each, scope) for each in _operands(node, "and")]
+            return _all_of(parts, node.span)
         case syntax.Binary(operator="or"):
-            return translate(translator, node.left, scope) + translate(
-                translator, node.right, scope
-            )
+            parts = [translate(translator, each, scope) for each in _operands(node, "or")]
+            return [alternative for part in parts for alternative in part]
         case syntax.Unary(operator="not"):
             return _not(translator, node.operand, scope)
         case syntax.Binary() if node.operator in COMPARISONS or node.operator == "in":
@@ -49,6 +51,23 @@ def translate(translator: Translator, node: syntax.Expression, scope: Scope) -> 
             return [[]] if value else [[NEVER]]
         case _:
             return [_boolean(translator, node, scope)]
+
+
+def _operands(node: syntax.Binary, operator: str) -> list[syntax.Expression]:
+    first, links = chain(node, (operator,))
+    return [first, *(link.right for link in links)]
+
+
+def _all_of(parts: list[Alternatives], span: Span) -> Alternatives:
+    """One alternative for each way to take one of each part."""
+    if math.prod(map(len, parts)) > MOST_ALTERNATIVES:
+        raise SafetyFault(
+            f"this has more than {MOST_ALTERNATIVES} alternatives",
+            code="too-complex",
+            span=span,
+            hint="give the parts that are joined by `or` names, as functions of their own",
+        )
+    return [list(itertools.chain(*ways)) for ways in itertools.product(*parts)]
 
 
 def _compare(translator: Translator, node: syntax.Binary, scope: Scope) -> list[Literal]:
@@ -87,13 +106,8 @@ def _not(translator: Translator, node: syntax.Expression, scope: Scope) -> Alter
         case syntax.Unary(operator="not"):
             return translate(translator, node.operand, scope)
         case syntax.Binary(operator="or"):
-            both = syntax.Binary(
-                "and",
-                syntax.Unary("not", node.left, span=node.left.span),
-                syntax.Unary("not", node.right, span=node.right.span),
-                span=node.span,
-            )
-            return translate(translator, both, scope)
+            parts = [_not(translator, each, scope) for each in _operands(node, "or")]
+            return _all_of(parts, node.span)
         case syntax.Call(function="notany", arguments=(argument,)):
             return translate(translator, syntax.Call("some", (argument,), span=node.span), scope)
     alternatives = translate(translator, node, scope)

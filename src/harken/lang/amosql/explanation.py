@@ -15,6 +15,7 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from harken.errors import Span, SyntaxFault, nearest
+from harken.lang.amosql.habits import habit
 from harken.lang.amosql.literals import shown
 
 
@@ -101,7 +102,7 @@ _CHARACTERS = {
     "&": "write and",
     "%": "there is no remainder operator: write mod(a, b)",
     ":": "an interface variable is a colon with its name directly after it, as in :x",
-    "#": "a function itself is written #'name'",
+    "#": "a function itself is written #'name', and comments stand between /* and */",
     "|": "a time is written |2026-11-15/08:30:00|, and strings are joined by ||",
     ".": "a dot stands between a type and a function, or inside a number with a digit after it",
 }
@@ -115,6 +116,9 @@ _NUMBER_LIKE = re.compile(r"[0-9][\w.]*|\.[0-9][\w.]*")
 def explain(grammar: Lark, text: str, error: UnexpectedInput) -> SyntaxFault:
     """The fault a person should see for an error of the parser."""
     place = _place(grammar, text, error)
+    known = habit(text, place.statement, place.position)
+    if known is not None:
+        return known
     if place.found is None:
         return _bad_character(text, place.position)
     return _without_rule(place) or _misspelt(place) or _run_on(place) or _unexpected(place)

@@ -46,7 +46,7 @@ def resolve(
     span: Span | None = None,
 ) -> tuple[Function, ...]:
     """The candidates of a call, most specific first."""
-    overloads = _overloads(schema, name, qualifier, span)
+    overloads = find_overloads(schema, name, qualifier, span)
     fitting = [f for f in overloads if f.variadic or len(f.parameters) == len(arguments)]
     if not fitting:
         raise _wrong_arity(name, overloads, len(arguments), span)
@@ -78,9 +78,10 @@ def is_narrower(one: Function, other: Function, hierarchy: Hierarchy) -> bool:
     )
 
 
-def _overloads(
+def find_overloads(
     schema: Schema, name: str, qualifier: str | None, span: Span | None
 ) -> tuple[Function, ...]:
+    """The functions of a name, with a qualifier those on that type; at least one."""
     overloads = schema.overloads(name)
     if not overloads:
         raise unknown_function(schema, name, span)
@@ -138,7 +139,15 @@ def _specific_first(functions: list[Function], hierarchy: Hierarchy) -> tuple[Fu
 
 def unknown_function(schema: Schema, name: str, span: Span | None) -> NameFault:
     built_in = (set(OPERATIONS) - PRIVATE_OPERATIONS) | set(AGGREGATES) | {"tclose", "print"}
-    meant = nearest(name, (*schema.function_names(), *sorted(built_in)))
+    if name in built_in:
+        return NameFault(
+            f"{name} is built into the language, not a function of the database",
+            code="unknown-function",
+            span=span,
+            hint=f"call it where a value is wanted: {name}(...)",
+        )
+    known = (*schema.function_names(), *sorted(built_in))
+    meant = "some" if name.lower() == "exists" else nearest(name, known)
     hint = f"did you mean {meant}?" if meant else "create it first with `create function`"
     return NameFault(f"there is no function {name}", code="unknown-function", span=span, hint=hint)
 

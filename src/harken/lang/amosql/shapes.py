@@ -19,15 +19,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 from harken.errors import SyntaxFault
 from harken.lang.amosql.literals import integer_value, real_value, string_value, time_value
 from harken.lang.amosql.parser import moved_fault, parse, parse_statement
 from harken.lang.amosql.syntax import InterfaceVariable, Literal, LiteralValue, Node, Statement
 from harken.lang.amosql.tree import descendants, moved, rebuilt
-
-N = TypeVar("N", bound=Node)
 
 _SHAPES_KEPT = 4096
 
@@ -124,15 +122,15 @@ def reparse(parsed: Parsed) -> Statement:
 
 def filled(parsed: Parsed) -> Statement:
     """The statement with its constants and variables put back into the slots."""
-    return _filled(parsed.statement, parsed)
 
+    def fill(node: Node) -> Node:
+        if isinstance(node, Literal) and node.slot is not None:
+            return replace(node, value=parsed.literals[node.slot], slot=None)
+        if isinstance(node, InterfaceVariable) and node.slot is not None:
+            return replace(node, name=parsed.variables[node.slot], slot=None)
+        return node
 
-def _filled(node: N, parsed: Parsed) -> N:
-    if isinstance(node, Literal) and node.slot is not None:
-        return replace(node, value=parsed.literals[node.slot], slot=None)
-    if isinstance(node, InterfaceVariable) and node.slot is not None:
-        return replace(node, name=parsed.variables[node.slot], slot=None)
-    return rebuilt(node, lambda child: _filled(child, parsed))
+    return rebuilt(parsed.statement, fill)
 
 
 def _parse_rest(text: str, start: int) -> tuple[Statement, ...]:
@@ -322,13 +320,17 @@ def _slots(text: str) -> dict[int, int]:
     return slots
 
 
-def _numbered(node: N, slots: dict[int, int]) -> N:
+def _numbered(statement: Statement, slots: dict[int, int]) -> Statement:
     """The tree with its slots, which are taken out of `slots`."""
-    if isinstance(node, InterfaceVariable):
-        return replace(node, slot=slots.pop(node.span.end))
-    if isinstance(node, Literal) and not isinstance(node.value, bool):
-        return replace(node, slot=slots.pop(node.span.end))
-    return rebuilt(node, lambda child: _numbered(child, slots))
+
+    def number(node: Node) -> Node:
+        if isinstance(node, InterfaceVariable):
+            return replace(node, slot=slots.pop(node.span.end))
+        if isinstance(node, Literal) and not isinstance(node.value, bool):
+            return replace(node, slot=slots.pop(node.span.end))
+        return node
+
+    return rebuilt(statement, number)
 
 
 def _signed(literals: tuple[Any, ...], negative: tuple[int, ...]) -> tuple[Any, ...]:

@@ -53,6 +53,9 @@ from harken.lang.amosql import closure, conditions, dispatch, syntax
 from harken.lang.amosql.conditions import Alternatives
 from harken.lang.amosql.resolve import Argument, resolve, unknown_function, unknown_type
 from harken.lang.amosql.scope import Local, Parameters, Scope, Source
+from harken.lang.amosql.tree import chain
+
+ARITHMETIC = frozenset({"+", "-", "*", "/", "||"})
 
 Declared = list[tuple[Variable, Type]]
 InterfaceTypes = Callable[[syntax.InterfaceVariable], Argument]
@@ -145,12 +148,22 @@ class Translator:
                 return self._call(node, scope)
             case syntax.Unary(operator="-"):
                 return self._negative(node, scope)
-            case syntax.Binary() if node.operator in ("+", "-", "*", "/", "||"):
-                literals, left = self.single(node.left, scope)
-                more, right = self.single(node.right, scope)
-                return self.operate(node.operator, (left, right), [*literals, *more], node.span)
+            case syntax.Binary() if node.operator in ARITHMETIC:
+                return self._arithmetic(node, scope)
             case _:
                 return self._truth_value(node, scope)
+
+    def _arithmetic(
+        self, node: syntax.Binary, scope: Scope
+    ) -> tuple[list[Literal], tuple[Term, ...]]:
+        first, links = chain(node, ARITHMETIC)
+        literals, left = self.single(first, scope)
+        for link in links:
+            more, right = self.single(link.right, scope)
+            literals, (left,) = self.operate(
+                link.operator, (left, right), [*literals, *more], link.span
+            )
+        return literals, (left,)
 
     def single(self, node: syntax.Expression, scope: Scope) -> tuple[list[Literal], Term]:
         literals, terms = self.value(node, scope)
@@ -188,6 +201,8 @@ class Translator:
             return self.parameters.number(Source("local", found.name), Argument((found.type,)))
         meant = nearest(node.name, scope.known())
         hint = f"did you mean {meant}?" if meant else "declare it with `for each`"
+        if node.name.lower() == "null":
+            hint = "there is no NULL: a function may have no value, and some(f(x)) asks whether"
         if self.schema.overloads(node.name):
             hint = f"{node.name} is a function: call it with its arguments, {node.name}(...)"
         raise NameFault(
