@@ -452,7 +452,9 @@ def test_a_database_that_is_read_only_shows_its_rules(connect: Connect) -> None:
 def temporary(db: Database) -> dict[str, int]:
     """The temporary tables of the session with their numbers of rows; triggers are 0."""
     connection = db._connection
-    found = connection.rows("SELECT type, name FROM temp.sqlite_schema")
+    found = connection.rows(
+        "SELECT type, name FROM temp.sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'"
+    )
     rows = {
         name: connection.value(f'SELECT count(*) FROM temp."{name}"')
         for kind, name in found

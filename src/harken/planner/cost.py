@@ -165,8 +165,8 @@ class _Estimator:
                 relation.key if relation.key is not None else range(relation.arity)
             )
             return _access(KEPT, 1.0 if keyed else KEPT, given)
-        rows = self.model.statistics.rows(relation)
-        fanout = self.model.statistics.fanout(relation, given) if given else rows
+        rows = max(1.0, self.model.statistics.rows(relation))  # an empty one will not stay so
+        fanout = max(1.0, self.model.statistics.fanout(relation, given)) if given else rows
         return _access(rows, fanout, given)
 
 

@@ -340,7 +340,7 @@ class Network:
         if not marked:
             return []
         stored = frozenset(name for name in marked if name in self._captures)
-        if not any(marked.values()):
+        if not any(marked.values()) and self.choices.forced != NAIVE:
             self._settle(stored)
             return []
         wave = self._wave(stored)

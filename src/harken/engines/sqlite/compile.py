@@ -81,6 +81,8 @@ class Select:
     """A column of each source, to say that a row of it has been found."""
     joins: list[Sql] = field(default_factory=list)
     tests: list[Sql] = field(default_factory=list)
+    late: list[Sql] = field(default_factory=list)
+    """Costly tests, of the old state as a rule: they run where all others hold."""
     lenient: bool = False
     """Does a row pass where a number grows too large, instead of failing?"""
 
@@ -104,16 +106,19 @@ class Select:
         # These always hold. They are there to make a condition wait until every source has a row.
         found = [f"{column} = {column}" for column in self.columns]
         before = [*safe, *growing]
+        cheap = [each.text for each in self.tests if not each.asks]
         return [
             *safe,
             *_guarded(tests, growing),
             *_guarded(before + found, present),
             *_guarded(before + found + present, failing),
+            *_guarded(cheap + found, [each.text for each in self.late]),
         ]
 
     @property
     def risk(self) -> Risk:
-        return max((each.risk for each in (*self.joins, *self.tests)), default=Risk.NONE)
+        conditions = (*self.joins, *self.tests, *self.late)
+        return max((each.risk for each in conditions), default=Risk.NONE)
 
 
 def _unread_results(clause: Clause) -> list[Variable]:
@@ -207,8 +212,9 @@ class Compiler:
     ) -> None:
         match literal:
             case Atom(negated=True):
-                select.tests += [
-                    Sql(f"NOT EXISTS ({found.text})", BOOLEAN, risk=found.risk)
+                wanted = select.late if self._is_costly(literal.relation) else select.tests
+                wanted += [
+                    Sql(f"NOT EXISTS ({found.text})", BOOLEAN, risk=found.risk, asks=True)
                     for found in self._existence(literal, environment)
                 ]
             case Atom():
@@ -302,6 +308,10 @@ class Compiler:
         select = Select()
         self._atom(atom, select, dict(environment), environment)
         return [Sql(select.text("1"), BOOLEAN, risk=select.risk)]
+
+    def _is_costly(self, relation: Relation) -> bool:
+        """A derived relation in its old state stands behind many clauses."""
+        return relation.past and self._definition_of(relation) is not None
 
     def _definition_of(self, relation: Relation) -> Definition | None:
         return None if relation.id in self.tables else self.definitions.get(relation.id)

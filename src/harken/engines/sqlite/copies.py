@@ -8,6 +8,7 @@ missed it, and is not valid any more.
 from __future__ import annotations
 
 from harken.calculus.states import copy_of
+from harken.engines.sqlite import layout
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
@@ -59,8 +60,9 @@ class Copy:
     def take(self, query: Query) -> None:
         """Let the rows of the query be the copy."""
         self.drop()
-        key = f", PRIMARY KEY ({self._columns})) WITHOUT ROWID" if self._columns else ")"
-        self._connection.run(f"CREATE TEMP TABLE {self._table} ({self._columns or 'c0'}{key}")
+        columns = layout.typed_columns(self._relation)
+        key = f", PRIMARY KEY ({self._columns})) WITHOUT ROWID" if columns else ")"
+        self._connection.run(f"CREATE TEMP TABLE {self._table} ({columns or 'c0'}{key}")
         query.run_into(f"INSERT INTO {self._table}", "" if self._columns else ", 1")
         self.validity.declare()
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from harken.calculus.states import delta
+from harken.engines.sqlite import layout
 from harken.engines.sqlite.compile import Compiler, table_name
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query
@@ -28,6 +29,7 @@ CREATE_MARKS = (
     "(name TEXT PRIMARY KEY, passed INTEGER NOT NULL) WITHOUT ROWID"
 )
 READ_MARKS = f"SELECT name, passed FROM temp.{MARKS}"
+EXISTS = "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = ?)"
 CLEAR_MARKS = f"DELETE FROM temp.{MARKS}"
 
 
@@ -45,12 +47,22 @@ class DeltaSet:
         self._changed = f"SELECT EXISTS (SELECT 1 FROM {self.table} WHERE {self.weight} <> 0)"
 
     def create(self) -> None:
+        """Make the table if it is not there, and let SQLite know that it is small: whatever it is
+        joined with, it comes first."""
+        if self._connection.value(EXISTS, (delta(self.relation).id,)):
+            return
         key = self._columns or self.weight
-        columns = f"{self._columns}, " if self._columns else ""
+        columns = f"{layout.typed_columns(self.relation)}, " if self._columns else ""
         self._connection.run(
-            f"CREATE TEMP TABLE IF NOT EXISTS {self.table} "
+            f"CREATE TEMP TABLE {self.table} "
             f"({columns}{self.weight} INTEGER NOT NULL, PRIMARY KEY ({key})) WITHOUT ROWID"
         )
+        row = ", ".join(["value"] * (self.relation.arity + 1))
+        self._connection.run(
+            f"INSERT INTO {self.table} SELECT {row} FROM (SELECT 1 AS value UNION SELECT 2)"
+        )
+        self._connection.run(f"ANALYZE {self.table}")
+        self.clear()
 
     def drop(self) -> None:
         self._connection.run(f"DROP TABLE IF EXISTS {self.table}")
@@ -157,7 +169,7 @@ class Capture(DeltaSet):
 
     def _marks(self, rows: list[str]) -> list[str]:
         name = literal_text(self.relation.id)
-        tests = [passing(self.screener.moment_tests, row) for row in rows]
+        tests = {passing(self.screener.moment_tests, row): None for row in rows}
         if not all(tests):
             return [
                 f"INSERT INTO {MARKS} VALUES ({name}, 1) "

@@ -41,6 +41,8 @@ class Sql:
     type: Type
     raw: bool = False
     risk: Risk = Risk.NONE
+    asks: bool = False
+    """Does it ask other tables?"""
 
     def checked(self) -> Sql:
         """The value, or an error where the arithmetic left the range of its type."""

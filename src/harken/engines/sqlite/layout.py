@@ -38,6 +38,14 @@ def create_table(relation: Relation, supertypes: tuple[str, ...] = ()) -> str:
     return f"CREATE TABLE {_table(relation)} ({', '.join(columns)}) {options}"
 
 
+def typed_columns(relation: Relation) -> str:
+    """The columns of a temporary table. Without their types SQLite would not search it by the
+    values of another table."""
+    return ", ".join(
+        f"c{i} {column_type(column.type)}" for i, column in enumerate(relation.columns)
+    )
+
+
 def _column(relation: Relation, position: int) -> str:
     type_ = relation.columns[position].type
     text = f"c{position} {column_type(type_)} NOT NULL"

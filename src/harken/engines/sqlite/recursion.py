@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from harken.engines.sqlite import layout
 from harken.engines.sqlite.compile import Compiler, Slots
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
@@ -41,12 +42,13 @@ class Table:
     delta: str
     new: str
     arity: int
+    columns: str
 
     def create(self) -> list[str]:
-        columns = ", ".join(f"c{i}" for i in range(max(1, self.arity)))
+        key = ", ".join(f"c{i}" for i in range(max(1, self.arity)))
         return [
             f"CREATE TEMP TABLE IF NOT EXISTS {quote(name)} "
-            f"({columns}, PRIMARY KEY ({columns})) WITHOUT ROWID"
+            f"({self.columns or 'c0'}, PRIMARY KEY ({key})) WITHOUT ROWID"
             for name in (self.full, self.delta, self.new)
         ]
 
@@ -109,8 +111,13 @@ def compile_stratum(
     made: dict[str, Table] = {}
     for number, definition in enumerate(stratum.definitions):
         name = f"{prefix} {number}"
-        made[definition.relation.id] = Table(
-            f"{name} full", f"{name} delta", f"{name} new", definition.relation.arity
+        relation = definition.relation
+        made[relation.id] = Table(
+            f"{name} full",
+            f"{name} delta",
+            f"{name} new",
+            relation.arity,
+            layout.typed_columns(relation),
         )
         tables[definition.relation.id] = f"{name} full"
         tables[_delta(definition.relation).id] = f"{name} delta"

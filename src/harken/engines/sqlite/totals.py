@@ -12,6 +12,7 @@ and the Δ-set holds the difference.
 from __future__ import annotations
 
 from harken.calculus.totals import Totals
+from harken.engines.sqlite import layout
 from harken.engines.sqlite.compile import EXACT_SUM
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Validity
@@ -46,19 +47,17 @@ class TotalsTable:
     def build(self, members: Query) -> None:
         """Compute everything from the members as they are."""
         self.drop()
-        key, counts = self._key, self._totals.counts_values
-        total = f"c{len(self._groups)}"
-        value = ", v" if counts else ""
-        columns = f"{key}, v, n" if counts else f"{key}, n, s"
-        run = self._connection.run
-        run(
-            f"CREATE TEMP TABLE {self._members} ({key}, v, w, PRIMARY KEY ({key}, v)) WITHOUT ROWID"
-        )
-        run(
-            f"CREATE TEMP TABLE {self._support} ({columns}, PRIMARY KEY ({key}{value})) "
-            "WITHOUT ROWID"
-        )
-        run(f"CREATE TEMP TABLE {self._table} ({key}, {total}, PRIMARY KEY ({key})) WITHOUT ROWID")
+        key, run = self._key, self._connection.run
+        typed = layout.typed_columns(self._totals.relation)
+        groups = typed.rpartition(", ")[0] or "k INTEGER"
+        totals = typed if self._groups else f"k INTEGER, {typed}"
+        tables = {self._members: (f"{groups}, v, w", f"{key}, v"), self._table: (totals, key)}
+        if self._totals.counts_values:
+            tables[self._support] = (f"{groups}, v, n", f"{key}, v")
+        else:
+            tables[self._support] = (f"{groups}, n, s", key)
+        for table, (columns, primary) in tables.items():
+            run(f"CREATE TEMP TABLE {table} ({columns}, PRIMARY KEY ({primary})) WITHOUT ROWID")
         self.gather(members, "1")
         self._add_members()
         if self._is_exact():
