@@ -659,11 +659,13 @@ def test_explain_shows_the_condition_and_each_differential(db: Database, orders:
     assert "when quantity(i) < threshold(i)" in text
     assert "\ncnd_monitor_items_item(I) ←\n" in text
     for influent in ("quantity(item)", "supplies(supplier)", "delivery_time(item,supplier)"):
-        assert f"{influent} (2 rows)" in text
+        assert f"level 0: {influent}, stored\n  2 rows;" in text
         assert f"When {influent} changes" in text
     assert text.count("SELECT") >= 12
     assert "Δ+cnd_monitor_items_item(I) ←" in text
     assert "threshold" not in text.split("Its condition as ObjectLog:")[1]
+    assert "brings about a check: (" in text
+    assert "naive evaluation costs" in text
 
 
 def test_explain_can_be_written_as_json(db: Database, orders: Orders) -> None:

@@ -1,23 +1,27 @@
-"""How a rule is monitored: its condition as clauses, what influences it, and each partial
-differential as a clause and as SQL."""
+"""How a rule is monitored: its condition as clauses, the network below it, each partial
+differential as a clause and as SQL, the screeners, the indexes, each choice with its numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from harken.calculus.differentials import Differential, differentiate
+from harken.database.rules.choices import KEEP_FROM
 from harken.database.rules.definition import CompiledRule
 from harken.database.rules.network import Network
+from harken.database.rules.nodes import ConditionNode, DerivedNode, Monitored, TotalsNode
 from harken.database.runtime import Runtime
-from harken.ir.printer import print_clause, print_program
+from harken.engines.sqlite.events import passing
+from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
-from harken.planner.network import Part
+from harken.planner.network import Reason
 from harken.planner.prepare import prepare
+from harken.planner.screen import Alternative
 
 
 @dataclass(frozen=True, slots=True)
 class InfluentExplanation:
-    """What a change of one stored relation does to the condition."""
+    """What a change of one relation that the condition mentions does to it."""
 
     relation: str
     rows: int
@@ -25,6 +29,60 @@ class InfluentExplanation:
     losses: tuple[str, ...]
     gain_sql: str
     loss_sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenerExplanation:
+    """Which changes of a stored relation leave an event, and which of those bring about a check."""
+
+    tests: tuple[str, ...]
+    sql: str
+    cost: float
+    passing: float
+
+    def __str__(self) -> str:
+        tested = " or ".join(f"({each})" for each in self.tests)
+        return f"{tested}, {self.passing:.0%} expected to pass, at {self.cost:.1f} a row"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeExplanation:
+    """A node of the network. Costs are in the units of the cost model: about one row looked up."""
+
+    id: str
+    level: int
+    kind: str
+    influents: tuple[str, ...]
+    clauses: str
+    rows: int | None = None
+    indexes: tuple[str, ...] = ()
+    events: ScreenerExplanation | None = None
+    """The test that a row must pass to leave an event; None if every row does."""
+    checks: ScreenerExplanation | None = None
+    """The test that a change must pass to bring about a check; None if every change does."""
+    updates: str = ""
+    whole: float | None = None
+    """The cost of naive evaluation."""
+    each_row: tuple[tuple[str, float], ...] = ()
+    """The cost of the differentials for one changed row of each influent."""
+    kept: str = ""
+
+    def lines(self) -> list[str]:
+        found = [f"level {self.level}: {self.id}, {self.kind}"]
+        if self.influents:
+            found.append(f"  from {', '.join(self.influents)}")
+        if self.rows is not None:
+            found.append(f"  {self.rows} rows; {self.updates}")
+            found += [f"  {each}" for each in self.indexes]
+            found.append(f"  leaves an event: {self.events or 'every change'}")
+            found.append(f"  brings about a check: {self.checks or 'every event'}")
+        if self.whole is not None:
+            rows = ", ".join(f"{cost:.1f} for {name}" for name, cost in self.each_row)
+            found.append(f"  differentials cost, for each changed row, {rows}")
+            found.append(f"  naive evaluation costs {self.whole:.0f}; the cheaper is chosen")
+        if self.kept:
+            found.append(f"  {self.kept}")
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +94,7 @@ class RuleExplanation:
     active: bool
     condition: str
     influents: tuple[InfluentExplanation, ...]
+    network: tuple[NodeExplanation, ...]
 
     def __str__(self) -> str:
         state = "active" if self.active else "not active"
@@ -44,8 +103,11 @@ class RuleExplanation:
             self.text,
             "Its condition as ObjectLog:",
             self.condition,
-            "What influences it: "
-            + ", ".join(f"{i.relation} ({i.rows} rows)" for i in self.influents),
+            "The network:",
+            "\n".join(line for node in self.network for line in node.lines()),
+        ]
+        parts += [
+            node.clauses for node in self.network if node.kind != "condition" and node.clauses
         ]
         for influent in self.influents:
             parts.append(f"When {influent.relation} changes, rows are gained by")
@@ -63,40 +125,32 @@ class RuleExplanation:
             "coupling": self.coupling,
             "active": self.active,
             "condition": self.condition,
-            "influents": [
-                {
-                    "relation": each.relation,
-                    "rows": each.rows,
-                    "gains": list(each.gains),
-                    "losses": list(each.losses),
-                    "gain_sql": each.gain_sql,
-                    "loss_sql": each.loss_sql,
-                }
-                for each in self.influents
-            ],
+            "influents": [asdict(each) for each in self.influents],
+            "network": [asdict(each) for each in self.network],
         }
 
 
 def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> RuleExplanation:
     rule = compiled.rule
-    part = network.plan(compiled)
+    condition, derived = network.preview(compiled)
     return RuleExplanation(
         name=rule.name,
         text=rule.text,
         semantics="nervous" if rule.nervous else "strict",
         coupling=rule.coupling,
         active=rule.name in network,
-        condition=print_program(part.program),
+        condition=print_program(condition.part.program),
         influents=tuple(
-            _influent(runtime, part, rule.nervous, relation) for relation in part.influents.values()
+            _influent(runtime, condition, relation)
+            for relation in condition.part.influents.values()
         ),
+        network=tuple(_Nodes(runtime, network).explained(condition, derived)),
     )
 
 
-def _influent(
-    runtime: Runtime, part: Part, nervous: bool, relation: Relation
-) -> InfluentExplanation:
-    change = differentiate(part.program, {relation.id}, not nervous, part.nodes)
+def _influent(runtime: Runtime, node: ConditionNode, relation: Relation) -> InfluentExplanation:
+    part = node.part
+    change = differentiate(part.program, {relation.id}, not node.rule.rule.nervous, part.nodes)
 
     def clauses(sign: int) -> tuple[str, ...]:
         return tuple(_shown(each) for each in change.differentials if each.sign == sign)
@@ -114,3 +168,88 @@ def _influent(
 
 def _shown(differential: Differential) -> str:
     return print_clause(differential.clause)
+
+
+@dataclass(slots=True)
+class _Nodes:
+    runtime: Runtime
+    network: Network
+
+    def explained(
+        self, condition: ConditionNode, derived: dict[str, DerivedNode]
+    ) -> list[NodeExplanation]:
+        """From the condition down to the tables."""
+        inner = sorted(derived.values(), key=lambda node: (-node.level, node.id))
+        nodes: list[ConditionNode | DerivedNode] = [condition, *inner]
+        stored = {
+            name: relation
+            for node in nodes
+            for name, relation in node.depends_on().items()
+            if name not in derived
+        }
+        tables = [
+            self._table(relation, [node for node in nodes if name in node.depends_on()])
+            for name, relation in stored.items()
+        ]
+        return [*(self._node(node) for node in nodes), *tables]
+
+    def _node(self, node: ConditionNode | DerivedNode) -> NodeExplanation:
+        goal = node.part.program.definitions[node.part.relation.id]
+        costs = None if isinstance(node, TotalsNode) else self.network.choices.costs(node)
+        recursive = node.part.reason is Reason.RECURSIVE
+        return NodeExplanation(
+            id=node.part.relation.name if isinstance(node, ConditionNode) else node.id,
+            level=node.level,
+            kind=node.part.reason.value,
+            influents=tuple(node.depends_on()),
+            clauses=print_definition(goal),
+            whole=costs.whole if costs is not None else None,
+            each_row=tuple(costs.each_row.items()) if costs is not None and not recursive else (),
+            kept=self._kept(node),
+        )
+
+    def _kept(self, node: Monitored) -> str:
+        if isinstance(node, TotalsNode):
+            members = self.network.choices.members(node)
+            verb = "are kept" if members >= KEEP_FROM else "are not kept"
+            rows = f", {node.table.size()} of them" if node.table.validity.holds() else ""
+            return (
+                f"totals {verb}{rows}: a group has {members:.0f} members, about, and the limit "
+                f"is {KEEP_FROM:.0f}"
+            )
+        if isinstance(node, DerivedNode) and node.copy is not None:
+            rows = f", {node.copy.size()} rows" if node.copy.validity.holds() else ""
+            return f"a copy of the old state is kept{rows}: it would cost a whole evaluation"
+        return ""
+
+    def _table(
+        self, relation: Relation, above: list[ConditionNode | DerivedNode]
+    ) -> NodeExplanation:
+        screener = self.network.screener(relation, above)
+        updates = self.network.choices.statistics.updates.get(relation.id)
+        return NodeExplanation(
+            id=relation.id,
+            level=0,
+            kind="stored",
+            influents=(),
+            clauses="",
+            rows=self.runtime.engine.count(relation),
+            indexes=self.runtime.engine.indexes.of(relation),
+            events=_screener(screener.row_tests),
+            checks=_screener(screener.moment_tests),
+            updates="not yet updated in this session"
+            if updates is None
+            else f"{updates.transactions} transactions have changed {updates.rows} rows, "
+            f"lately {updates.lately:.1f} each; the screener is for {screener.changes:.1f}",
+        )
+
+
+def _screener(alternatives: tuple[Alternative, ...] | None) -> ScreenerExplanation | None:
+    if alternatives is None:
+        return None
+    return ScreenerExplanation(
+        tests=tuple(" ∧ ".join(map(print_literal, each.tests)) for each in alternatives),
+        sql=passing(alternatives, "NEW"),
+        cost=sum(each.cost for each in alternatives),
+        passing=min(1.0, sum(each.passing for each in alternatives)),
+    )

@@ -15,7 +15,7 @@ time, and all Δ-sets are empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -53,6 +53,7 @@ from harken.planner.network import (
     plan_part,
     with_kept_totals,
 )
+from harken.planner.screen import Screener
 
 Row = tuple[Any, ...]
 Node: TypeAlias = DerivedNode | ConditionNode
@@ -221,37 +222,46 @@ class Network:
         self, relation: Relation, above: Node, program: Program, recursive: dict[str, Part]
     ) -> None:
         made_from = _made_from(relation, above, program)
-        if self._is_there(relation.id, made_from):
-            return
+        if not self._is_there(relation.id, made_from):
+            node = self._derived_node(relation, made_from, recursive)
+            self._put(node, Program(relation, made_from[0]))
+
+    def _derived_node(
+        self, relation: Relation, made_from: MadeFrom, recursive: dict[str, Part]
+    ) -> DerivedNode:
         source, kept = made_from
-        own = Program(relation, source)
         part = recursive.get(relation.id) or plan_part(
-            own, relation, _reason(source[relation.id]), kept, self._catalog.hierarchy
+            Program(relation, source),
+            relation,
+            _reason(source[relation.id]),
+            kept,
+            self._catalog.hierarchy,
         )
         connection = self._engine.connection
         copied = part.reason is Reason.RECURSIVE
-        node = DerivedNode(
+        return DerivedNode(
             part,
             None if copied else with_kept_totals(part),
             delta=DeltaSet(connection, relation),
             made_from=made_from,
             copy=Copy(connection, relation) if copied else None,
         )
-        self._put(node, own)
 
     def _ensure_totals(self, totals: Totals, above: Node, program: Program) -> None:
         made_from = _made_from(totals.members.goal, above, program)
-        if self._is_there(totals.relation.id, made_from):
-            return
+        if not self._is_there(totals.relation.id, made_from):
+            node = self._totals_node(totals, above, made_from)
+            self._put(node, Program(totals.members.goal, made_from[0]))
+
+    def _totals_node(self, totals: Totals, above: Node, made_from: MadeFrom) -> TotalsNode:
         connection = self._engine.connection
-        node = TotalsNode(
+        return TotalsNode(
             members_part(totals, above.part),
             delta=DeltaSet(connection, totals.relation),
             made_from=made_from,
             totals=totals,
             table=TotalsTable(connection, totals),
         )
-        self._put(node, Program(totals.members.goal, made_from[0]))
 
     def _is_there(self, name: str, made_from: MadeFrom) -> bool:
         return name in self._derived and self._derived[name].made_from == made_from
@@ -323,6 +333,41 @@ class Network:
                 capture.capture_again()
         for node in self._derived.values():
             node.delta.create()
+
+    # --- looking at it ---------------------------------------------------------------------
+
+    def preview(self, rule: CompiledRule) -> tuple[ConditionNode, dict[str, DerivedNode]]:
+        """The condition of a rule and the nodes below it, as they are, or as they would be if it
+        were active."""
+        known = self._conditions.get(rule.rule.name)
+        part = self.plan(rule)
+        node = known or ConditionNode(part, with_kept_totals(part), rule=rule)
+        found: dict[str, DerivedNode] = {}
+        self._look_below(node, rule.program, found)
+        return node, found
+
+    def _look_below(self, node: Node, program: Program, found: dict[str, DerivedNode]) -> None:
+        recursive = {part.relation.id: part for part in node.part.below}
+        totals = {each.relation.id: each for each in node.kept.totals} if node.kept else {}
+        for name, relation in node.depends_on().items():
+            if relation.kind is not Kind.DERIVED and name not in totals:
+                continue
+            below = found.get(name) or self._derived.get(name)
+            goal = totals[name].members.goal if name in totals else relation
+            made_from = _made_from(goal, node, program)
+            if below is None and name in totals:
+                below = self._totals_node(totals[name], node, made_from)
+            elif below is None:
+                below = self._derived_node(relation, made_from, recursive)
+            found[name] = below
+            self._look_below(below, Program(goal, made_from[0]), found)
+            node.level = max(node.level, below.level + 1)
+
+    def screener(self, relation: Relation, above: Collection[Node]) -> Screener:
+        """The screener of a stored relation as it is, or as it would be for these nodes."""
+        if relation.id in self._affects:
+            return self._captures[relation.id].screener
+        return self.choices.screener(relation, above)
 
     # --- propagation -----------------------------------------------------------------------
 

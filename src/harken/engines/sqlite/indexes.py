@@ -41,6 +41,13 @@ class Indexes:
             layout.index_name(relation, (column,)) in self._known for column in columns
         )
 
+    def of(self, relation: Relation) -> tuple[str, ...]:
+        """The indexes made for a relation, by the columns they are on."""
+        prefix = layout.index_name(relation, ())
+        found = sorted(name[len(prefix) :] for name in self._known if name.startswith(prefix))
+        names = [relation.columns[int(column)].name for column in found]
+        return tuple(f"index on {name}" for name in names)
+
     def leads(self, relation: Relation, column: int) -> bool:
         """Is there an index whose first column this is, so that its values lie in order?"""
         by_key = any(prefix[:1] == (column,) for prefix in layout.key_prefixes(relation))
