@@ -58,13 +58,29 @@ def expand(
     done: dict[str, Definition] = {}
     barred = set(kept)
     numbers = count(1 + _highest_number(program))
+    asked = _only_asked(program)
     for stratum in stratify(program):
         if stratum.recursive:
             barred |= stratum.names
         for definition in stratum.definitions:
-            expander = _Expander(done, barred, hierarchy, needs, numbers)
-            done[definition.relation.id] = expander.definition(definition)
+            name = definition.relation.id
+            expander = _Expander(done, barred, hierarchy, needs, numbers, name in asked)
+            done[name] = expander.definition(definition)
     return Program(program.goal, reachable(program.goal, done))
+
+
+def _only_asked(program: Program) -> frozenset[str]:
+    """The relations that only occur negated: for each row it is asked whether they hold."""
+    positive: set[str] = {program.goal.id}
+    negative: set[str] = set()
+    for definition in program.definitions.values():
+        for clause in definition.clauses:
+            for literal in clause.body:
+                if isinstance(literal, Atom):
+                    (negative if literal.negated else positive).add(literal.relation.id)
+                elif isinstance(literal, Aggregation):
+                    positive.add(literal.atom.relation.id)
+    return frozenset(negative - positive)
 
 
 _NUMBERED = re.compile(r"_G(\d+)x")
@@ -93,12 +109,14 @@ class _Expander:
         hierarchy: Hierarchy,
         needs: Needs,
         numbers: count[int],
+        asked: bool,
     ) -> None:
         self.done = done
         self.kept = kept
         self.hierarchy = hierarchy
         self.needs = needs
         self.numbers = numbers
+        self.asked = asked
 
     def definition(self, definition: Definition) -> Definition:
         clauses: list[Clause] = []
@@ -126,7 +144,7 @@ class _Expander:
         loose = 0
         for literal in clause.body:
             found = self._expandable(literal, owner)
-            if found is None:
+            if found is None or self._can_be_asked(literal, found, clause):
                 bodies = [(*body, literal) for body in bodies]
                 continue
             assert isinstance(literal, Atom)
@@ -145,6 +163,20 @@ class _Expander:
             ]
         simplified = (simplify(Clause(clause.head, body), self.hierarchy) for body in bodies)
         return [result for result in simplified if result is not None]
+
+    def _can_be_asked(self, literal: Literal, found: Definition, clause: Clause) -> bool:
+        """Can an old state be looked up as it is, by a value that the question brings?
+
+        Expanded, each of several old states would double the clauses.
+        """
+        assert isinstance(literal, Atom)
+        given = set(clause.head.terms)
+        return (
+            self.asked
+            and literal.relation.past
+            and found.exclusive
+            and any(term in given or not isinstance(term, Variable) for term in literal.terms)
+        )
 
     def _expandable(self, literal: Literal, owner: Relation) -> Definition | None:
         if not isinstance(literal, Atom) or literal.negated:
