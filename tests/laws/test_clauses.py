@@ -42,11 +42,11 @@ class Clauses(Maker):
         return clauses
 
     def clause(self, name: str, arity: int) -> str:
-        body = [self.atom() for _ in range(self.choose((1, 2, 2, 3)))]
+        body = [self.atom() for _ in range(self.choose((1, 1, 1, 2, 2, 3)))]
         bound = [variable for variable in VARIABLES if any(variable in each for each in body)]
         if not bound:
             return self.clause(name, arity)
-        for _ in range(self.choose((0, 1, 1, 2))):
+        for _ in range(self.choose((0, 1, 1, 1, 2))):
             extra, variable = self.choose(
                 (self.negation, self.negation, self.comparison, self.computation, self.aggregate)
             )(bound)
