@@ -9,15 +9,14 @@ import copy
 from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Any, TypeVar
+from typing import Any
 
+from choices import Choices
+from expressions import literal
 from plain_model import DERIVED, FUNCTIONS, SUPERTYPES, SYNONYMS, Clash, Plain, Row, Stored
-from programs import literal
 
 import harken
 from harken import HarkenError, Object
-
-T = TypeVar("T")
 
 POOLS: dict[str, tuple[Any, ...]] = {
     "integer": (0, 1, -7, 2**63 - 1, -(2**63)),
@@ -55,11 +54,11 @@ class Stop(Exception):
     """Raised by a block of Python code that wants its transaction undone."""
 
 
-class Ledger:
+class Ledger(Choices):
     """The database, the model, and the model as it was at the last commit."""
 
     def __init__(self, random: Random, path: str = ":memory:") -> None:
-        self.random = random
+        super().__init__(random)
         self.path = path
         self.db = harken.connect(path)
         self.db.amosql(";\n".join([*SCHEMA, "commit"]))
@@ -68,12 +67,8 @@ class Ledger:
         self.open = False
         self.names: dict[int, str] = {}
         self.log: list[str] = []
-        self._number = 0
 
     # --- choices ---------------------------------------------------------------------------
-
-    def choose(self, options: Sequence[T]) -> T:
-        return options[self.random.randrange(len(options))]
 
     def value(self, type_: str) -> Any:
         """A value; of an object its number, or None if there is none to take.
@@ -186,13 +181,9 @@ class Ledger:
         self.choose(steps)()
         self.check()
 
-    def fresh(self) -> str:
-        self._number += 1
-        return f"v{self._number}"
-
     def create(self) -> None:
         type_ = self.choose(list(SUPERTYPES))
-        name = self.fresh()
+        name = self.fresh("v")
         assert self.text(f"create {type_} instances :{name}", lambda: None)
         self.know(name, type_)
 
@@ -203,7 +194,7 @@ class Ledger:
         self.plain.create(oid, type_)
 
     def create_with_properties(self) -> None:
-        one, other = self.fresh(), self.fresh()
+        one, other = self.fresh("v"), self.fresh("v")
         texts = [self.choose(POOLS["charstring"]) for _ in range(2)]
         ages = [self.choose(POOLS["integer"]) for _ in range(2)]
         shown = ", ".join(
@@ -227,7 +218,7 @@ class Ledger:
         for thing, (name, age) in zip(
             self.db.load(type_, rows, ["name", "age"]), rows, strict=True
         ):
-            self.db.assign(variable := self.fresh(), thing)
+            self.db.assign(variable := self.fresh("v"), thing)
             self.know(variable, type_)
             self.plain.set("name(person)", (thing.oid,), [] if name is None else [(name,)])
             self.plain.set("age(person)", (thing.oid,), [] if age is None else [(age,)])
