@@ -8,11 +8,11 @@ may be too many, never too few; the interpreter then tests each like any other c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from meanings import LITERAL_TYPES, Environment, Failure, Row, Static, literal_type
+from meanings import LITERAL_TYPES, Environment, Failure, Outcome, Static, literal_type
 
 from harken import Object
 from harken.lang.amosql import syntax
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from interpreter import Function, World
 
 Types = dict[str, str]
-Found = dict[str, set[Any]]
+Found = dict[str, dict[Any, None]]
+"""Each variable's values, without repetition; a Failure where one could not be computed."""
 
 
 def candidates(world: World, query: syntax.Query, literal: Types, around: Environment) -> Found:
@@ -38,7 +39,7 @@ class _Search:
         self.around = around
         self.types = {**literal, **_declared(query)}
         self.found: Found = {
-            name: set() for name, type_ in self.types.items() if type_ in LITERAL_TYPES
+            name: {} for name, type_ in self.types.items() if type_ in LITERAL_TYPES
         }
         # One variable may get its values from another, hence the rounds; a variable that feeds
         # on itself (`i = i + 1`) must not go on for ever.
@@ -59,12 +60,12 @@ class _Search:
         match side:
             case syntax.Name(name=name) if name in self.found:
                 for row in self._values(other):
-                    self._add(name, row[0])
+                    self._add(name, row, 0)
             case syntax.Tuple(items=items):
                 for position, item in enumerate(items):
                     if isinstance(item, syntax.Name) and item.name in self.found:
                         for row in self._values(other):
-                            self._add(item.name, row[position])
+                            self._add(item.name, row, position)
             case syntax.Binary(operator="+", left=left, right=right):
                 self._solve(left, syntax.Binary("-", other, right))
                 self._solve(right, syntax.Binary("-", other, left))
@@ -78,13 +79,14 @@ class _Search:
                 for function in self.world.functions.get(node.function, {}).values():
                     if len(function.takes) == len(node.arguments):
                         for value in parameter_values(self.world, function, position):
-                            self._add(argument.name, value)
+                            known = value if isinstance(value, Failure) else (value,)
+                            self._add(argument.name, known, 0)
 
-    def _values(self, node: syntax.Expression) -> Iterator[Row]:
+    def _values(self, node: syntax.Expression) -> Iterator[Outcome]:
         """The values of an expression for all values of the variables in it."""
         used = _free_names(node) & self.types.keys()
         ranges = [
-            sorted(self.found[n]) if n in self.found else self.world.extent(self.types[n])
+            list(self.found[n]) if n in self.found else self.world.extent(self.types[n])
             for n in sorted(used)
         ]
         for values in product(*ranges):
@@ -94,10 +96,13 @@ class _Search:
             outside, self.world.discarded = self.world.discarded, set()
             rows = self.world.value(node, env)
             self.world.discarded = outside
-            yield from (row for row in rows if not isinstance(row, Failure))
+            yield from rows
 
-    def _add(self, name: str, value: Any) -> None:
-        wanted = self.types[name]
+    def _add(self, name: str, row: Outcome, position: int) -> None:
+        if isinstance(row, Failure):
+            self.found[name][row] = None
+            return
+        wanted, value = self.types[name], row[position]
         if isinstance(value, Object):
             return
         if wanted == "number" and type(value) is int:
@@ -105,18 +110,18 @@ class _Search:
         if wanted == "integer" and type(value) is float and value.is_integer():
             value = int(value)
         if literal_type(value) == wanted:
-            self.found[name].add(value)
+            self.found[name][value] = None
 
 
-def parameter_values(world: World, function: Function, position: int) -> set[Any]:
+def parameter_values(world: World, function: Function, position: int) -> Iterable[Any]:
     """The values of one argument for which a function may have a value."""
     name, type_ = function.parameters[position]
     if type_ not in LITERAL_TYPES:
-        return set(world.extent(type_))
+        return world.extent(type_)
     if function.query is None:
-        return {row[position] for row in function.rows}
+        return [row[position] for row in function.rows]
     if function.id in _searched:
-        return set()
+        return []
     _searched.append(function.id)
     try:
         parameters = dict(function.parameters)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
-from programs import Schema, Signature
+from expressions import Schema, Signature
 from shapes import Shapes
 from twins import update
 from watching import Weights

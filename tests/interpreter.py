@@ -38,7 +38,7 @@ from meanings import (
 
 from harken import Object
 from harken.lang.amosql import syntax
-from harken.lang.amosql.tree import descendants
+from harken.lang.amosql.tree import children, descendants
 
 ARITHMETIC = ("+", "-", "*", "/", "||")
 ALIASES = {"real": "number", "string": "charstring"}
@@ -56,6 +56,8 @@ class TooLong(Exception):
 
 
 Truth = bool | Failure
+Called = tuple[str, ...]
+"""What a call means before it is evaluated: a function, or the candidates of a late-bound one."""
 
 
 @dataclass
@@ -108,8 +110,9 @@ class World:
         self._subqueries: dict[int, _Remembered] = {}
         self._wrapped: dict[int, tuple[syntax.Expression, syntax.Query]] = {}
         self._calls: dict[tuple[str, Row], tuple[list[Outcome], set[str]]] = {}
-        self._cycles: dict[str, frozenset[str]] = {}
-        self._active: dict[frozenset[str], dict[tuple[str, Row], list[Outcome]]] = {}
+        self._edges: dict[Called, set[Called]] = {}
+        self._cycles: dict[Called, frozenset[Called]] = {}
+        self._active: dict[frozenset[Called], dict[tuple[str, Row], list[Outcome]]] = {}
 
     # --- types -----------------------------------------------------------------------------
 
@@ -181,25 +184,28 @@ class World:
             case syntax.ExpressionStatement(expression=expression):
                 function.query = with_named_results(as_query(expression), function)
         self.functions.setdefault(node.name, {})[function.id] = function
+        self._edges.clear()
+        self._cycles.clear()
         self.changed()
         return function
 
     def changed(self) -> None:
         """Forget what was computed from the data or the schema as they were."""
         self._calls.clear()
-        self._cycles.clear()
         self._subqueries.clear()
 
     # --- queries ---------------------------------------------------------------------------
 
     def answer(self, query: syntax.Query, bag: bool) -> list[Outcome]:
         """The rows of a query at the top level."""
+        self.begin()
+        return self.rows(query, {}, bag)
+
+    def begin(self) -> None:
+        """Forget what was met when something else was computed."""
         self.discarded = set()
         self._tried = 0
-        try:
-            return self.rows(query, {}, bag)
-        finally:
-            self._active.clear()
+        self._active.clear()
 
     def rows(self, query: syntax.Query, around: Environment, bag: bool) -> list[Outcome]:
         """The rows for given values of the variables around the query; remembered, but not while
@@ -218,9 +224,12 @@ class World:
 
     def _rows(self, query: syntax.Query, around: Environment, bag: bool) -> list[Outcome]:
         found: list[Outcome] = []
-        for inside in self._combinations(query, around):
+        for inside, failure in self._combinations(query, around):
             truth = True if query.where is None else self.holds(query.where, inside)
             if truth is False:
+                continue
+            if failure is not None:
+                self._discard([failure])
                 continue
             selected = self.values(query.items, inside)
             if isinstance(truth, Failure):
@@ -229,21 +238,23 @@ class World:
             found += selected
         return found if bag else list(dict.fromkeys(found))
 
-    def _combinations(self, query: syntax.Query, around: Environment) -> Iterator[Environment]:
-        """Each way to give the variables values: objects of their types, or candidates."""
-        declared = {d.name or d.type: real_name(d.type) for d in query.variables}
-        literal = {name: type_ for name, type_ in declared.items() if type_ in LITERAL_TYPES}
+    def _combinations(
+        self, query: syntax.Query, around: Environment
+    ) -> Iterator[tuple[Environment, Failure | None]]:
+        """Each way to give the variables values: objects of their types, or candidates. Where a
+        candidate could not be computed, with the failure: if it passes, it may be met."""
+        types = {d.name or d.type: real_name(d.type) for d in query.variables}
+        literal = {name: type_ for name, type_ in types.items() if type_ in LITERAL_TYPES}
         found = candidates(self, query, literal, around) if literal else {}
         ranges = [
-            found[name] if name in literal else self.extent(type_)
-            for name, type_ in declared.items()
+            found[name] if name in literal else self.extent(type_) for name, type_ in types.items()
         ]
         for values in product(*ranges):
             self._try(1)
             inside = dict(around)
-            for (name, type_), value in zip(declared.items(), values, strict=True):
+            for (name, type_), value in zip(types.items(), values, strict=True):
                 inside[name] = (value, Static((type_,)))
-            yield inside
+            yield inside, next((value for value in values if isinstance(value, Failure)), None)
 
     def _try(self, combinations: int) -> None:
         self._tried += combinations
@@ -273,7 +284,8 @@ class World:
             case syntax.Literal():
                 return [(node.value,)]
             case syntax.Name():
-                return [(known(node.name, env)[0],)]
+                value = known(node.name, env)[0]
+                return [value if isinstance(value, Failure) else (value,)]
             case syntax.InterfaceVariable():
                 return [(self.interface[node.name],)]
             case syntax.Tuple():
@@ -340,9 +352,9 @@ class World:
         given = self.values(node.arguments, env)
         if node.function not in self.functions:
             return mapped(node.function, given)
-        return self._applied(self._resolved(node, env), given)
+        return self._applied(self.resolved(node, env), given)
 
-    def _resolved(self, node: syntax.Call, env: Environment) -> list[Function]:
+    def resolved(self, node: syntax.Call, env: Environment) -> list[Function]:
         statics = [s for argument in node.arguments for s in self.static(argument, env)]
         return self.resolve(node.function, statics, node.qualifier)
 
@@ -357,12 +369,17 @@ class World:
 
     def _dispatched(self, functions: list[Function], arguments: Row) -> list[Outcome]:
         """The values of the function that is the most specific for these very arguments."""
-        fitting = [f for f in functions if all(map(self.is_of, arguments, f.takes))]
-        best = [f for f in fitting if not any(self._narrower(g, f) for g in fitting)]
+        best = self.most_fitting(functions, arguments)
         if len(best) > 1:
             return [Failure("ambiguous")]
         gives = self._gives(functions)
-        return [widened(row, gives) for f in best for row in self.call(f, arguments)]
+        rows = [widened(row, gives) for f in best for row in self.call(f, arguments)]
+        is_recursive = len(functions) > 1 and self._cycle(called(functions))
+        return list(dict.fromkeys(rows)) if is_recursive else rows
+
+    def most_fitting(self, functions: list[Function], arguments: Row) -> list[Function]:
+        fitting = [f for f in functions if all(map(self.is_of, arguments, f.takes))]
+        return [f for f in fitting if not any(self._narrower(g, f) for g in fitting)]
 
     def _narrower(self, one: Function, other: Function) -> bool:
         return one is not other and all(map(self.is_subtype, one.takes, other.takes))
@@ -414,7 +431,7 @@ class World:
         """The values of one function for given arguments: a set, unless it is a bag."""
         given = widened(arguments, function.takes)
         assert isinstance(given, tuple)
-        cycle = self._cycle(function.name)
+        cycle = self._cycle((function.id,))
         if cycle in self._active:
             return self._active[cycle].setdefault((function.id, given), [])
         if (function.id, given) not in self._calls:
@@ -434,39 +451,85 @@ class World:
             for (name, type_), value in zip(function.parameters, given, strict=True)
         }
         rows = [widened(row, function.gives) for row in self.rows(function.query, env, True)]
-        return rows if function.bag else list(dict.fromkeys(rows))
+        is_bag = function.bag and not self._cycle((function.id,))
+        return rows if is_bag else list(dict.fromkeys(rows))
 
     # --- recursion -------------------------------------------------------------------------
 
-    def _cycle(self, name: str) -> frozenset[str]:
-        """The names of the functions that `name` calls and that call it, directly or not."""
-        if name not in self._cycles:
-            below = self._reached(name)
-            self._cycles[name] = frozenset(n for n in below if name in self._reached(n))
-        return self._cycles[name]
+    def _cycle(self, call: Called) -> frozenset[Called]:
+        """The calls that `call` leads to and that lead back to it."""
+        if call not in self._cycles:
+            below = self._reached(call)
+            self._cycles[call] = frozenset(c for c in below if call in self._reached(c))
+        return self._cycles[call]
+
+    def _reached(self, call: Called) -> set[Called]:
+        found: set[Called] = set()
+        waiting = [call]
+        while waiting:
+            new = self._leads_to(waiting.pop()) - found
+            waiting += new
+            found |= new
+        return found
+
+    def _leads_to(self, call: Called) -> set[Called]:
+        """A late-bound call leads to each of its candidates, a function to what it calls."""
+        if len(call) > 1:
+            return {(name,) for name in call}
+        if call not in self._edges:
+            (function,) = (
+                f for fs in self.functions.values() for f in fs.values() if f.id == call[0]
+            )
+            env: Environment = {name: (None, Static((t,))) for name, t in function.parameters}
+            self._edges[call] = (
+                set(self._calls_in(function.query, env)) if function.query else set()
+            )
+        return self._edges[call]
+
+    def _calls_in(self, node: syntax.Node, env: Environment) -> Iterator[Called]:
+        match node:
+            case syntax.Query():
+                env = {**env, **declared(node)}
+            case syntax.Call(function="tclose"):
+                for functions in self._steps(node, env):
+                    yield called(functions)
+            case syntax.Call(function=name) if name in self.functions:
+                yield called(self.resolved(node, env))
+        for child in children(node):
+            yield from self._calls_in(child, env)
 
     def is_recursive(self, query: syntax.Query) -> bool:
         """Does the query need a recursive function or a closure? Those are computed for all
         objects, so they may fail for an object that the query does not ask for."""
-        names = called_names(query)
-        for name in called_names(query) & self.functions.keys():
-            names |= self._reached(name)
-        queries = [f.query for name in names for f in self.functions.get(name, {}).values()]
-        return any(map(self._cycle, names & self.functions.keys())) or any(
-            "tclose" in called_names(each) for each in (query, *queries)
+        needed = self._needed(query)
+        bodies = (self._function(name).query for call in needed for name in call)
+        queries = [query, *(body for body in bodies if body is not None)]
+        return any(map(self._cycle, needed)) or any(map(has_closure, queries))
+
+    def is_ambiguous(self, query: syntax.Query) -> bool:
+        """Does the query need a late-bound call that is ambiguous for some objects, perhaps for
+        others than it asks for?"""
+        return any(
+            len(self.most_fitting(functions, arguments)) > 1
+            for call in self._needed(query)
+            if len(call) > 1
+            for functions in [list(map(self._function, call))]
+            for arguments in product(*map(self._met, *(f.takes for f in functions)))
         )
 
-    def _reached(self, name: str) -> set[str]:
-        found: set[str] = set()
-        waiting = [name]
-        while waiting:
-            for function in self.functions.get(waiting.pop(), {}).values():
-                called = called_names(function.query) & self.functions.keys()
-                waiting += called - found
-                found |= called
-        return found
+    def _met(self, *types: str) -> list[Any]:
+        """What may turn up as an argument for which there are functions of these types."""
+        literals = [0] if "integer" in types else [0.0] if "number" in types else [""]
+        return literals if LITERAL_TYPES & {*types} else list(self.objects)
 
-    def _fixpoint(self, function: Function, given: Row, cycle: frozenset[str]) -> list[Outcome]:
+    def _needed(self, query: syntax.Query) -> set[Called]:
+        direct = set(self._calls_in(query, {}))
+        return direct.union(*map(self._reached, direct))
+
+    def _function(self, name: str) -> Function:
+        return self.functions[name.partition("(")[0]][name]
+
+    def _fixpoint(self, function: Function, given: Row, cycle: frozenset[Called]) -> list[Outcome]:
         """Evaluate every call that is met, starting from no values, until nothing changes."""
         table: dict[tuple[str, Row], list[Outcome]] = {(function.id, given): []}
         self._active[cycle] = table
@@ -474,7 +537,7 @@ class World:
             for _ in range(ROUNDS):
                 before = {key: Counter(rows) for key, rows in table.items()}
                 for name, arguments in list(table):
-                    overload = self.functions[name.partition("(")[0]][name]
+                    overload = self._function(name)
                     table[name, arguments] = self._body(overload, arguments)
                 if before == {key: Counter(rows) for key, rows in table.items()}:
                     return table[function.id, given]
@@ -483,10 +546,8 @@ class World:
         raise Refused(f"{function.id} does not settle")
 
     def _tclose(self, node: syntax.Call, env: Environment) -> list[Outcome]:
-        name, qualifier = function_name(node.arguments[0])
-        taken, reached = self._closed_types(node, env)
-        first = self.resolve(name, [Static((taken,))], qualifier)
-        further = self.resolve(name, [Static((reached,))], qualifier)
+        first, further = self._steps(node, env)
+        taken, _ = self._closed_types(node, env)
         starts = self.value(node.arguments[1], env)
         if len(node.arguments) == 2:
             return [row for start in starts for row in self._reach(first, further, start)]
@@ -496,6 +557,15 @@ class World:
                 row for row in starts if isinstance(row, Failure) or self._is_object(row, taken)
             ]
         return [row for start in starts for row in self._power(first, further, start, times)]
+
+    def _steps(self, node: syntax.Call, env: Environment) -> tuple[list[Function], list[Function]]:
+        """What the first step of a closure calls, and what the others do."""
+        name, qualifier = function_name(node.arguments[0])
+        taken, reached = self._closed_types(node, env)
+        return (
+            self.resolve(name, [Static((taken,))], qualifier),
+            self.resolve(name, [Static((reached,))], qualifier),
+        )
 
     def _closed_types(self, node: syntax.Call, env: Environment) -> tuple[str, str]:
         """The type that the function of a closure is applied to, and that of what is reached."""
@@ -568,9 +638,7 @@ class World:
             case syntax.Tuple():
                 return tuple(s for item in node.items for s in self.static(item, env))
             case syntax.Query():
-                inside = dict(env)
-                for d in node.variables:
-                    inside[d.name or d.type] = (None, Static((real_name(d.type),)))
+                inside = {**env, **declared(node)}
                 found = (s for item in node.items for s in self.static(item, inside))
                 return tuple(Static(s.types[:1]) for s in found)
             case syntax.Call():
@@ -600,7 +668,7 @@ class World:
             case "tclose":
                 return self._closed_types(node, env)[1:]
         if node.function in self.functions:
-            return self._gives(self._resolved(node, env))
+            return self._gives(self.resolved(node, env))
         statics = [s for argument in node.arguments for s in self.static(argument, env)]
         return (operation_type(node.function, *(s.types[0] for s in statics)),)
 
@@ -663,12 +731,20 @@ def with_named_results(query: syntax.Query, function: Function) -> syntax.Query:
     return syntax.Query(query.items, query.variables + extra, query.where, query.distinct)
 
 
-def called_names(node: syntax.Node | None) -> set[str]:
-    if node is None:
-        return set()
-    calls = [found for found, _ in descendants(node) if isinstance(found, syntax.Call)]
-    closures = {function_name(c.arguments[0])[0] for c in calls if c.function == "tclose"}
-    return {call.function for call in calls} | closures
+def called(functions: Iterable[Function]) -> Called:
+    return tuple(sorted(f.id for f in functions))
+
+
+def declared(query: syntax.Query) -> Environment:
+    """The variables of a query, without values."""
+    return {d.name or d.type: (None, Static((real_name(d.type),))) for d in query.variables}
+
+
+def has_closure(node: syntax.Node) -> bool:
+    return any(
+        isinstance(found, syntax.Call) and found.function == "tclose"
+        for found, _ in descendants(node)
+    )
 
 
 def function_name(node: syntax.Expression) -> tuple[str, str | None]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from programs import POOLS, Maker, Scope, Signature, literal
+from expressions import POOLS, Scope, Signature, literal
+from programs import Maker
 
 
 class Shapes(Maker):

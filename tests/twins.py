@@ -14,10 +14,12 @@ from itertools import islice, product
 from random import Random
 from typing import Any
 
+from expressions import POOLS, Signature, literal
 from interpreter import Refused, TooLong, World, as_query
 from meanings import Failure, Row, tagged
 from oracle import EvaluationFailed, evaluate
-from programs import POOLS, Maker, Signature, literal
+from programs import Maker
+from revisions import Impossible, Revised, Untold, revised
 
 import harken
 from harken import (
@@ -40,6 +42,9 @@ from harken.lang.amosql.tree import descendants
 
 PATIENCE = 5
 """After how many million instructions SQLite gives up an answer."""
+TOO_EARLY = {"ambiguous", "overflow"}
+"""Errors that may be met for rows that do not count: SQLite moves a condition on a column of a
+subquery before the subquery's own."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,8 @@ class Question:
 
 
 class Twins:
-    def __init__(self, random: Random, path: str = ":memory:") -> None:
-        self.maker = Maker(random)
+    def __init__(self, random: Random, path: str = ":memory:", maker: type[Maker] = Maker) -> None:
+        self.maker = maker(random)
         self.schema = self.maker.schema
         self.world = World()
         self.script: list[str] = []
@@ -86,16 +91,16 @@ class Twins:
 
     def build(self) -> None:
         """Types, objects, stored functions with data, derived functions."""
-        below = self.maker.below
-        for _ in range(2 + below(3)):
+        maker = self.maker
+        for _ in range(maker.between(maker.types)):
             self.make_type()
-        for _ in range(3 + below(3)):
+        for _ in range(maker.between(maker.objects)):
             self.make_object()
-        for _ in range(4 + below(4)):
-            self.define(self.maker.stored_function())
+        for _ in range(maker.between(maker.stored)):
+            self.define(maker.stored_function())
         for function in list(self.schema.functions.values()):
             self.fill(function)
-        for _ in range(3 + below(4)):
+        for _ in range(maker.between(maker.derived)):
             self.make_derived()
         self.run("commit")
 
@@ -107,36 +112,25 @@ class Twins:
         self.world.supertypes[node.name] = node.supertypes or ("object",)
 
     def make_object(self) -> None:
-        types = list(self.schema.supertypes)
         name = self.maker.fresh("o")
-        given = [self.maker.choose(types)]
-        self.run(f"create {given[0]} instances :{name}")
-        if self.maker.one_in(3):
-            given.append(self.maker.choose(types))
-            self.run(f"add {given[1]} to :{name}")
+        first, *more = self.maker.object_types()
+        self.run(f"create {first} instances :{name}")
+        for type_ in more:
+            self.run(f"add {type_} to :{name}")
         made = self.db.variables[name]
         self.world.interface[name] = made
-        self.world.objects[made] = set().union(*(self.schema.ancestors(t) for t in given))
+        self.world.objects[made] = set().union(*map(self.schema.ancestors, (first, *more)))
         self.schema.objects[name] = self.world.objects[made]
         self.world.changed()
 
     def make_derived(self) -> None:
-        maker = self.maker
-        match maker.below(10):
-            case 7:
-                texts = maker.recursive_function()
-            case 8:
-                texts = maker.inverse_function()
-            case 9:
-                texts = [maker.named_result_function()]
-            case _:
-                texts = [maker.derived_function(1 + maker.below(2))]
-        for text in texts:
+        for text in self.maker.definition():
             self.define(text)
 
     def define(self, text: str) -> bool:
         """Create a function in both; false if the system refuses it."""
         self.counts["definitions"] += 1
+        self._ticks = 0
         node = parse_statement(text)
         assert isinstance(node, syntax.CreateFunction)
         try:
@@ -152,7 +146,7 @@ class Twins:
 
     def fill(self, function: Signature) -> None:
         """Give a stored function some rows."""
-        for _ in range(self.maker.below(10)):
+        for _ in range(self.maker.between(self.maker.rows)):
             row = self.maker.row(function)
             if row is not None:
                 self.put(function, row)
@@ -162,10 +156,36 @@ class Twins:
         model = self.world.functions[function.name][function.id]
         width = len(function.takes)
         values = tuple(self._value(value) for value in row)
-        if not function.bag and any(known[:width] == values[:width] for known in model.rows):
+        if function.bag or not any(known[:width] == values[:width] for known in model.rows):
+            self.revise(update("add" if function.bag else "set", function, row))
+
+    def revise(self, text: str) -> None:
+        """Make a change in both, or in neither."""
+        node = parse_statement(text)
+        assert isinstance(node, syntax.Update)
+        new: Revised = []
+        codes: set[str] = set()
+        try:
+            new = revised(self.world, node)
+        except (Untold, TooLong):
             return
-        self.run(update("add" if function.bag else "set", function, row))
-        model.rows.append(values)
+        except Impossible as error:
+            codes = error.codes
+        except Refused:
+            codes = {"refused"}
+        self.counts["changes"] += 1
+        self._ticks = 0
+        try:
+            self.run(text)
+        except HarkenError as error:
+            self.counts["changes failed"] += 1
+            if error.code not in codes | self.world.discarded:
+                self._refused("change", error, text)
+            return
+        if codes:
+            raise self.disagreement("", f"should fail: {', '.join(codes)}")
+        for function, rows in new:
+            function.rows = rows
         self.world.changed()
 
     def _value(self, value: Any) -> Any:
@@ -179,6 +199,9 @@ class Twins:
 
     def _refused(self, what: str, error: HarkenError, text: str) -> None:
         """A refusal is the system's right, if it says why; being broken is not."""
+        if self._ticks > PATIENCE or "too many references" in str(error):
+            self.counts["too long"] += 1
+            return
         if not isinstance(error, LanguageError | IntegrityError):
             raise self.disagreement(text, f"fails with [{error.code}] {error}")
         self.counts[f"{what} refused"] += 1
@@ -188,20 +211,24 @@ class Twins:
 
     def change(self) -> None:
         """One change of the data or, less often, of the schema."""
-        match self.maker.below(10):
-            case 0 | 1 | 2:
+        match self.maker.choose(self.maker.changes):
+            case "put":
                 self._change_row(self._put_or_set)
-            case 3 | 4:
+            case "put by object":
+                self._change_row(self._put_by_object)
+            case "compute":
+                self.revise(self.maker.computed_change())
+            case "remove":
                 self._change_row(self._remove)
-            case 5:
+            case "add type":
                 self._change_types("add", "to", self.world.add_type)
-            case 6:
+            case "remove type":
                 self._change_types("remove", "from", self.world.remove_type)
-            case 7:
+            case "new object":
                 self.make_object()
-            case 8:
+            case "delete object":
                 self._delete_object()
-            case 9:
+            case "new function":
                 self._new_function()
 
     def _change_row(self, change: Callable[[Signature, Row], None]) -> None:
@@ -210,12 +237,13 @@ class Twins:
         if row is not None:
             change(function, row)
 
+    def _put_by_object(self, function: Signature, row: Row) -> None:
+        """Whichever function of the name that the arguments choose."""
+        verb = self.maker.choose(("set", "add", "remove"))
+        self.revise(update(verb, function, row, dot=False))
+
     def _put_or_set(self, function: Signature, row: Row) -> None:
-        model = self.world.functions[function.name][function.id]
-        if not function.bag:
-            arguments = tuple(self._value(value) for value in row[: len(function.takes)])
-            model.rows = [r for r in model.rows if r[: len(arguments)] != arguments]
-        self.put(function, row)
+        self.revise(update("add" if function.bag else "set", function, row))
 
     def _remove(self, function: Signature, row: Row) -> None:
         """Rather a row that is there than one that is not."""
@@ -223,11 +251,7 @@ class Twins:
         names = {thing: f":{name}" for name, thing in self.world.interface.items()}
         if model.rows:
             row = tuple(names.get(value, value) for value in self.maker.choose(model.rows))
-        self.run(update("remove", function, row))
-        values = tuple(self._value(value) for value in row)
-        if values in model.rows:
-            model.rows.remove(values)
-        self.world.changed()
+        self.revise(update("remove", function, row))
 
     def _change_types(self, verb: str, word: str, change: Callable[[Object, str], None]) -> None:
         if self.schema.objects:
@@ -254,25 +278,7 @@ class Twins:
     # --- asking ----------------------------------------------------------------------------
 
     def random_question(self) -> Question:
-        return Question(self.random_query())
-
-    def random_query(self) -> str:
-        maker = self.maker
-        objects = tuple(
-            (f":{name}", self.world.most_specific(types)[0])
-            for name, types in list(self.schema.objects.items())[:2]
-        )
-        scope = objects if maker.one_in(2) else ()
-        depth = 1 + maker.below(3)
-        match maker.below(8):
-            case 5 | 6:
-                return maker.counting_query(scope, depth)
-            case 7:
-                backward = maker.backward_query(objects)
-                if backward is not None:
-                    return backward
-        gives = [maker.any_type() for _ in range(1 + maker.one_in(3))]
-        return maker.query(gives, scope, depth, distinct=maker.one_in(8))
+        return Question(self.maker.question())
 
     def ask(self, question: Question) -> None:
         """Both answer the query alike, or the system refuses it."""
@@ -287,10 +293,7 @@ class Twins:
         except EvaluationError as error:
             found = error
         except HarkenError as error:
-            if self._ticks > PATIENCE:
-                self.counts["too long"] += 1
-            else:
-                self._refused("query", error, text)
+            self._refused("query", error, text)
             return
         try:
             wanted = self.world.answer(query, bag)
@@ -313,7 +316,7 @@ class Twins:
         text = question.text
         failures = {row.code for row in wanted if isinstance(row, Failure)}
         if isinstance(found, EvaluationError):
-            known = failures | self.world.discarded
+            known = failures | self.world.discarded | TOO_EARLY
             if found.code not in known and not self.world.is_recursive(question.query):
                 raise self.disagreement(text, f"fails with [{found.code}] {found}")
             self.counts["failed"] += 1
@@ -460,7 +463,7 @@ class Twins:
         return AssertionError(f"{script}{text};\n/* {complaint} */")
 
 
-def update(verb: str, function: Signature, row: tuple[Any, ...]) -> str:
+def update(verb: str, function: Signature, row: tuple[Any, ...], dot: bool = True) -> str:
     """`set t0.f(:a, 1) = <2, "x">`"""
     columns = [
         literal(value) if type_ in POOLS else value
@@ -470,8 +473,8 @@ def update(verb: str, function: Signature, row: tuple[Any, ...]) -> str:
     arguments, values = ", ".join(columns[:width]), ", ".join(columns[width:])
     if len(function.gives) > 1:
         values = f"<{values}>"
-    dot = f"{function.takes[0]}." if function.takes else ""
-    return f"{verb} {dot}{function.name}({arguments}) = {values}"
+    qualifier = f"{function.takes[0]}." if dot and function.takes else ""
+    return f"{verb} {qualifier}{function.name}({arguments}) = {values}"
 
 
 def stored(value: Any) -> Any:

@@ -292,6 +292,20 @@ def test_operators_over_derived_relations(bag: bool) -> None:
 
 
 @pytest.mark.parametrize("bag", [False, True], ids=("sets", "bags"))
+def test_two_reasons_against_that_appear_and_disappear_at_once(bag: bool) -> None:
+    """Neither reason alone leads to the group: the other one must be looked at as it was."""
+    facts = Facts("q(1) q(2)  r(1) r(2)  s(2)  t(2)", bag=bag)
+    facts.define("first(X) ← s(X) ∧ X > 0")
+    facts.define("second(X) ← t(X) ∧ X > 0")
+    facts.define("neither(X) ← r(X) ∧ ¬first(X) ∧ ¬second(X)")
+    facts.define("p(X) ← q(X) ∧ ¬neither(X)")
+    facts.change("+s(1) +t(1)  -s(2) -t(2)")
+    assert facts.check()["p"] == {(1,): 1, (2,): -1}
+    facts.change("-s(1) -t(1)  +s(2) +t(2)")
+    assert facts.check()["p"] == {(1,): -1, (2,): 1}
+
+
+@pytest.mark.parametrize("bag", [False, True], ids=("sets", "bags"))
 def test_a_derived_influent_with_a_delta_set(bag: bool) -> None:
     """Differentials take the change of a derived relation as they take that of a stored one."""
     facts = Facts("q(1, 1) q(1, 2)  r(2, 2)", bag=bag)

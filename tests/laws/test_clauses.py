@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 from calculus.facts import Facts
+from choices import Choices
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from programs import Maker
 from watching import size
 
 from harken import HarkenError
@@ -21,9 +21,10 @@ from harken import HarkenError
 STORED = {"q": 1, "r": 2, "s": 2}
 VARIABLES = ("X", "Y", "Z")
 AGGREGATES = ("count", "sum", "min", "max", "some", "notany")
+SIGNS = ("=", "<", ">=", "!=", ">", "<=")
 
 
-class Clauses(Maker):
+class Clauses(Choices):
     """Writes clauses over relations of which it knows the arities."""
 
     def __init__(self, random: Random) -> None:
@@ -42,11 +43,11 @@ class Clauses(Maker):
         return clauses
 
     def clause(self, name: str, arity: int) -> str:
-        body = [self.atom() for _ in range(self.choose((1, 2, 2, 3)))]
+        body = [self.atom() for _ in range(self.choose((1, 1, 1, 2, 2, 3)))]
         bound = [variable for variable in VARIABLES if any(variable in each for each in body)]
         if not bound:
             return self.clause(name, arity)
-        for _ in range(self.choose((0, 1, 1, 2))):
+        for _ in range(self.choose((0, 1, 1, 1, 2))):
             extra, variable = self.choose(
                 (self.negation, self.negation, self.comparison, self.computation, self.aggregate)
             )(bound)
@@ -75,7 +76,7 @@ class Clauses(Maker):
         return f"¬{name}({', '.join(terms)})", None
 
     def comparison(self, bound: list[str]) -> tuple[str, str | None]:
-        return f"{self.choose(bound)} {self.sign()} {self.choose([*bound, '2'])}", None
+        return f"{self.choose(bound)} {self.choose(SIGNS)} {self.choose([*bound, '2'])}", None
 
     def computation(self, bound: list[str]) -> tuple[str, str | None]:
         result = self.fresh("A")

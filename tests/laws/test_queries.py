@@ -2,7 +2,8 @@
 
 Random schemas, data, derived functions and queries go to the system and to the reference
 interpreter (`tests/interpreter.py`), which knows neither ObjectLog nor SQL; their answers are
-equal as sets or, where rows count, as bags. Between the questions data and schema change.
+equal as sets or, where rows count, as bags. Between the questions data and schema change. Each
+focus is dense in one kind of program.
 """
 
 from __future__ import annotations
@@ -12,15 +13,18 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from focuses import FOCUSES
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from twins import Twins
 
 pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 
 choices = st.randoms(use_true_random=False)
-few = settings(max_examples=12, suppress_health_check=list(HealthCheck))
-some = settings(max_examples=100, suppress_health_check=list(HealthCheck))
+# A failing program is long, but a smaller one takes minutes to find.
+as_found = [Phase.explicit, Phase.reuse, Phase.generate]
+few = settings(max_examples=12, phases=as_found, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=20, phases=as_found, suppress_health_check=list(HealthCheck))
 many = settings(max_examples=1000, suppress_health_check=list(HealthCheck))
 
 
@@ -35,9 +39,9 @@ def tally() -> Iterator[Counter[str]]:
     assert counts["with rows"] >= 0.2 * counts["queries"]
 
 
-def converse(random: Random, tally: Counter[str], questions: int = 12, rounds: int = 4) -> None:
+def converse(focus: str, random: Random, questions: int = 12, rounds: int = 4) -> Counter[str]:
     """Ask, change, and ask the same again."""
-    twins = Twins(random)
+    twins = Twins(random, maker=FOCUSES[focus])
     twins.build()
     asked = [twins.random_question() for _ in range(questions)]
     for question in asked:
@@ -47,25 +51,27 @@ def converse(random: Random, tally: Counter[str], questions: int = 12, rounds: i
         twins.change()
         for question in asked:
             twins.ask(question)
-    tally += twins.counts
+    return twins.counts
 
 
+@pytest.mark.parametrize("focus", FOCUSES)
 @given(choices)
 @some
 def test_answers_are_those_of_the_reference_interpreter(
-    tally: Counter[str], random: Random
+    tally: Counter[str], focus: str, random: Random
 ) -> None:
-    converse(random, tally)
+    tally += converse(focus, random)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(7200)
+@pytest.mark.parametrize("focus", FOCUSES)
 @given(choices)
 @many
 def test_answers_are_those_of_the_reference_interpreter_all_night(
-    tally: Counter[str], random: Random
+    tally: Counter[str], focus: str, random: Random
 ) -> None:
-    converse(random, tally)
+    tally += converse(focus, random)
 
 
 @given(choices)

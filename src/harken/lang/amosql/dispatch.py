@@ -20,7 +20,7 @@ from harken.ir.clauses import Atom, Clause, Computation, Definition, Literal
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.schema import Function
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import TEXT, Type
+from harken.ir.types import INTEGER, TEXT, Type
 from harken.lang.amosql.resolve import is_narrower
 
 if TYPE_CHECKING:
@@ -79,9 +79,12 @@ def _dispatching_name(candidates: tuple[Function, ...]) -> str:
 
 
 def _input_type(translator: Translator, candidates: tuple[Function, ...], position: int) -> Type:
-    """The least type that holds what every candidate takes there."""
+    """The least type that holds the objects every candidate takes there. A literal is the same for
+    all of them, and is widened for those that take a wider type."""
     hierarchy = translator.schema.hierarchy
     types = [candidate.parameters[position].type for candidate in candidates]
+    if INTEGER in types:
+        return INTEGER
     common = types[0]
     for type_ in types[1:]:
         merged = hierarchy.common(common, type_)
@@ -120,17 +123,9 @@ def _clauses(
     hierarchy = translator.schema.hierarchy
     for one, other in combinations(candidates, 2):
         ordered = is_narrower(one, other, hierarchy) or is_narrower(other, one, hierarchy)
-        if not ordered and _may_overlap(one, other):
+        if not ordered:
             clauses.append(_ambiguous_clause(translator, relation, one, other, candidates))
     return tuple(clauses)
-
-
-def _may_overlap(one: Function, other: Function) -> bool:
-    """Literal types never overlap; an object can be given any type."""
-    return all(
-        mine.type == theirs.type or (mine.type.surrogate and theirs.type.surrogate)
-        for mine, theirs in zip(one.parameters, other.parameters, strict=True)
-    )
 
 
 def _candidate_clause(
@@ -170,8 +165,12 @@ def _ambiguous_clause(
         if is_narrower(third, one, hierarchy) and is_narrower(third, other, hierarchy):
             body.append(_not_taken_by(translator, third, one, inputs))
     message = Constant(f"{one.id} and {other.id}", TEXT)
-    results = tuple(translator.fresh(column.type) for column in relation.columns[relation.inputs :])
-    body += [Computation(result, "ambiguous", (message,)) for result in results]
+    results = []
+    for mine, column in zip(one.results, relation.columns[relation.inputs :], strict=True):
+        # Of the candidate's own type: equal computations are taken for one, wherever they stand.
+        result = translator.fresh(mine.type)
+        body.append(Computation(result, "ambiguous", (message,)))
+        results.append(translator.coerce(result, column.type, body, None))
     return Clause(Atom(relation, (*inputs, *results)), tuple(body))
 
 
