@@ -74,7 +74,9 @@ def _same_row(one: Literal, other: Literal) -> bool:
         case Atom(negated=True), Atom(negated=True):
             return one == other
         case Computation(), Computation():
-            return one.operation == other.operation and one.arguments == other.arguments
+            same_type = one.result.type == other.result.type
+            same = (one.operation, one.arguments) == (other.operation, other.arguments)
+            return same_type and same
     return False
 
 

@@ -115,6 +115,15 @@ class Select:
             *_guarded(cheap + found, [each.text for each in self.late]),
         ]
 
+    def guarded(self, value: Sql) -> str:
+        """A column that is computed for rows that pass, wherever SQLite computes it: it moves a
+        condition on the column of a subquery into the subquery, before the subquery's own."""
+        where = self.conditions()
+        if value.risk is Risk.NONE or (not where and not self.sources):
+            return value.text
+        found = [f"{column} = {column}" for column in self.columns]
+        return f"CASE WHEN {' AND '.join([*where, *found])} THEN {value.text} END"
+
     @property
     def risk(self) -> Risk:
         conditions = (*self.joins, *self.tests, *self.late)
@@ -153,16 +162,23 @@ class Compiler:
 
     # --- selects ---------------------------------------------------------------------------
 
-    def definition(self, definition: Definition, known: Mapping[int, Sql] | None = None) -> str:
+    def definition(
+        self,
+        definition: Definition,
+        known: Mapping[int, Sql] | None = None,
+        nested: bool = False,
+    ) -> str:
         """The rows of a definition whose columns agree with the values `known` from outside."""
         columns = [(position, f"c{position}") for position in range(definition.relation.arity)]
-        return self._rows(definition, known or {}, columns)
+        return self._rows(definition, known or {}, columns, nested)
 
     def _rows(
         self,
         definition: Definition,
         known: Mapping[int, Sql],
         columns: Sequence[tuple[int, str]],
+        nested: bool = False,
+        counted: bool = False,
     ) -> str:
         if not definition.clauses:
             nothing = ", ".join(f"NULL AS {name}" for _, name in columns) or "NULL AS c0"
@@ -171,9 +187,15 @@ class Compiler:
         single = len(definition.clauses) == 1
         selects = []
         for clause, select, environment in self.branches(definition, known):
+            if counted:
+                self._force_ambiguity(clause, select, environment)
+            values = [
+                self.term(clause.head.terms[position], environment).checked()
+                for position, _ in columns
+            ]
             shown = ", ".join(
-                f"{self.term(clause.head.terms[position], environment).checked().text} AS {name}"
-                for position, name in columns
+                f"{select.guarded(value) if nested else value.text} AS {name}"
+                for value, (_, name) in zip(values, columns, strict=True)
             )
             selects.append(select.text(shown or "1 AS c0", distinct=unique and single))
         return (" UNION " if unique else " UNION ALL ").join(selects)
@@ -199,11 +221,22 @@ class Compiler:
             for literal in order(clause.body, environment, self.needs):
                 self._literal(literal, select, environment, outer)
             for unread in _unread_results(clause):
-                value = environment[unread].checked()
-                select.tests.append(Sql(f"{value.text} IS NOT NULL", BOOLEAN, risk=value.risk))
+                self._force(unread, select, environment)
             for term, value in equations:
                 select.joins.append(_compare("=", self.term(term, environment), value))
             yield clause, select, environment
+
+    def _force(self, variable: Variable, select: Select, environment: Environment) -> None:
+        """Let a value be computed though nothing reads it, for it may fail."""
+        value = environment[variable].checked()
+        select.tests.append(Sql(f"{value.text} IS NOT NULL", BOOLEAN, risk=value.risk))
+
+    def _force_ambiguity(self, clause: Clause, select: Select, environment: Environment) -> None:
+        """For a reader that asks only whether there is a row: an ambiguous call is none."""
+        for literal in clause.body:
+            if isinstance(literal, Computation) and literal.operation == "ambiguous":
+                assert isinstance(literal.result, Variable)
+                self._force(literal.result, select, environment)
 
     # --- literals --------------------------------------------------------------------------
 
@@ -287,7 +320,7 @@ class Compiler:
                 span=atom.span,
                 hint="give the function a single definition without `or`, or declare it `bag of`",
             )
-        return self.definition(definition, known)
+        return self.definition(definition, known, nested=True)
 
     def _known(self, atom: Atom, environment: Environment) -> dict[int, Sql]:
         return {
@@ -300,11 +333,11 @@ class Compiler:
         """SELECTs, one of which has a row iff a row of the relation agrees with the known terms."""
         definition = self._definition_of(atom.relation)
         if definition is not None:
-            known = self._known(atom, environment)
-            return [
-                Sql(select.text("1"), BOOLEAN, risk=select.risk)
-                for _, select, _ in self.branches(definition, known)
-            ]
+            found = []
+            for clause, select, inner in self.branches(definition, self._known(atom, environment)):
+                self._force_ambiguity(clause, select, inner)
+                found.append(Sql(select.text("1"), BOOLEAN, risk=select.risk))
+            return found
         select = Select()
         self._atom(atom, select, dict(environment), environment)
         return [Sql(select.text("1"), BOOLEAN, risk=select.risk)]
@@ -350,7 +383,7 @@ class Compiler:
             for position, term in enumerate(atom.terms)
             if position not in known
         ]
-        return self._rows(self.definitions[atom.relation.id], known, private)
+        return self._rows(self.definitions[atom.relation.id], known, private, counted=True)
 
     # --- terms -----------------------------------------------------------------------------
 

@@ -18,6 +18,9 @@ from harken.ir.operations import OPERATIONS
 from harken.ir.terms import Constant
 from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
+LONG = 400
+"""An expression longer than this is not written twice: what checks it is a function then."""
+
 LARGEST_NUMBER = "1.7976931348623157e308"
 
 
@@ -49,6 +52,9 @@ class Sql:
         if not self.raw:
             return self
         x = self.text
+        if len(x) > LONG:
+            kind = "number" if self.type == NUMBER else "integer"
+            return Sql(f"harken_checked_{kind}({x})", self.type, risk=max(self.risk, Risk.OVERFLOW))
         if self.type == NUMBER:
             test = f"CASE WHEN {x} BETWEEN -{LARGEST_NUMBER} AND {LARGEST_NUMBER} THEN {x}"
         else:
@@ -61,6 +67,8 @@ class Sql:
         """A test that passes where the arithmetic in it left the range of its type."""
         if self.risk is Risk.NONE:
             return self
+        if "harken_checked_" in self.text:
+            return Sql("1", self.type, risk=self.risk)
         text = _OVERFLOWS.sub("NULL", self.text)
         return Sql(f"coalesce({text}, 1)", self.type, risk=self.risk)
 
@@ -124,10 +132,13 @@ _ARITHMETIC: dict[tuple[str, tuple[Type, ...]], Callable[..., str]] = {
 }
 
 
-def _divide(symbol: str) -> Callable[..., str]:
-    return lambda a, b: (
-        f"(CASE WHEN {b} = 0 THEN harken_division_by_zero() ELSE {a} {symbol} {b} END)"
-    )
+def _divide(symbol: str, function: str) -> Callable[..., str]:
+    def text(a: str, b: str) -> str:
+        if len(b) > LONG:
+            return f'"harken_checked_{function}"({a}, {b})'
+        return f"(CASE WHEN {b} = 0 THEN harken_division_by_zero() ELSE {a} {symbol} {b} END)"
+
+    return text
 
 
 def _seconds(symbol: str) -> Callable[..., str]:
@@ -144,9 +155,9 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("||", None): _infix("||"),
     ("+", (TEXT, TEXT)): _infix("||"),
     ("concat", None): lambda *given: "(" + " || ".join(given) + ")",
-    ("/", None): _divide("/"),
-    ("div", None): _divide("/"),
-    ("mod", None): _divide("%"),
+    ("/", None): _divide("/", "/"),
+    ("div", None): _divide("/", "div"),
+    ("mod", None): _divide("%", "mod"),
     ("widen", None): lambda a: f"CAST({a} AS REAL)",
     ("length", None): lambda a: f"length({a})",
     ("abs", (INTEGER,)): lambda a: f"(CASE WHEN {a} < 0 THEN 0 - {a} ELSE {a} END)",

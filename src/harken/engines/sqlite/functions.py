@@ -71,6 +71,47 @@ def _division_by_zero() -> None:
     raise faults.division_by_zero()
 
 
+def _checked_integer(value: float | int | None) -> int | None:
+    """SQLite makes a real of an integer that grows too large."""
+    if isinstance(value, float):
+        raise faults.overflow()
+    return value
+
+
+def _checked_number(value: float | None) -> float | None:
+    """A number that grows past all bounds is infinite, and then nothing at all."""
+    if value is None or not math.isfinite(value):
+        raise _too_large()
+    return value
+
+
+def _divide(dividend: float | None, divisor: float | None) -> float | None:
+    if divisor == 0:
+        raise faults.division_by_zero()
+    return None if dividend is None or divisor is None else dividend / divisor
+
+
+def _div(dividend: int | None, divisor: int | None) -> int | float | None:
+    """Towards zero. The one quotient that is too large is returned as a real, as SQLite does."""
+    if divisor == 0:
+        raise faults.division_by_zero()
+    if dividend is None or divisor is None:
+        return None
+    quotient = abs(dividend) // abs(divisor)
+    signed = quotient if (dividend < 0) == (divisor < 0) else -quotient
+    return signed if signed <= LARGEST else float(signed)
+
+
+def _mod(dividend: int | None, divisor: int | None) -> int | None:
+    """With the sign of the dividend."""
+    if divisor == 0:
+        raise faults.division_by_zero()
+    if dividend is None or divisor is None:
+        return None
+    rest = abs(dividend) % abs(divisor)
+    return rest if dividend >= 0 else -rest
+
+
 def _ambiguous(candidates: str) -> None:
     raise EvaluationError(
         f"an object is of two types, so {candidates} both apply to it",
@@ -180,6 +221,11 @@ def _timestamp_part(part: str) -> Callable[[int], int]:
 _FAILING: dict[str, tuple[Callable[..., Any], int]] = {
     # Not deterministic on purpose: SQLite would run a constant call before it is needed.
     "overflow": (_overflow, 0),
+    "checked_integer": (_checked_integer, 1),
+    "checked_number": (_checked_number, 1),
+    "checked_/": (_divide, 2),
+    "checked_div": (_div, 2),
+    "checked_mod": (_mod, 2),
     "number_overflow": (_number_overflow, 0),
     "division_by_zero": (_division_by_zero, 0),
     "ambiguous": (_ambiguous, 1),
