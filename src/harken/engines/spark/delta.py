@@ -23,7 +23,7 @@ def open_delta(
     path: str | Path, version: int | None = None, storage_options: dict[str, str] | None = None
 ) -> DeltaTable:
     try:
-        return DeltaTable(str(path), version=version, storage_options=storage_options)
+        return DeltaTable(address(path), version=version, storage_options=storage_options)
     except TableNotFoundError as error:
         raise StorageError(
             f"there is no Delta table at {path}",
@@ -34,6 +34,17 @@ def open_delta(
         if version is None:
             raise StorageError(f"cannot open {path}: {error}", code="cannot-open") from error
         raise no_such_version(path, version) from error
+
+
+def address(path: str | Path) -> str:
+    """What delta-rs is to be given."""
+    if "://" not in str(path) and unquote(str(path)) != str(path):
+        raise StorageError(
+            f"{path} cannot hold a lake table: delta-rs reads {unquote(str(path))} for it",
+            code="bad-path",
+            hint="choose a directory without % in its name",
+        )
+    return str(path)
 
 
 def storage(path: str, storage_options: dict[str, str] | None) -> Any:

@@ -15,6 +15,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from harken.engines.spark import rewrite, weighted
 from harken.engines.spark.datafiles import Written, read_file, write_file
 from harken.engines.spark.delta import (
+    address,
     file_difference,
     no_such_version,
     open_delta,
@@ -95,7 +97,7 @@ class LakeTable:
         if "://" not in str(path):
             Path(path).mkdir(parents=True, exist_ok=True)
         delta = DeltaTable.create(
-            str(path),
+            address(path),
             schema=Schema.from_arrow(schema),
             configuration={
                 "delta.enableChangeDataFeed": "true",
@@ -144,7 +146,7 @@ class LakeTable:
     def notes(self, version: int) -> dict[str, Any]:
         """What the commit of this version noted: see `commit`."""
         found = [note for at, note in self._notes(version - 1, version) if at == version]
-        return found[0] if found else {}
+        return (found and found[0]) or {}
 
     def commit(
         self,
@@ -186,22 +188,63 @@ class LakeTable:
         self._enter(rewritten, current, None, note, data_change=False)
         return current + 1
 
-    def remove_old_versions(self, keep_from: int) -> int:
-        """Delete what only versions before `keep_from` need; the number of files deleted."""
+    def write_beside(self, path: str, content: bytes) -> None:
+        """A file under `_harken/` for a note to name; `path` begins with the version it is for."""
+        self._storage.create_dir(SIDE)
+        with self._storage.open_output_stream(path) as sink:
+            sink.write(content)
+
+    def read_beside(self, path: str) -> bytes:
+        with self._storage.open_input_file(path) as source:
+            content: bytes = source.read()
+            return content
+
+    def remove_old_versions(
+        self, keep_from: int, *, abandoned_before: datetime | None = None
+    ) -> int:
+        """Delete what only versions before `keep_from` need; the number of files deleted.
+
+        A file that no version knows may belong to a commit under way; those written before
+        `abandoned_before` are taken for what a crash left behind.
+        """
         current = self.version
         if not 0 <= keep_from <= current:
             raise no_such_version(self.path, keep_from)
-        # Only files that a commit removed: a file no version knows may be a commit under way.
         unused = self._delta.vacuum(
             retention_hours=0,
             dry_run=True,
             enforce_retention_duration=False,
             keep_versions=list(range(keep_from, current + 1)),
         )
-        stale = [path for path in self._side_files() if _made_at(path) <= keep_from]
-        for path in (*unused, *stale):
-            self._delete(path)
-        return len(unused) + len(stale)
+        unneeded = {*unused, *self._stale_side_files(keep_from)}
+        if abandoned_before is not None:
+            unneeded |= self._abandoned(keep_from, abandoned_before)
+        present = [path for path in sorted(unneeded) if self._exists(path)]
+        for path in present:
+            self._storage.delete_file(path)
+        return len(present)
+
+    def _stale_side_files(self, keep_from: int) -> set[str]:
+        named = {
+            value
+            for _, note in self._notes(keep_from - 1)
+            for value in (note or {}).values()
+            if isinstance(value, str)
+        }
+        old = {path for path in self._list(SIDE) if int(Path(path).name[:20]) <= keep_from}
+        return old - named
+
+    def _abandoned(self, keep_from: int, before: datetime) -> set[str]:
+        known = {
+            file.path
+            for version in range(keep_from, self._delta.version() + 1)
+            for file in self.snapshot(version).files
+        }
+        return {
+            path
+            for path, written in self._list("").items()
+            if path.startswith("part-") and path not in known and written < before
+        }
 
     def _load(self, version: int) -> Snapshot:
         delta = self._delta
@@ -311,14 +354,7 @@ class LakeTable:
     def _exists(self, path: str) -> bool:
         return bool(self._storage.get_file_info(path).type == pa.fs.FileType.File)
 
-    def _side_files(self) -> list[str]:
-        selector = pa.fs.FileSelector(SIDE, allow_not_found=True)
-        return [info.path for info in self._storage.get_file_info(selector) if info.is_file]
-
-    def _delete(self, path: str) -> None:
-        if self._exists(path):
-            self._storage.delete_file(path)
-
-
-def _made_at(path: str) -> int:
-    return int(Path(path).name[:20])
+    def _list(self, directory: str) -> dict[str, datetime]:
+        selector = pa.fs.FileSelector(directory, allow_not_found=True)
+        infos = self._storage.get_file_info(selector)
+        return {info.path: info.mtime for info in infos if info.is_file}
