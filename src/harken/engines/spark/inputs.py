@@ -114,12 +114,7 @@ class DirectoryInput:
     """
 
     def __init__(self, directory: str | Path, table: LakeTable, *, format: str) -> None:
-        if format not in READERS:
-            raise StorageError(
-                f"files of format {format!r} cannot be read",
-                code="unknown-format",
-                hint=f"the formats are {', '.join(sorted(READERS))}",
-            )
+        _check_format(format)
         self.directory = Path(directory)
         self.table = table
         self.format = format
@@ -136,6 +131,7 @@ class DirectoryInput:
         format: str,
     ) -> DirectoryInput:
         """Nothing of the directory is read yet; `path` is where the rows will be kept."""
+        _check_format(format)
         schema = schema.append(pa.field(FILE, pa.string()))
         return cls(directory, LakeTable.create(path, schema, key=key, bag=True), format=format)
 
@@ -199,6 +195,15 @@ class DirectoryInput:
                 hint="mend the file or move it away; nothing of the directory was captured",
             ) from error
         return rows.append_column(FILE, pa.array([name] * rows.num_rows, pa.string()))
+
+
+def _check_format(format: str) -> None:
+    if format not in READERS:
+        raise StorageError(
+            f"files of format {format!r} cannot be read",
+            code="unknown-format",
+            hint=f"the formats are {', '.join(sorted(READERS))}",
+        )
 
 
 def _read_parquet(path: Path, schema: pa.Schema) -> pa.Table:

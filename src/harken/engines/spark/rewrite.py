@@ -50,6 +50,8 @@ class Rewritten:
 
 def apply(layout: Layout, delta: pa.Table) -> Rewritten:
     """Write the files that the net change `delta` makes; nothing of the old ones is touched."""
+    if not delta.num_rows:
+        return Rewritten()
     delta = _sorted(delta, layout.key)
     near = _Near(layout, delta)
     near.check(layout.bag)
