@@ -18,6 +18,8 @@ from harken.engines.spark import weighted
 from harken.engines.spark.snapshot import Snapshot
 from harken.errors import StorageError
 
+PATTERN = frozenset("*?[]{}\\")
+
 
 def open_delta(
     path: str | Path, version: int | None = None, storage_options: dict[str, str] | None = None
@@ -37,14 +39,19 @@ def open_delta(
 
 
 def address(path: str | Path) -> str:
-    """What delta-rs is to be given."""
-    if "://" not in str(path) and unquote(str(path)) != str(path):
+    """What delta-rs and Spark are to be given, if both mean by it what we mean.
+
+    In a pattern Spark reads other files, or with patterns switched off each file several times;
+    delta-rs takes `%20` for a blank.
+    """
+    text = str(path)
+    if PATTERN & set(text) or ("://" not in text and unquote(text) != text):
         raise StorageError(
-            f"{path} cannot hold a lake table: delta-rs reads {unquote(str(path))} for it",
+            f"{text} cannot hold a lake table: its name means something else to Spark or delta-rs",
             code="bad-path",
-            hint="choose a directory without % in its name",
+            hint=f"choose a directory without % and {' '.join(sorted(PATTERN))} in its name",
         )
-    return str(path)
+    return text
 
 
 def storage(path: str, storage_options: dict[str, str] | None) -> Any:

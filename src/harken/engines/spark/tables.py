@@ -94,10 +94,11 @@ class LakeTable:
         storage_options: dict[str, str] | None = None,
     ) -> LakeTable:
         """An empty table, which is version 0. The rows are kept in the order of the key."""
-        if "://" not in str(path):
-            Path(path).mkdir(parents=True, exist_ok=True)
+        where = address(path)
+        if "://" not in where:
+            Path(where).mkdir(parents=True, exist_ok=True)
         delta = DeltaTable.create(
-            address(path),
+            where,
             schema=Schema.from_arrow(schema),
             configuration={
                 "delta.enableChangeDataFeed": "true",

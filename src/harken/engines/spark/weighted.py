@@ -86,8 +86,9 @@ def positive_zeros(rows: pa.Table) -> pa.Table:
 def row_numbers(*tables: pa.Table) -> list[Any]:
     """A number for each row of each table, the same for two rows if and only if they are equal.
 
-    >>> [a.tolist() for a in row_numbers(pa.table({"x": [7, None]}), pa.table({"x": [None]}))]
-    [[0, 1], [1]]
+    >>> rows = pa.table({"x": [7, None, 7]})
+    >>> [numbers.tolist() for numbers in row_numbers(rows, rows.slice(1))]
+    [[0, 1, 0], [1, 0]]
     """
     together = pa.concat_tables(tables)
     numbers = np.zeros(together.num_rows, np.int64)
