@@ -14,9 +14,12 @@
     │   ├── ArithmeticFault    division-by-zero, overflow, bad-value
     │   ├── ValueFault         no-value, many-values, wrong-object, bad-value, overflow
     │   └── ForeignFault       foreign
-    ├── IntegrityError         in-use, transaction, rolled-back
+    ├── IntegrityError         in-use, transaction, rolled-back, lake-conflict, no-such-row,
+    │                          row-exists
     └── StorageError           not-a-database, newer-format, disk-full, disk-error, locked,
-                               read-only, cannot-open, closed, storage
+                               read-only, cannot-open, closed, storage, no-lake-table,
+                               not-a-lake-table, no-such-version, bad-path, bad-file,
+                               unknown-format
 
 Codes are part of the contract: scripts match on them, so they never change their meaning.
 """

@@ -1,0 +1,1 @@
+"""The lake engine: relations as Delta tables, evaluated by Spark."""
