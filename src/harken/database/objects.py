@@ -50,6 +50,8 @@ class Objects:
         self._engine = engine
         self._catalog = catalog
         self._types: dict[int, frozenset[str]] = {}
+        self.deletions = 0
+        """How many objects this session has deleted, also where that was undone."""
 
     @property
     def home(self) -> str:
@@ -95,6 +97,7 @@ class Objects:
         for name in types:
             self._index_mentions(name)
         self._engine.remove_row(extent_relation(OBJECT), (oid,))
+        self.deletions += 1
         self.forget()
 
     def types_of(self, oid: int) -> frozenset[str]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from harken.database import steps
 from harken.database.evaluation import Frame, decode_rows
+from harken.database.objects import Object
 from harken.database.rules.definition import CompiledRule
 from harken.database.rules.network import ConditionChange, Network, NodeChange
 from harken.database.runtime import Runtime
@@ -174,7 +175,10 @@ class CheckPhase:
         self.runtime.count_firing(rule.oid, len(rows))
         try:
             action = self.network.action(rule.name) or activation.rule.build_action()
+            deletions = self.runtime.objects.deletions
             for row in rows:
+                if self.runtime.objects.deletions != deletions and self._is_gone(row):
+                    continue
                 frame = Frame(self.runtime.interface, locals=dict(zip(names, row, strict=True)))
                 action.run(self.runtime, frame)
         except steps.RollbackRequest:
@@ -184,6 +188,11 @@ class CheckPhase:
             if error.span is not None:
                 error.locate(rule.text, f"rule {rule.name}")
             raise
+
+    def _is_gone(self, row: Row) -> bool:
+        """Did the action for an earlier tuple delete an object of this one?"""
+        objects = (value for value in row if isinstance(value, Object))
+        return any(not self.runtime.objects.types_of(each.oid) for each in objects)
 
     def never_settles(self, fired: list[str]) -> EvaluationError:
         recent = Counter(fired[len(fired) // 2 :])
@@ -199,12 +208,15 @@ class CheckPhase:
 
     def _tell_incoming(self) -> None:
         assert self.trace is not None
-        for name, gained, lost in self.network.incoming():
+        incoming = self.network.incoming()
+        for name, gained, lost in incoming:
             relation = self.network.influent(name)
             types = [column.type for column in relation.columns]
             plus = self._shown(decode_rows(gained, types))
             minus = self._shown(decode_rows(lost, types))
             self.trace(f"Δ{name} = <{{{plus}}}, {{{minus}}}>")
+        if incoming and not self.network.has_work():
+            self.trace("no change passes its screener")
 
     def _tell(self, change: ConditionChange) -> None:
         self._tell_change(change.rule.rule.condition, change.rule.rule.condition.name, change)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from harken.calculus.differentials import Differential, differentiate
-from harken.database.rules.choices import KEEP_FROM
+from harken.database.rules import choices
 from harken.database.rules.definition import CompiledRule
 from harken.database.rules.network import Network
 from harken.database.rules.nodes import ConditionNode, DerivedNode, Monitored, TotalsNode
@@ -211,11 +211,12 @@ class _Nodes:
     def _kept(self, node: Monitored) -> str:
         if isinstance(node, TotalsNode):
             members = self.network.choices.members(node)
-            verb = "are kept" if members >= KEEP_FROM else "are not kept"
+            wanted = self.network.choices.wants_totals(node)
+            verb = "are kept" if wanted else "are not kept"
             rows = f", {node.table.size()} of them" if node.table.validity.holds() else ""
             return (
                 f"totals {verb}{rows}: a group has {members:.0f} members, about, and the limit "
-                f"is {KEEP_FROM:.0f}"
+                f"is {choices.KEEP_FROM:.0f}"
             )
         if isinstance(node, DerivedNode) and node.copy is not None:
             rows = f", {node.copy.size()} rows" if node.copy.validity.holds() else ""

@@ -15,7 +15,7 @@ time, and all Δ-sets are empty.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -385,7 +385,7 @@ class Network:
         if not marked:
             return []
         stored = frozenset(name for name in marked if name in self._captures)
-        if not any(marked.values()) and self.choices.forced != NAIVE:
+        if not self._passed(marked):
             self._settle(stored)
             return []
         wave = self._wave(stored)
@@ -410,6 +410,13 @@ class Network:
         for name in stored:
             self._captures[name].clear()
         events.unmark(self._engine.connection)
+
+    def has_work(self) -> bool:
+        """Has any change passed its screener?"""
+        return self._passed(events.marked(self._engine.connection))
+
+    def _passed(self, marked: Mapping[str, bool]) -> bool:
+        return any(marked.values()) or (bool(marked) and self.choices.forced == NAIVE)
 
     def _wave(self, stored: frozenset[str]) -> Wave:
         wave = Wave(stored, set(stored))
