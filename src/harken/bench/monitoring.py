@@ -66,13 +66,19 @@ Turns = dict[str, list[Turn]]
 """The turns of each strategy, one for each round."""
 
 
-def figures(items: Sequence[int] = SIZES, rounds: int = 5) -> Iterator[Figure]:
+def figures(
+    items: Sequence[int] = SIZES,
+    rounds: int = 5,
+    only: Sequence[int] = tuple(range(1, 8)),
+) -> Iterator[Figure]:
+    """`only` are the numbers of the benchmarks to run."""
     with ExitStack() as stack:
         shops = [Shop(size) for size in sorted(set(items))]
         for shop in shops:
             stack.callback(shop.db.close)
-            yield from _by_hand(shop, rounds)
-        for benchmark in BENCHMARKS:
+            if 1 in only:
+                yield from _by_hand(shop, rounds)
+        for benchmark in (each for each in BENCHMARKS if each.number in only):
             if benchmark.number == 7:
                 for shop in shops:
                     shop.share_min_stock()

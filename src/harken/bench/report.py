@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console, Group
 from rich.table import Table
 
-from harken.bench import BENCHMARKS, OVER_SIZES, plot, run
+from harken.bench import BENCHMARKS, OVER_SIZES, PARTS, plot, run
 from harken.bench.figures import Figure, rounded
 from harken.errors import HarkenError
 
@@ -46,11 +46,11 @@ def run_benchmarks(
 def _check(names: list[str], picture: Path | None) -> None:
     """Say what is wrong before hours have gone by."""
     for name in names:
-        if name not in BENCHMARKS:
+        if name not in BENCHMARKS and name not in PARTS:
             raise HarkenError(
                 f"there is no benchmark {name}",
                 code="unknown-benchmark",
-                hint=f"there are {', '.join(BENCHMARKS)}",
+                hint=f"there are {', '.join([*BENCHMARKS, *PARTS])}",
             )
     if picture is None:
         return
