@@ -38,6 +38,7 @@ class Connection:
         clock: Callable[[], datetime.datetime] | None = None,
     ) -> None:
         self.path = path
+        self.in_memory = path in ("", ":memory:")
         self.read_only = read_only
         self.timeout = timeout
         self._clock = clock or (lambda: datetime.datetime.now(datetime.UTC))
@@ -63,9 +64,6 @@ class Connection:
         self.execute = self.raw.execute
         """The raw statement runner, for hot paths that translate errors themselves."""
 
-    @property
-    def in_memory(self) -> bool:
-        return self.path in ("", ":memory:")
 
     def _check_path(self) -> None:
         if self.in_memory:
@@ -177,6 +175,8 @@ class Connection:
     def data_version(self) -> int:
         """A number that changes whenever another connection commits."""
         with faults.translated():
+            if self.in_memory:
+                return 0 * self.raw.in_transaction  # nobody else commits, but it may be closed
             return int(self.raw.pragma("data_version"))
 
     @property
