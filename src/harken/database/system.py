@@ -122,11 +122,14 @@ def system_functions() -> Iterator[Function]:
         )
 
 
+ACTIVATIONS_OF = "activations of "
+
+
 def activations_relation(rule: str, parameters: tuple[Column, ...]) -> Relation:
     """The arguments for which a rule is active, with priority and order of activation."""
     inputs = len(parameters)
     return Relation(
-        name=f"activations of {rule}",
+        name=f"{ACTIVATIONS_OF}{rule}",
         columns=(*parameters, Column("priority", INTEGER), Column("sequence", INTEGER)),
         inputs=inputs,
         kind=Kind.STORED,
@@ -141,3 +144,7 @@ def activation_function(rule: str, parameters: tuple[Column, ...]) -> Function:
     relation = Relation(name, results, 0, Kind.DERIVED)
     kind = FunctionKind.DERIVED
     return Function(name, (), results, kind, text="built in", relation=relation, system=True)
+
+
+def is_activations(relation: Relation) -> bool:
+    return relation.name.startswith(ACTIVATIONS_OF)

@@ -108,11 +108,11 @@ class Choices:
         """
         updates = self.statistics.updates.get(relation.id)
         changes = max(1.0, updates.lately) if updates is not None else 1.0
-        simple = all(
+        simple = 0 < len(nodes) <= ALTERNATIVES and all(
             isinstance(node, ConditionNode) and node.kept is None and not node.rule.events
             for node in nodes
         )
-        if not simple or not 0 < len(nodes) <= ALTERNATIVES:
+        if not simple:
             return Screener(relation, None, None, changes)
         parts = [node.part for node in nodes]
         return choose_screener(relation, parts, CostModel(self.statistics), changes)

@@ -36,6 +36,7 @@ from harken.database.rules.nodes import (
     TotalsNode,
     stored_relations,
 )
+from harken.database.system import ACTIVATED, is_activations
 from harken.engines.sqlite import events
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.engine import SQLiteEngine
@@ -116,6 +117,8 @@ class Network:
         self._derived: dict[str, DerivedNode] = {}
         self._captures: dict[str, Capture] = {}
         self._affects: dict[str, dict[str, Node]] = {}
+        self.watching_rules: set[str] = set()
+        """The rules whose conditions are about rules themselves."""
         self.choices = Choices(engine.statistics)
         self.observer: Callable[[NodeChange], None] | None = None
         """Who is told of the changes of nodes between the tables and the conditions."""
@@ -149,6 +152,14 @@ class Network:
     def influent(self, name: str) -> Relation:
         return self._captures[name].relation
 
+    def note_activation(self, rule_name: str, before: list[Row], after: list[Row]) -> None:
+        """The activations of a rule have changed; those of one with parameters have triggers."""
+        capture = self._captures.get(self._conditions[rule_name].rule.rule.activations.id)
+        if capture is not None and capture.is_told:
+            for rows, weight in ((before, -1), (after, 1)):
+                for row in rows:
+                    capture.note(row, weight)
+
     # --- growing and shrinking -------------------------------------------------------------
 
     def insert(self, rule: CompiledRule) -> None:
@@ -156,12 +167,15 @@ class Network:
         name = rule.rule.name
         others = self._sharing.remove(name) if name in self._conditions else set()
         others |= self._sharing.add(name, rule.program)
+        if ACTIVATED.name in rule.dependencies.functions:
+            self.watching_rules.add(name)
         self._attach(rule)
         for other in others - {name}:
             self._attach(self._conditions[other].rule)
 
     def remove(self, rule_name: str) -> None:
         node = self._conditions.pop(rule_name)
+        self.watching_rules.discard(rule_name)
         others = self._sharing.remove(rule_name)
         self._disconnect(node)
         for other in others:
@@ -204,7 +218,9 @@ class Network:
         if idle is not None and idle.relation != relation:
             idle.release()
             idle = None
-        capture = idle or Capture(self._engine.connection, relation)
+        # There may be ten thousand rules without parameters: they take no triggers.
+        told = is_activations(relation) and not relation.inputs
+        capture = idle or Capture(self._engine.connection, relation, told)
         self._captures[relation.id] = capture
         capture.capture()
 

@@ -21,7 +21,6 @@ from harken.database.rules.definition import (
 )
 from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
-from harken.database.system import ACTIVATED
 from harken.errors import HarkenError, IntegrityError, NameFault, Span
 from harken.lang.amosql import syntax
 
@@ -79,10 +78,7 @@ class Rules:
 
     def _follow(self, epoch: int) -> None:
         """A rule more or less changes no condition, unless one is about rules themselves."""
-        watching = any(
-            ACTIVATED.name in node.rule.dependencies.functions for node in self.network.nodes()
-        )
-        if watching:
+        if self.network.watching_rules:
             self.synchronise()
         else:
             self._epoch = epoch
@@ -95,9 +91,13 @@ class Rules:
         known = self._runtime.engine.results(rule.activations, arguments)
         sequence = known[0][1] if known else self._runtime.catalog.allocate(1)
         self._runtime.engine.set_row(rule.activations, (*arguments, priority, sequence))
+        self.network.note_activation(name, known, [(priority, sequence)])
 
     def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None:
         rule = self.find(name, None)
+        if rule.name in self.network:
+            known = self._runtime.engine.results(rule.activations, arguments)
+            self.network.note_activation(name, known, [])
         self._runtime.engine.clear(rule.activations, arguments)
         if rule.name in self.network and self._runtime.engine.is_empty(rule.activations):
             self.network.remove(rule.name)
@@ -118,7 +118,7 @@ class Rules:
     def _insert(self, compiled: CompiledRule) -> None:
         self.network.insert(compiled)
         self._runtime.catalog.touch_rules()
-        self._notice_coupling()
+        self._runtime.immediate_rules |= compiled.rule.coupling == "immediate"
 
     def _compile(self, rule: Rule) -> CompiledRule:
         return compile_rule(rule, self._runtime.engine, self._runtime.catalog)

@@ -64,7 +64,6 @@ class Connection:
         self.execute = self.raw.execute
         """The raw statement runner, for hot paths that translate errors themselves."""
 
-
     def _check_path(self) -> None:
         if self.in_memory:
             return

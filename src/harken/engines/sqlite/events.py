@@ -11,6 +11,7 @@ last cleared.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from harken.calculus.states import delta
@@ -48,7 +49,8 @@ class DeltaSet:
 
     def create(self) -> None:
         """Make the table if it is not there, and let SQLite know that it is small: whatever it is
-        joined with, it comes first."""
+        joined with, it comes first. (SQLite then reads all it knows of this kind again, which is
+        too much to do for each of ten thousand rules without parameters.)"""
         if self._connection.value(EXISTS, (delta(self.relation).id,)):
             return
         key = self._columns or self.weight
@@ -57,6 +59,8 @@ class DeltaSet:
             f"CREATE TEMP TABLE {self.table} "
             f"({columns}{self.weight} INTEGER NOT NULL, PRIMARY KEY ({key})) WITHOUT ROWID"
         )
+        if self.relation.arity == 2 and self.relation.key == ():
+            return
         row = ", ".join(["value"] * (self.relation.arity + 1))
         self._connection.run(
             f"INSERT INTO {self.table} SELECT {row} FROM (SELECT 1 AS value UNION SELECT 2)"
@@ -100,8 +104,10 @@ class Capture(DeltaSet):
     changed, and whether a change has passed the moment tests as well.
     """
 
-    def __init__(self, connection: Connection, relation: Relation) -> None:
+    def __init__(self, connection: Connection, relation: Relation, told: bool = False) -> None:
+        """Of a relation that is `told`, the changes come by `note`, and there are no triggers."""
         super().__init__(connection, relation)
+        self.is_told = told
         self.screener = Screener(relation, None, None, 1.0)
 
     def capture(self) -> None:
@@ -111,12 +117,19 @@ class Capture(DeltaSet):
         for sql in self._triggers().values():
             self._connection.run(sql)
 
+    def note(self, row: Sequence[Any], weight: int) -> None:
+        """A row has come (+1) or gone (-1)."""
+        values = ", ".join(f"?{i + 1}" for i in range(self.relation.arity))
+        self._connection.run(self._counting(values, weight, ""), row)
+        for sql in self._marks([]):
+            self._connection.run(sql)
+
     def screen(self, screener: Screener) -> None:
         """From now on, let this be the screener."""
         before, self.screener = self._triggers(), screener
         after = self._triggers()
         for event, sql in after.items():
-            if before[event] != sql:
+            if before.get(event) != sql:
                 self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(event)}")
                 self._connection.run(sql)
 
@@ -142,6 +155,8 @@ class Capture(DeltaSet):
         return bool(self._connection.value(found, (table_name(self.relation),)))
 
     def _triggers(self) -> dict[str, str]:
+        if self.is_told:
+            return {}
         table = f"main.{quote(table_name(self.relation))}"
         gained, lost = ("NEW", 1), ("OLD", -1)
         sides = {"insert": [gained], "delete": [lost], "update": [lost, gained]}
@@ -160,6 +175,9 @@ class Capture(DeltaSet):
 
     def _count(self, row: str, weight: int, passes: str) -> str:
         values = ", ".join(f"{row}.c{i}" for i in range(self.relation.arity))
+        return self._counting(values, weight, passes)
+
+    def _counting(self, values: str, weight: int, passes: str) -> str:
         total = self.weight
         return (
             f"INSERT INTO {quote(delta(self.relation).id)} ({self._columns}, {total}) "
@@ -170,7 +188,7 @@ class Capture(DeltaSet):
     def _marks(self, rows: list[str]) -> list[str]:
         name = literal_text(self.relation.id)
         tests = {passing(self.screener.moment_tests, row): None for row in rows}
-        if not all(tests):
+        if not tests or not all(tests):
             return [
                 f"INSERT INTO {MARKS} VALUES ({name}, 1) "
                 "ON CONFLICT DO UPDATE SET passed = 1 WHERE passed = 0;"
