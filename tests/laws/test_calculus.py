@@ -215,7 +215,7 @@ def interpreted(world: World, function: interpreter.Function) -> Counter[Row] | 
     rows: list[Any] = []
     try:
         ranges = [
-            sorted(parameter_values(world, function, position))
+            [v for v in parameter_values(world, function, position) if not isinstance(v, Failure)]
             if type_ in LITERAL_TYPES
             else world.extent(type_)
             for position, type_ in enumerate(function.takes)
