@@ -19,7 +19,8 @@ from harken.lang.amosql import syntax
 from harken.lang.amosql.tree import children, descendants
 
 if TYPE_CHECKING:
-    from interpreter import Function, World
+    from interpreter import World
+    from statics import Function
 
 Types = dict[str, str]
 Found = dict[str, dict[Any, None]]
