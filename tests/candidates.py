@@ -19,7 +19,8 @@ from harken.lang.amosql import syntax
 from harken.lang.amosql.tree import children, descendants
 
 if TYPE_CHECKING:
-    from interpreter import Function, World
+    from interpreter import World
+    from statics import Function
 
 Types = dict[str, str]
 Found = dict[str, dict[Any, None]]
@@ -114,12 +115,12 @@ class _Search:
 
 
 def parameter_values(world: World, function: Function, position: int) -> Iterable[Any]:
-    """The values of one argument for which a function may have a value."""
+    """The values of one argument for which a function may have a value, each once."""
     name, type_ = function.parameters[position]
     if type_ not in LITERAL_TYPES:
         return world.extent(type_)
     if function.query is None:
-        return [row[position] for row in function.rows]
+        return dict.fromkeys(row[position] for row in function.rows)
     if function.id in _searched:
         return []
     _searched.append(function.id)

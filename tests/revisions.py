@@ -7,8 +7,9 @@ argument gets exactly the values (`set`), these as well (`add`), or loses one co
 
 from __future__ import annotations
 
-from interpreter import Function, Refused, World, widened
+from interpreter import World, widened
 from meanings import Failure, Outcome, Row
+from statics import Function, Refused
 
 from harken.lang.amosql import syntax
 

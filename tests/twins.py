@@ -15,11 +15,12 @@ from random import Random
 from typing import Any
 
 from expressions import POOLS, Signature, literal
-from interpreter import Refused, TooLong, World, as_query
+from interpreter import TooLong, World
 from meanings import Failure, Row, tagged
 from oracle import EvaluationFailed, evaluate
 from programs import Maker
 from revisions import Impossible, Revised, Untold, revised
+from statics import Refused, as_query
 
 import harken
 from harken import (

@@ -24,8 +24,9 @@ from candidates import parameter_values
 from changes import Scenario
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from interpreter import Refused, TooLong, World
+from interpreter import TooLong, World
 from meanings import LITERAL_TYPES, Failure
+from statics import Function, Refused
 from watching import Row, Watch, Watching, Weights, difference, program_of, size
 
 from harken import HarkenError, Object
@@ -210,12 +211,12 @@ def world_of(scenario: Scenario) -> World:
     return world
 
 
-def interpreted(world: World, function: interpreter.Function) -> Counter[Row] | None:
+def interpreted(world: World, function: Function) -> Counter[Row] | None:
     world._tried = interpreter.PATIENCE - 5_000
     rows: list[Any] = []
     try:
         ranges = [
-            sorted(parameter_values(world, function, position))
+            [v for v in parameter_values(world, function, position) if not isinstance(v, Failure)]
             if type_ in LITERAL_TYPES
             else world.extent(type_)
             for position, type_ in enumerate(function.takes)
