@@ -234,8 +234,11 @@ class Compiler:
     def _force_ambiguity(self, clause: Clause, select: Select, environment: Environment) -> None:
         """For a reader that asks only whether there is a row: an ambiguous call is none."""
         for literal in clause.body:
-            if isinstance(literal, Computation) and literal.operation == "ambiguous":
-                assert isinstance(literal.result, Variable)
+            if (
+                isinstance(literal, Computation)
+                and literal.operation == "ambiguous"
+                and isinstance(literal.result, Variable)  # else it is tested already
+            ):
                 self._force(literal.result, select, environment)
 
     # --- literals --------------------------------------------------------------------------
