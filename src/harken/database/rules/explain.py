@@ -9,7 +9,7 @@ from harken.calculus.differentials import Differential, differentiate
 from harken.database.rules import choices
 from harken.database.rules.definition import CompiledRule
 from harken.database.rules.network import Network
-from harken.database.rules.nodes import ConditionNode, DerivedNode, Monitored, TotalsNode
+from harken.database.rules.nodes import ConditionNode, DerivedNode, Monitored, Node, TotalsNode
 from harken.database.runtime import Runtime
 from harken.engines.sqlite.events import passing
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
@@ -180,7 +180,7 @@ class _Nodes:
     ) -> list[NodeExplanation]:
         """From the condition down to the tables."""
         inner = sorted(derived.values(), key=lambda node: (-node.level, node.id))
-        nodes: list[ConditionNode | DerivedNode] = [condition, *inner]
+        nodes: list[Node] = [condition, *inner]
         stored = {
             name: relation
             for node in nodes
@@ -193,7 +193,7 @@ class _Nodes:
         ]
         return [*(self._node(node) for node in nodes), *tables]
 
-    def _node(self, node: ConditionNode | DerivedNode) -> NodeExplanation:
+    def _node(self, node: Node) -> NodeExplanation:
         goal = node.part.program.definitions[node.part.relation.id]
         costs = None if isinstance(node, TotalsNode) else self.network.choices.costs(node)
         recursive = node.part.reason is Reason.RECURSIVE
@@ -223,9 +223,7 @@ class _Nodes:
             return f"a copy of the old state is kept{rows}: it would cost a whole evaluation"
         return ""
 
-    def _table(
-        self, relation: Relation, above: list[ConditionNode | DerivedNode]
-    ) -> NodeExplanation:
+    def _table(self, relation: Relation, above: list[Node]) -> NodeExplanation:
         screener = self.network.screener(relation, above)
         updates = self.network.choices.statistics.updates.get(relation.id)
         return NodeExplanation(

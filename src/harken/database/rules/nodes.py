@@ -197,6 +197,9 @@ class ConditionNode(Monitored):
         return False
 
 
+Node: TypeAlias = DerivedNode | ConditionNode
+
+
 def stored_relations(program: Program) -> dict[str, Relation]:
     return {
         atom.relation.id: atom.relation
