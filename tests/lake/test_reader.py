@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -136,7 +137,7 @@ def contents(draw: st.DrawFn) -> tuple[list[str], int, list[Row], list[Row]]:
     return names, key, rows, keys
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(contents(), st.sampled_from([5, reading.MOST_LITERALS]))
 def test_spark_reads_what_arrow_reads(
     reader: LakeReader, drawn: tuple[list[str], int, list[Row], list[Row]], most: int
@@ -168,8 +169,6 @@ def test_many_keys_of_every_type(reader: LakeReader, tmp_path: Path, name: str) 
         wanted = pa.array(keys, schema.field("k").type)
         read = reader.collect(reader.frame(table, keys=wanted), schema)
         assert to_counter(read) == to_counter(table.rows(keys=pa.table({"k": wanted})))
-    pushed = reader.frame(table, keys=pa.array(values[::9], schema.field("k").type))
-    assert to_counter(reader.collect(pushed, schema))
 
 
 def many_values(name: str) -> list[Any]:
@@ -182,7 +181,7 @@ def many_values(name: str) -> list[Any]:
     if name == "bytes":
         return [None, b"", *(bytes([0, number % 256, 255]) for number in range(300))]
     if name == "exact":
-        return [None, *(pc.multiply(numbers.cast(pa.decimal128(20, 4)), 1).to_pylist())]
+        return [None, *(Decimal(number) / 4 for number in range(-150, 150))]
     if name == "day":
         return [None, *pc.multiply(numbers, 2_000).cast(pa.int32()).cast(type_).to_pylist()]
     if name in ("moment", "instant"):

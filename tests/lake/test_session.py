@@ -1,23 +1,36 @@
 """The command line's own session: what keeps it from starting is told in our words."""
 
+from __future__ import annotations
+
 import gc
 import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from harken.engines.spark import machine, session
 from harken.errors import EngineError
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 Java = Callable[[str, str], Path]
 
 
 @pytest.fixture
-def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
+def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process of its own, whatever other tests have started in this one."""
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
+
+
+@pytest.fixture
+def java(no_session: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Java:
     """A Java of some version that says something and fails when it is to start Spark."""
 
     def make(version: str, last_words: str = "") -> Path:
@@ -195,3 +208,67 @@ def test_a_session_of_the_user_is_recognised_by_its_kind() -> None:
     Client.__module__ = "pyspark.sql.connect.session"
     assert session.is_connect(Client())  # type: ignore[arg-type]
     assert not session.is_connect(SimpleNamespace())  # type: ignore[arg-type]
+
+
+def test_a_real_java_that_cannot_have_the_memory(
+    no_session: None, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setenv("SPARK_DRIVER_MEMORY", "900000g")
+    error = refusal()
+    assert error.code == "no-memory"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_nothing_is_open_to_the_network(spark: SparkSession) -> None:
+    spark.range(1).collect()
+    java = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]
+    listening = [address for pid in (java, os.getpid()) for address in listeners(pid)]
+    assert listening
+    assert all(is_loopback(address) for address in listening), listening
+
+
+def listeners(pid: int) -> list[str]:
+    """The addresses, as the kernel writes them, that a process listens on."""
+    handles = set()
+    for handle in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            handles.add(os.readlink(handle))
+    lines = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]
+    ]
+    return [
+        line[1].split(":")[0]
+        for line in lines
+        if line[3] == "0A" and f"socket:[{line[9]}]" in handles
+    ]
+
+
+def is_loopback(address: str) -> bool:
+    return address in {"0100007F", "0" * 24 + "01000000", "0" * 16 + "FFFF00000100007F"}
+
+
+def test_the_session_means_what_harken_means(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.ui.enabled") == "false"
+    assert session.listing_threshold(spark) == session.LIST_ON_DRIVER
+
+
+def test_workers_find_our_packages(spark: SparkSession) -> None:
+    def imported(batches):  # type: ignore[no-untyped-def]
+        import harken
+
+        for batch in batches:
+            yield batch if harken.__version__ else None
+
+    assert spark.range(3).mapInArrow(imported, "id long").count() == 3
+
+
+def test_a_process_has_one_session(spark: SparkSession) -> None:
+    error = refusal()
+    assert error.code == "spark-start"
+    assert "spark=session" in (error.hint or "")
+    assert spark.range(1).count() == 1

@@ -104,6 +104,8 @@ def test_a_batch_that_is_repeated_after_a_crash_counts_once(
     assert place.table.version == 3
 
 
+@pytest.mark.nightly  # it starts another Spark
+@pytest.mark.timeout(300)
 def test_a_process_that_is_killed_between_the_two_commits(place: Place) -> None:
     """Harken has committed the batch, Spark does not know it: the worst moment."""
     for number in range(4):

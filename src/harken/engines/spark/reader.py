@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from harken.engines.spark import keyfilter, weighted
-from harken.engines.spark.session import has_delta, listing_threshold
+from harken.engines.spark.session import conditions, has_delta, listing_threshold
 from harken.engines.spark.snapshot import LakeFile
 from harken.errors import StorageError
 
@@ -89,11 +89,9 @@ class LakeReader:
 
     def collect(self, frame: DataFrame, schema: pa.Schema | None = None) -> pa.Table:
         """The rows of a DataFrame, as the columns of `schema` if it is given."""
-        from pyspark.errors import PySparkException
-
         try:
             rows = frame.toArrow()
-        except PySparkException as error:
+        except Exception as error:
             raise _ours(error) from error
         return weighted.positive_zeros(rows if schema is None else rows.cast(schema))
 
@@ -143,12 +141,10 @@ class LakeReader:
         return first
 
     def _open(self, schema: pa.Schema, paths: Sequence[str]) -> DataFrame:
-        from pyspark.errors import AnalysisException
-
         reader = self.session.read.options(**OPTIONS).schema(spark_schema(schema))
         try:
             return reader.parquet(*paths)
-        except AnalysisException as error:
+        except Exception as error:
             raise _ours(error) from error
 
     def _matching(self, frame: DataFrame, keys: pa.Table) -> DataFrame:
@@ -193,14 +189,12 @@ def _plain_type(type_: pa.DataType) -> pa.DataType:
     return type_
 
 
-def _ours(error: Any) -> Exception:
+def _ours(error: Exception) -> Exception:
     """A file of an old version that someone removed; any other error stays what it is."""
-    code = error.getCondition() or ""
-    if code.startswith(("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST")):
-        return StorageError(
-            f"a file of the table is gone: {error}",
-            code="no-such-version",
-            hint="its version was removed because nothing needed it any more",
-        )
-    known: Exception = error
-    return known
+    if not {"PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST"} & conditions(error):
+        return error
+    return StorageError(
+        f"a file of the table is gone: {str(error).splitlines()[0]}",
+        code="no-such-version",
+        hint="its version was removed because nothing needed it any more",
+    )

@@ -158,6 +158,18 @@ def listing_threshold(session: SparkSession) -> int:
     return int(session.conf.get(name, "32") or 32)
 
 
+def conditions(error: Exception) -> set[str]:
+    """Spark's names for what went wrong, also where an error of Py4J or gRPC carries them.
+
+    A classic session raises what happens while rows are collected as Arrow as a bare
+    `Py4JJavaError`: only its text names the condition.
+
+    >>> conditions(RuntimeError("Caused by: [DIVIDE_BY_ZERO] Division by zero."))
+    {'DIVIDE_BY_ZERO'}
+    """
+    return set(re.findall(r"\[([A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]", str(error)))
+
+
 def _heap(memory: str | None) -> int:
     available = machine.memory()
     wanted = memory or os.environ.get("SPARK_DRIVER_MEMORY")
