@@ -12,6 +12,7 @@ import pytest
 PROGRAM = Path(__file__).with_name("connect_program.py")
 
 
+@pytest.mark.nightly  # it starts a server
 @pytest.mark.timeout(300)
 def test_reading_and_streams_under_spark_connect(tmp_path: Path) -> None:
     ran = subprocess.run(

@@ -1,7 +1,8 @@
 """What Spark read to answer a query, as its plan counted it.
 
 A scan counts the files it was given and the rows it handed on; row groups and pages that were
-skipped are rows that are not among these. A client of Spark Connect is told the rows only.
+skipped are rows that are not among these. A client of Spark Connect knows what the server sends
+along with the rows, and nothing of a query that it did not collect.
 """
 
 from __future__ import annotations
@@ -72,9 +73,10 @@ def _each(collection: Any) -> Iterator[Any]:
 
 def _connect(frame: Any) -> Iterator[dict[str, int]]:
     information = frame.executionInfo
-    if information is None:
+    if information is None or information.metrics is None:
         return
-    for node in information.metrics:
+    _, nodes = information.metrics.extract_graph()
+    for node in nodes.values():
         if _is_scan(node.name):
             yield {metric.name: metric.value for metric in node.metrics}
 
