@@ -153,6 +153,8 @@ def test_spark_reads_what_arrow_reads(
         wanted = to_arrow(keys, schema_of(names[:key]))
         read = reader.collect(reader.frame(table, version, wanted), schema)
         assert to_counter(read) == to_counter(table.rows(version, wanted))
+        fetched = reader.collect(reader.fetched(table, version, wanted), schema)
+        assert to_counter(fetched) == to_counter(read)
         small = reader.collect(reader.small(to_arrow(rows, schema)), schema)
         assert to_counter(small) == to_counter(to_arrow(rows, schema))
 
@@ -248,8 +250,9 @@ def test_a_table_of_others(reader: LakeReader, tmp_path: Path) -> None:
     for path in (plain, parted):
         table = DeltaInput(path, key=("k",))
         assert to_counter(reader.collect(reader.frame(table), PAIRS)) == to_counter(rows)
-        found = reader.collect(reader.frame(table, 0, pa.array([3, 4])), PAIRS)
-        assert to_counter(found) == {(3, 0): 1, (4, 1): 1}
+        for read in (reader.frame, reader.fetched):
+            found = reader.collect(read(table, 0, pa.array([3, 4])), PAIRS)
+            assert to_counter(found) == {(3, 0): 1, (4, 1): 1}
 
 
 def test_arrow_types_that_spark_does_not_know(reader: LakeReader) -> None:

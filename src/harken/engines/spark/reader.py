@@ -48,7 +48,7 @@ class Table(Protocol):
     @property
     def version(self) -> int: ...
     def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]: ...
-    def rows(self, version: int | None = None) -> pa.Table: ...
+    def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table: ...
 
 
 class LakeReader:
@@ -81,6 +81,14 @@ class LakeReader:
         if wanted.num_rows <= MOST_LITERALS:
             return frame.filter(keyfilter.condition(wanted))
         return self._matching(frame.filter(keyfilter.covering(wanted)), wanted)
+
+    def fetched(self, table: Table, version: int, keys: pa.Array | pa.Table) -> DataFrame:
+        """As `frame`, but the rows are in this process already when it returns.
+
+        For few keys that is sooner than any query of Spark, and what they join with then knows
+        how few they are. The files that can hold one are read here, whole.
+        """
+        return self.small(table.rows(version, _typed(table, keys)))
 
     def small(self, rows: pa.Table) -> DataFrame:
         """Rows that travel to Spark, types kept: Δs, keys, small resident tables."""
