@@ -1,7 +1,7 @@
 """Plans evaluated by both engines: the rows of one must be the rows of the other.
 
-A `Case` has its answer from SQLite when it is made. Many of them become one statement of Spark, with
-their data in it, so a thousand cases are one job.
+A `Case` has its answer from SQLite when it is made. Many of them become one statement of Spark,
+with their data in it, so a thousand cases are one job.
 """
 
 from __future__ import annotations
@@ -86,8 +86,18 @@ class Cases:
         now: datetime.datetime | None = None,
     ) -> Case:
         """May raise what preparing the program raises."""
+        return self.add_plan(name, prepare(program, hierarchy), engine, values, python, now)
+
+    def add_plan(
+        self,
+        name: str,
+        plan: Plan,
+        engine: SQLiteEngine,
+        values: Sequence[Any] = (),
+        python: Mapping[str, ForeignFunction] | None = None,
+        now: datetime.datetime | None = None,
+    ) -> Case:
         number = len(self.cases)
-        plan = prepare(program, hierarchy)
         stored = list(stored_relations(plan.program))
         tables = {relation.id: view_name(number, relation) for relation in stored}
         try:
@@ -120,12 +130,8 @@ class Cases:
         """Every case that fails on SQLite fails on Spark, for the same reason."""
         failing = [case for case in self.failing if wanted(str(case.answer))]
         for case in failing:
-            try:
-                found = run_alone(spark, case)
-            except HarkenError as error:
-                assert error.code == case.answer, (case.name, error, case.answer)
-            else:
-                raise AssertionError(f"{case.name}: Spark has {found}, SQLite {case.answer}")
+            found = outcome(spark, case)
+            assert found == case.answer, f"{case.name}: {found}, on SQLite {case.answer}"
         return len(failing)
 
 
@@ -134,6 +140,14 @@ def run_alone(spark: Any, case: Case) -> list[Row]:
         view = view_name(case.number, relation)
         spark.sql(_values(relation, rows)).createOrReplaceTempView(quote(view))
     return case.query.rows(spark, case.values, case.now)
+
+
+def outcome(spark: Any, case: Case) -> list[Row] | str:
+    """The rows, or the code of an error."""
+    try:
+        return run_alone(spark, case)
+    except HarkenError as error:
+        return error.code
 
 
 def _check_together(spark: Any, cases: Sequence[Case]) -> None:

@@ -278,14 +278,25 @@ def _like(text: str, pattern: str) -> str:
     )
 
 
-def _position_in_text(value: str) -> str:
-    """Spark counts characters of a text with 32 bits: nothing is beyond them."""
-    return f"CAST(least(greatest({value}, -2147483648L), 2147483647L) AS INT)"
+_SMALL = re.compile(r"\d{1,9}L|\(-\d{1,9}L\)")
 
 
-def _substring(text: str, start: str, *length: str) -> str:
-    given = ", ".join(_position_in_text(each) for each in (start, *length))
-    return f"substring({text}, {given})"
+def _substring(text: str, start: str, length: str | None = None) -> str:
+    """Spark counts characters with 32 bits, so large positions are first brought into the text."""
+    given = [start] if length is None else [start, length]
+    if all(_SMALL.fullmatch(each) for each in given):
+        return f"substring({text}, {', '.join(f'CAST({each} AS INT)' for each in given)})"
+    size = f"char_length({text})"
+    counted = f"CASE WHEN {start} > 0L THEN {start} - 1L ELSE {size} + {start} END"
+    begin = f"(CASE WHEN {start} = 0L THEN 0L ELSE {counted} END)"
+    if length is None:
+        end = size
+    else:
+        beyond = f"CASE WHEN {length} > 0L THEN {size} ELSE 0 END"
+        end = f"coalesce(try_add({begin}, {length}), {beyond})"
+    first = f"CAST(least(greatest({begin}, 0L), {size}) AS INT)"
+    last = f"CAST(least(greatest({end}, 0L), {size}) AS INT)"
+    return f"substring({text}, {first} + 1, greatest({last} - {first}, 0))"
 
 
 def _show_timestamp(moment: str) -> str:

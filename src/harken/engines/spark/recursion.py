@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import TYPE_CHECKING
 
+from harken.engines.spark.expressions import after
 from harken.errors import EvaluationError
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Kind, Relation, Semantics
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ROUND_LIMIT = 100_000
-ROUNDS_KEPT = 8
-"""After so many rounds what they found is put together."""
 
 Evaluate = Callable[[str, Mapping[str, "DataFrame"]], "DataFrame"]
 """The rows of a statement, given those that its marked names stand for."""
@@ -53,46 +51,43 @@ class Fixpoint:
     def run(self, evaluate: Evaluate, known: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
         """The rows of each relation of the stratum, by the name it has in statements above."""
         found = {
-            each.full: [evaluate(each.start, known).distinct().localCheckpoint()]
-            for each in self.relations
+            each.full: _kept(evaluate(each.start, known).distinct()) for each in self.relations
         }
+        recent = {each.delta: found[each.full] for each in self.relations}
         for _ in range(ROUND_LIMIT):
-            if all(parts[-1].isEmpty() for parts in found.values()):
-                return {name: _union(parts) for name, parts in found.items()}
-            self._advance(evaluate, known, found)
+            if all(rows.isEmpty() for rows in recent.values()):
+                return found
+            frames = {**known, **found, **recent}
+            recent = {each.delta: self._new(each, evaluate, frames) for each in self.relations}
+            found = {
+                each.full: _kept(found[each.full].unionAll(recent[each.delta]))
+                for each in self.relations
+            }
         raise EvaluationError(
             f"{' and '.join(self.names)} did not settle after {ROUND_LIMIT} rounds",
             code="no-fixpoint",
             hint="a recursive function must not make new values for ever",
         )
 
-    def _advance(
-        self,
-        evaluate: Evaluate,
-        known: Mapping[str, DataFrame],
-        found: dict[str, list[DataFrame]],
-    ) -> None:
-        frames = dict(known)
-        for each in self.relations:
-            if len(found[each.full]) > ROUNDS_KEPT:
-                *old, last = found[each.full]
-                found[each.full] = [_union(old).localCheckpoint(), last]
-            frames[each.full] = _union(found[each.full])
-            frames[each.delta] = found[each.full][-1]
-        new = {}
-        for each in self.relations:
-            if each.step is None:
-                new[each.full] = frames[each.delta].limit(0)
-            else:
-                rows = evaluate(each.step, frames)
-                fresh = rows.distinct().join(frames[each.full], rows.columns, "left_anti")
-                new[each.full] = fresh.localCheckpoint()
-        for name, rows in new.items():
-            found[name].append(rows)
+    def _new(
+        self, rounds: Rounds, evaluate: Evaluate, frames: Mapping[str, DataFrame]
+    ) -> DataFrame:
+        """What a relation gains in a round."""
+        full = frames[rounds.full]
+        if rounds.step is None:
+            return full.limit(0)
+        rows = evaluate(rounds.step, frames).distinct()
+        return _kept(rows.join(full, rows.columns, "left_anti"))
 
 
-def _union(parts: list[DataFrame]) -> DataFrame:
-    return reduce(lambda one, other: one.unionAll(other), parts)
+def _kept(rows: DataFrame) -> DataFrame:
+    """The rows, computed, so that the next plan does not hold the last.
+
+    A checkpoint of Spark 4.3 claims things of columns that it does not have, and a union above it
+    fails. Of a value that it takes for random Spark claims nothing.
+    """
+    columns = [f"{after(name)} AS {name}" for name in rows.columns]
+    return rows.localCheckpoint().selectExpr(*columns)
 
 
 def compile_stratum(
