@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 from collections import Counter
 from itertools import product
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -167,7 +168,8 @@ class Tried:
                 seen[error.code] += 1
                 if seen[error.code] == 1:
                     name = f"{self.name} of {self.rows[number]}"
-                    cases.add(name, self.alone(), self.hierarchy, self.engine, (number,))
+                    case = cases.add(name, self.alone(), self.hierarchy, self.engine, (number,))
+                    case.data[self.given] = [r for r in case.data[self.given] if r[0] == number]
         cases.add(self.name, self.together(), self.hierarchy, self.engine)
 
 
@@ -253,16 +255,21 @@ def random_clauses(seeds: range) -> Cases:
     return cases
 
 
-def few_recursive(cases: Cases, most: int) -> Cases:
-    """Each round of a recursion is a job of its own: not too many of them."""
-    recursive = [case.number for case in cases.cases if case.recursive][most:]
-    return Cases([case for case in cases.cases if case.number not in recursive])
+LARGEST = 4_000
+"""Longer statements than this are left out: Spark's optimiser takes too long for a test."""
+
+
+def chosen(cases: Cases, recursive: int) -> Cases:
+    """Without the largest, and not too many that are recursive: each round is a job of its own."""
+    small = [case for case in cases.cases if len(case.query.sql) <= LARGEST]
+    late = [case.number for case in small if case.recursive][recursive:]
+    return Cases([case for case in small if case.number not in late])
 
 
 @pytest.mark.timeout(300)
 def test_random_questions_have_the_same_answers(spark: Any) -> None:
-    cases = few_recursive(random_questions(range(42), 5), 6)
-    assert len(cases.answered) >= 120
+    cases = chosen(random_questions(range(21), 4), 2)
+    assert len(cases.answered) >= 60
     with settings(spark, **FAST):
         cases.check(spark)
         cases.check_failures(spark, lambda code: code != "overflow")
@@ -270,8 +277,8 @@ def test_random_questions_have_the_same_answers(spark: Any) -> None:
 
 @pytest.mark.timeout(300)
 def test_random_clauses_and_their_changes_have_the_same_rows(spark: Any) -> None:
-    cases = few_recursive(random_clauses(range(14)), 6)
-    assert len(cases.answered) >= 80
+    cases = chosen(random_clauses(range(6)), 2)
+    assert len(cases.answered) >= 30
     with settings(spark, **FAST):
         cases.check(spark)
 
@@ -281,9 +288,9 @@ def test_random_clauses_and_their_changes_have_the_same_rows(spark: Any) -> None
 def test_random_programs_have_the_same_rows_all_night(spark: Any) -> None:
     with settings(spark, **FAST):
         for start in range(0, 2_000, 40):
-            cases = few_recursive(random_questions(range(start, start + 40), 8), 10)
+            cases = chosen(random_questions(range(start, start + 40), 8), 10)
             cases.check(spark)
-            few_recursive(random_clauses(range(start, start + 20)), 10).check(spark)
+            chosen(random_clauses(range(start, start + 20)), 10).check(spark)
 
 
 # --- everything that the case suite asks ----------------------------------------------------
@@ -342,16 +349,42 @@ def uses_python(plan: Plan) -> bool:
     )
 
 
-def recorded(monkeypatch: pytest.MonkeyPatch) -> Cases:
+QUICK = frozenset(
+    {"aggregates", "any_direction", "bags", "conditions", "overloading_late", "sets_and_bags"}
+    | {"text", "time_values", "rules_over_negation"}
+)
+
+
+def recorded(monkeypatch: pytest.MonkeyPatch, scripts: list[Path]) -> Cases:
     with monkeypatch.context() as patch:
         recorder = Recorder(patch)
-        for path in CASES:
+        for path in scripts:
             recorder.script = path.stem
             runner = Runner(":memory:")
             for step in steps(path.read_text("utf-8")):
                 check(runner, step)
             runner.db.close()
     return recorder.cases
+
+
+@pytest.mark.timeout(300)
+def test_the_case_suite_has_the_same_rows(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Conditions of rules and their differentials included."""
+    cases = chosen(recorded(monkeypatch, [path for path in CASES if path.stem in QUICK]), 1)
+    assert len(cases.answered) >= 150
+    with settings(spark, **FAST):
+        cases.check(spark)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(0)
+def test_the_whole_case_suite_has_the_same_rows(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = chosen(recorded(monkeypatch, CASES), 40)
+    with settings(spark, **FAST):
+        cases.check(spark, at_once=50)
+        cases.check_failures(spark)
 
 
 # --- by hand -------------------------------------------------------------------------------
@@ -533,18 +566,16 @@ def test_questions_that_fail_do_so_for_the_same_reason(spark: Any, shop: Shop) -
         assert shop.cases.check_failures(spark) == len(FAILURES)
 
 
-@pytest.mark.parametrize("ansi", ["true", "false"])
-def test_answers_do_not_depend_on_the_session(spark: Any, shop: Shop, ansi: str) -> None:
+def test_answers_do_not_depend_on_the_session(spark: Any, shop: Shop) -> None:
     """Compiled code, shuffles and broadcasts instead of none, and other settings of the user."""
     with settings(
         spark,
-        spark__sql__ansi__enabled=ansi,
+        spark__sql__ansi__enabled="false",
         spark__sql__parser__escapedStringLiterals="true",
         spark__sql__session__timeZone="Asia/Kathmandu",
     ):
         answered = [case for case in shop.cases.answered if not case.recursive]
-        fallible = [case for case in answered if HOLDS in case.query.sql]
-        Cases(fallible).check(spark)
+        Cases([case for case in answered if HOLDS in case.query.sql][:12]).check(spark)
 
 
 def test_foreign_functions_are_called_for_what_is_asked(spark: Any) -> None:

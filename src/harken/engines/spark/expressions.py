@@ -165,6 +165,10 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
         text = arithmetic(*(argument.text for argument in arguments))
         return Sql(text, result, True, max(risk, Risk.OVERFLOW), sources)
     given = [argument.checked() for argument in arguments]
+    if name == "ambiguous":
+        # It stands for a value of any type, which there never is.
+        text = f"CAST({raising_ambiguity(given[0].text)} AS {spark_type(result)})"
+        return Sql(text, result, risk=risk, sources=sources)
     risk = max((risk, *(argument.risk for argument in given)))
     native = _NATIVE.get((name, types)) or _NATIVE.get((name, None))
     if native is None:
@@ -356,7 +360,6 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("to_timestamp", (DATE,)): _as(TIMESTAMP),
     ("now", None): lambda: NOW,
     ("today", None): lambda: TODAY,
-    ("ambiguous", None): raising_ambiguity,
     **{
         (part, None): _whole(_call(part))
         for part in ("year", "month", "day", "hour", "minute", "second")

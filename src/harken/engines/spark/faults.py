@@ -56,9 +56,8 @@ def raising(name: str) -> str:
 
 
 def raising_ambiguity(candidates: str) -> str:
-    """The expression that fails because several functions apply; it has the type BOOLEAN."""
-    text = f"concat('harken:ambiguous;', hex({candidates}), ';')"
-    return f"CAST(raise_error({text}) AS BOOLEAN)"
+    """The expression that fails because several functions apply."""
+    return f"raise_error(concat('harken:ambiguous;', hex({candidates}), ';'))"
 
 
 def packed(error: HarkenError) -> str:
