@@ -92,7 +92,7 @@ POOLS: dict[Type, tuple[Any, ...]] = {
         )
     ),
 }
-MOST = 400
+MOST = 120
 """How many combinations of arguments of one operation are tried."""
 
 
@@ -191,6 +191,15 @@ def test_every_operation_gives_the_same_value(spark: Any, operations: Cases) -> 
         operations.check(spark)
 
 
+def test_operations_fail_for_the_same_reason(spark: Any, operations: Cases) -> None:
+    """One of each kind: a failure is a job of its own."""
+    kinds = {(c.query.relation.columns[-1].type, c.answer): c for c in operations.failing}
+    with settings(spark, **FAST):
+        assert Cases(list(kinds.values())).check_failures(spark) >= 8
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(0)
 def test_every_operation_fails_for_the_same_reason(spark: Any, operations: Cases) -> None:
     with settings(spark, **FAST):
         assert operations.check_failures(spark) >= 15
@@ -268,8 +277,8 @@ def chosen(cases: Cases, recursive: int) -> Cases:
 
 @pytest.mark.timeout(300)
 def test_random_questions_have_the_same_answers(spark: Any) -> None:
-    cases = chosen(random_questions(range(21), 4), 2)
-    assert len(cases.answered) >= 60
+    cases = chosen(random_questions(range(14), 3), 2)
+    assert len(cases.answered) >= 25
     with settings(spark, **FAST):
         cases.check(spark)
         cases.check_failures(spark, lambda code: code != "overflow")
@@ -349,10 +358,7 @@ def uses_python(plan: Plan) -> bool:
     )
 
 
-QUICK = frozenset(
-    {"aggregates", "any_direction", "bags", "conditions", "overloading_late", "sets_and_bags"}
-    | {"text", "time_values", "rules_over_negation"}
-)
+QUICK = frozenset({"aggregates", "bags", "conditions", "overloading_late", "rules_over_negation"})
 
 
 def recorded(monkeypatch: pytest.MonkeyPatch, scripts: list[Path]) -> Cases:
@@ -371,7 +377,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, scripts: list[Path]) -> Cases:
 def test_the_case_suite_has_the_same_rows(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Conditions of rules and their differentials included."""
     cases = chosen(recorded(monkeypatch, [path for path in CASES if path.stem in QUICK]), 1)
-    assert len(cases.answered) >= 150
+    assert len(cases.answered) >= 60
     with settings(spark, **FAST):
         cases.check(spark)
 
