@@ -53,7 +53,7 @@ class SparkQuery:
         """The rows, in the columns c0, c1, ...; of a relation without columns, c0 says yes.
 
         A fixpoint is computed at once, everything else when the rows are asked for: do that inside
-        `faults.translated()`.
+        `faults.translated()`, and while the DataFrame itself is there.
         """
         texts = self._texts(values, now)
 
@@ -65,7 +65,10 @@ class SparkQuery:
             frames: dict[str, DataFrame] = {}
             for fixpoint in self.fixpoints:
                 frames |= fixpoint.run(evaluate, frames)
-            return evaluate(self.sql, frames)
+            found = evaluate(self.sql, frames)
+            # Spark Connect drops a checkpoint when nobody on this side holds it any more.
+            found.__dict__["_fixpoints"] = frames
+            return found
 
     def rows(
         self,
