@@ -10,16 +10,11 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SETTINGS = {
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.session.timeZone": "America/New_York",  # what is stored must not depend on it
-}
-
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     from harken.engines.spark.session import local_session
 
-    session = local_session(cores=2, memory="2g", settings=SETTINGS)
+    session = local_session(cores=2, memory="2g", settings={"spark.sql.shuffle.partitions": "2"})
     yield session
     session.stop()
