@@ -121,6 +121,8 @@ def parameter_values(world: World, function: Function, position: int) -> Iterabl
         return world.extent(type_)
     if function.query is None:
         return dict.fromkeys(row[position] for row in function.rows)
+    if type_ == "boolean":
+        return [True, False]  # a condition may name neither
     if function.id in _searched:
         return []
     _searched.append(function.id)
