@@ -191,6 +191,7 @@ def test_every_operation_gives_the_same_value(spark: Any, operations: Cases) -> 
         operations.check(spark)
 
 
+@pytest.mark.nightly  # it takes long, and the errors of a question are in the tests below
 def test_operations_fail_for_the_same_reason(spark: Any, operations: Cases) -> None:
     """One of each kind: a failure is a job of its own."""
     kinds = {(c.query.relation.columns[-1].type, c.answer): c for c in operations.failing}
@@ -373,6 +374,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch, scripts: list[Path]) -> Cases:
     return recorder.cases
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 def test_the_case_suite_has_the_same_rows(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Conditions of rules and their differentials included."""
