@@ -349,3 +349,64 @@ def test_doctor_compares_pyspark_python(monkeypatch: pytest.MonkeyPatch) -> None
     assert doctor.pyspark_python().health is Health.WELL
     monkeypatch.setenv("PYSPARK_PYTHON", "/bin/sh")
     assert sys.executable in doctor.pyspark_python().remedy
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    assert sys.executable in doctor.pyspark_python().found
+
+
+def test_doctor_knows_a_java_home_without_java(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    assert str(tmp_path) in doctor.java().found
+
+
+@pytest.mark.parametrize(
+    ("check", "version", "remedy"),
+    [
+        (doctor.pyspark, "4.3.1", ""),
+        (doctor.pyspark, "3.5.0", "'pyspark>=4.3'"),
+        (doctor.pyspark, "4.4.0rc1", "'pyspark<4.4'"),
+        (doctor.pandas, "3.0.0", "'pandas<3'"),
+        (doctor.deltalake, "1.1.9", "'deltalake>=1.2'"),
+        (doctor.pyarrow, "26.0", ""),
+    ],
+)
+def test_doctor_knows_the_versions_that_fit(
+    monkeypatch: pytest.MonkeyPatch,
+    check: Callable[[], doctor.Finding],
+    version: str,
+    remedy: str,
+) -> None:
+    monkeypatch.setattr("importlib.metadata.version", lambda name: version)
+    finding = check()
+    assert version in finding.found
+    assert finding.health is (Health.WARNING if remedy else Health.WELL)
+    assert remedy in finding.remedy
+
+
+def test_doctor_finds_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert doctor.memory().health is Health.WELL
+    monkeypatch.setattr("harken.engines.spark.machine.memory", lambda: 2**29)
+    assert "close other programs" in doctor.memory().remedy
+
+
+def test_doctor_finds_no_place_to_write(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert doctor.current_directory().health is Health.WELL
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "file"))
+    assert "TMPDIR" in doctor.temporary_directory().remedy
+    monkeypatch.setattr("harken.doctor.LEAST_SPACE", sys.maxsize)
+    assert "make room" in doctor.current_directory().remedy
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert "deleted" in doctor.current_directory().found
+
+
+def test_doctor_warns_of_another_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_HOME", raising=False)
+    assert doctor.spark_home().health is Health.WELL
+    monkeypatch.setenv("SPARK_HOME", "/opt/spark")
+    assert "unset SPARK_HOME" in doctor.spark_home().remedy

@@ -6,6 +6,7 @@ from harken.database.objects import Object
 from harken.database.results import Result, Results
 from harken.errors import (
     ArithmeticFault,
+    EngineError,
     EvaluationError,
     ForeignFault,
     HarkenError,
@@ -22,6 +23,7 @@ from harken.errors import (
 __all__ = [
     "ArithmeticFault",
     "Database",
+    "EngineError",
     "EvaluationError",
     "ForeignFault",
     "FunctionHandle",

@@ -1,7 +1,8 @@
 """`harken doctor`: what this machine has of what Harken needs, and what to do about the rest.
 
 Looks without importing PySpark or starting Spark. Only the resident engine is needed for Harken to
-be well: what the lake engine lacks is a warning.
+be well: what the lake engine lacks is a warning. What is looked at here is what
+`engines/spark/session.py` looks at before it starts Spark.
 """
 
 from __future__ import annotations
@@ -11,19 +12,21 @@ import importlib.metadata
 import os
 import platform
 import re
-import shutil
-import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 import harken
+from harken.engines.spark import machine
 
 OLDEST_PYTHON = (3, 11)
-OLDEST_JAVA = 17
+LEAST_SPACE = 2**30
+GIBIBYTE = 2**30
 
 
 class Health(enum.Enum):
@@ -103,19 +106,34 @@ def resident_engine() -> Finding:
 
 
 def pyspark() -> Finding:
-    return _package("pyspark", Health.WARNING)
+    return _package("pyspark", Health.WARNING, at_least=(4, 3), below=(4, 4))
+
+
+def deltalake() -> Finding:
+    return _package("deltalake", Health.WARNING, at_least=(1, 2))
+
+
+def pyarrow() -> Finding:
+    return _package("pyarrow", Health.WARNING, at_least=(18,))
+
+
+def pandas() -> Finding:
+    return _package("pandas", Health.WARNING, below=(3,))
 
 
 def java() -> Finding:
     """As Spark looks for it: JAVA_HOME first, then the path."""
-    path = _java_path()
-    remedy = f"for the lake engine install Java {OLDEST_JAVA} or newer, or set JAVA_HOME to it"
+    path = machine.java_path()
+    oldest = machine.OLDEST_JAVA
+    remedy = f"for the lake engine install Java {oldest} or newer, or set JAVA_HOME to it"
     if path is None:
-        return Finding("Java", "not found", Health.WARNING, remedy)
-    version = _java_version(path)
+        home = os.environ.get("JAVA_HOME")
+        found = f"not found in JAVA_HOME ({home})" if home else "not found"
+        return Finding("Java", found, Health.WARNING, remedy)
+    version = machine.java_version(path)
     if version is None:
         return Finding("Java", f"{path} does not run", Health.WARNING, remedy)
-    if version < OLDEST_JAVA:
+    if version < oldest:
         return Finding("Java", f"{version} ({path})", Health.WARNING, remedy)
     return Finding("Java", f"{version} ({path})")
 
@@ -123,14 +141,54 @@ def java() -> Finding:
 def pyspark_python() -> Finding:
     """Workers run this interpreter; one without Harken's packages makes them die without a word."""
     chosen = os.environ.get("PYSPARK_PYTHON")
+    remedy = f"export PYSPARK_PYTHON={sys.executable}"
     if chosen is None:
-        found, health = "not set", Health.WARNING
-    elif _same_interpreter(chosen):
+        found = "not set: Harken sets it for its own session; before you make one of yours,"
+        return Finding("PYSPARK_PYTHON", f"{found} {remedy}")
+    if machine.same_interpreter(chosen):
         return Finding("PYSPARK_PYTHON", chosen)
-    else:
-        found, health = f"{chosen} is not this interpreter", Health.WARNING
-    remedy = f"for the lake engine: export PYSPARK_PYTHON={sys.executable}"
-    return Finding("PYSPARK_PYTHON", found, health, remedy)
+    found = f"{chosen} is not this interpreter"
+    return Finding("PYSPARK_PYTHON", found, Health.WARNING, f"for the lake engine: {remedy}")
+
+
+def spark_home() -> Finding:
+    """Spark is started from here, if it is set, whatever PySpark was installed with."""
+    home = machine.foreign_spark_home()
+    if home is None:
+        return Finding("SPARK_HOME", "not set, so PySpark's own Spark is used")
+    remedy = "unset SPARK_HOME, unless it is the same version as PySpark"
+    return Finding("SPARK_HOME", home, Health.WARNING, remedy)
+
+
+def memory() -> Finding:
+    available = machine.memory()
+    heap = machine.heap(available)
+    found = f"{available / GIBIBYTE:.1f} GiB free, of which Spark would take {_mebibytes(heap)} MiB"
+    if heap + machine.BESIDE_THE_HEAP <= available:
+        return Finding("memory", found)
+    needed = _mebibytes(machine.SMALLEST_HEAP + machine.BESIDE_THE_HEAP)
+    remedy = f"for the lake engine close other programs: it needs {needed} MiB"
+    return Finding("memory", found, Health.WARNING, remedy)
+
+
+def temporary_directory() -> Finding:
+    """Spark's log, its spilled rows and the native libraries that it unpacks go here."""
+    try:
+        directory = tempfile.gettempdir()
+    except OSError as error:
+        remedy = "set TMPDIR to a directory that you may write to"
+        return Finding("temporary files", str(error), Health.WARNING, remedy)
+    return _directory("temporary files", directory, "set TMPDIR to another directory")
+
+
+def current_directory() -> Finding:
+    try:
+        directory = str(Path.cwd())
+    except OSError as error:
+        found = f"it was deleted ({error.strerror})"
+        return Finding("this directory", found, Health.WARNING, "go to a directory that exists")
+    remedy = "go to a directory that you may write to, or name one: --db PATH"
+    return _directory("this directory", directory, remedy)
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
@@ -139,41 +197,61 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     grammar,
     resident_engine,
     pyspark,
+    deltalake,
+    pyarrow,
+    pandas,
     java,
     pyspark_python,
+    spark_home,
+    memory,
+    temporary_directory,
+    current_directory,
 )
 
 
-def _package(name: str, if_missing: Health) -> Finding:
+def _package(
+    name: str,
+    if_missing: Health,
+    *,
+    at_least: tuple[int, ...] = (),
+    below: tuple[int, ...] | None = None,
+) -> Finding:
     try:
-        return Finding(name, importlib.metadata.version(name))
+        version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
         return Finding(name, "not installed", if_missing, _reinstall(name))
+    numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
+    if numbers < at_least:
+        return _wrong_version(name, version, f"{name}>={_dotted(at_least)}", if_missing)
+    if below is not None and numbers >= below:
+        return _wrong_version(name, version, f"{name}<{_dotted(below)}", if_missing)
+    return Finding(name, version)
+
+
+def _wrong_version(name: str, version: str, wanted: str, health: Health) -> Finding:
+    remedy = f"{sys.executable} -m pip install '{wanted}'"
+    return Finding(name, f"{version}, but Harken needs {wanted}", health, remedy)
+
+
+def _dotted(numbers: tuple[int, ...]) -> str:
+    return ".".join(map(str, numbers))
+
+
+def _directory(subject: str, directory: str, remedy: str) -> Finding:
+    problem = machine.unwritable(directory)
+    if problem is not None:
+        found = f"{directory} cannot be written to ({problem.strerror})"
+        return Finding(subject, found, Health.WARNING, remedy)
+    free = machine.free_space(directory)
+    found = f"{directory}, {free / GIBIBYTE:.1f} GiB free"
+    if free < LEAST_SPACE:
+        return Finding(subject, found, Health.WARNING, f"make room, or {remedy}")
+    return Finding(subject, found)
+
+
+def _mebibytes(size: int) -> int:
+    return size // machine.MEBIBYTE
 
 
 def _reinstall(name: str) -> str:
     return f"install it again: {sys.executable} -m pip install --force-reinstall {name}"
-
-
-def _java_path() -> str | None:
-    home = os.environ.get("JAVA_HOME")
-    if home:
-        return shutil.which(os.path.join(home, "bin", "java"))
-    return shutil.which("java")
-
-
-def _java_version(path: str) -> int | None:
-    """17 for `openjdk version "17.0.9"`, 8 for `java version "1.8.0_402"`."""
-    try:
-        shown = subprocess.run(
-            [path, "-version"], capture_output=True, text=True, timeout=30, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    found = re.search(r'version "(?:1\.)?(\d+)', shown.stderr + shown.stdout)
-    return int(found[1]) if found else None
-
-
-def _same_interpreter(chosen: str) -> bool:
-    path = shutil.which(chosen)
-    return path is not None and os.path.abspath(path) == os.path.abspath(sys.executable)

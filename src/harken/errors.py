@@ -14,6 +14,8 @@
     │   ├── ArithmeticFault    division-by-zero, overflow, bad-value
     │   ├── ValueFault         no-value, many-values, wrong-object, bad-value, overflow
     │   └── ForeignFault       foreign
+    ├── EngineError            no-java, wrong-java, wrong-python, no-spark, no-memory,
+    │                          no-temporary-space, spark-start, stream (Spark)
     ├── IntegrityError         in-use, transaction, rolled-back, lake-conflict, no-such-row,
     │                          row-exists
     └── StorageError           not-a-database, newer-format, disk-full, disk-error, locked,
@@ -177,6 +179,10 @@ class ValueFault(EvaluationError):
 
 class ForeignFault(EvaluationError):
     default_code = "foreign"
+
+
+class EngineError(HarkenError):
+    default_code = "engine"
 
 
 class IntegrityError(HarkenError):

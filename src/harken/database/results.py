@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harken.database.objects import Object
-from harken.engines.sqlite.functions import show_number, show_timestamp
+from harken.engines.builtin import show_number, show_timestamp
 
 NameObject = Callable[[Object], str]
 

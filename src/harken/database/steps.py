@@ -17,8 +17,8 @@ from harken.database import updates
 from harken.database.evaluation import Evaluation, Frame, decode_rows
 from harken.database.objects import Object
 from harken.database.runtime import CALL_DEPTH, Runtime
-from harken.engines.sqlite.foreign import call as call_python
-from harken.engines.sqlite.foreign import stored_rows
+from harken.engines.foreign import call as call_python
+from harken.engines.foreign import stored_rows
 from harken.errors import EvaluationError, ForeignFault, ValueFault
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import BOOLEAN, Type

@@ -7,6 +7,7 @@ conjunction is an auxiliary relation of its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -147,6 +148,17 @@ def clause_variables(clause: Clause) -> frozenset[Variable]:
     inside = (variable for literal in clause.body for variable in literal_variables(literal))
     head = (term for term in clause.head.terms if isinstance(term, Variable))
     return frozenset((*head, *inside))
+
+
+def unread_results(clause: Clause) -> list[Variable]:
+    """Results that nothing reads: they are computed all the same, for they may fail."""
+    results = [
+        literal.result
+        for literal in clause.body
+        if isinstance(literal, Computation) and isinstance(literal.result, Variable)
+    ]
+    read = Counter(term for literal in clause.body for term in literal_terms(literal))
+    return [each for each in results if read[each] == 1 and each not in clause.head.terms]
 
 
 def atoms(body: tuple[Literal, ...]) -> Iterator[Atom]:

@@ -17,6 +17,7 @@ from harken.ir.clauses import (
     Clause,
     Comparison,
     Computation,
+    Definition,
     Literal,
     clause_variables,
     literal_variables,
@@ -47,6 +48,12 @@ def is_duplicate_free(clause: Clause) -> bool:
         return False
     head = (term for term in clause.head.terms if isinstance(term, Variable))
     return clause_variables(clause) <= determined(clause.body, head)
+
+
+def may_repeat(definition: Definition) -> bool:
+    """May the clauses of a definition, put together, give a row twice?"""
+    alone = len(definition.clauses) == 1 or definition.exclusive
+    return not (alone and all(is_duplicate_free(clause) for clause in definition.clauses))
 
 
 def inputs_are_key(clause: Clause) -> bool:

@@ -23,7 +23,7 @@ import pyarrow.json
 import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 
-from harken.engines.spark import weighted
+from harken.engines.spark import rewrite, weighted
 from harken.engines.spark.delta import change_feed, file_difference, open_delta, plain_path, storage
 from harken.engines.spark.snapshot import LakeFile, Snapshot
 from harken.engines.spark.tables import SIDE, SNAPSHOTS_KEPT, LakeTable
@@ -69,10 +69,20 @@ class DeltaInput:
         snapshot = self._snapshot(self.version if version is None else version)
         return snapshot.files if keys is None else snapshot.holding(keys)
 
-    def rows(self, version: int | None = None) -> pa.Table:
-        """The rows of a version, read by delta-rs, which knows all that Delta has."""
+    def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table:
+        """The rows of a version, or those with one of the keys, read without Spark."""
         at = self.version if version is None else version
-        found = pa.table(open_delta(self.path, at, self._options).scan())
+        if keys is None or not self.plain_files:
+            found = self._scan(at)
+        else:
+            files = storage(self.path, self._options)
+            parts = [self._read(files, file.path) for file in self.files(at, keys)]
+            found = pa.concat_tables([self.schema.empty_table(), *parts])
+        return found if keys is None else found.take(rewrite.positions_of(found, keys))
+
+    def _scan(self, version: int) -> pa.Table:
+        """By delta-rs, which knows all that Delta has."""
+        found = pa.table(open_delta(self.path, version, self._options).scan())
         return weighted.positive_zeros(found.select(self.schema.names).cast(self.schema))
 
     def changes(self, from_version: int, to_version: int) -> pa.Table:

@@ -10,7 +10,6 @@ derived if it is a bag.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -24,9 +23,9 @@ from harken.ir.clauses import (
     Computation,
     Definition,
     Literal,
-    literal_terms,
+    unread_results,
 )
-from harken.ir.dependencies import is_duplicate_free
+from harken.ir.dependencies import may_repeat
 from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Kind, Relation, is_extent
 from harken.ir.safety import Needs, order
@@ -130,17 +129,6 @@ class Select:
         return max((each.risk for each in conditions), default=Risk.NONE)
 
 
-def _unread_results(clause: Clause) -> list[Variable]:
-    """Results that nothing reads: they are computed all the same, for they may fail."""
-    results = [
-        literal.result
-        for literal in clause.body
-        if isinstance(literal, Computation) and isinstance(literal.result, Variable)
-    ]
-    read = Counter(term for literal in clause.body for term in literal_terms(literal))
-    return [each for each in results if read[each] == 1 and each not in clause.head.terms]
-
-
 def _guarded(guards: list[str], conditions: list[str]) -> list[str]:
     if not guards:
         return conditions
@@ -183,7 +171,7 @@ class Compiler:
         if not definition.clauses:
             nothing = ", ".join(f"NULL AS {name}" for _, name in columns) or "NULL AS c0"
             return f"SELECT {nothing} WHERE 0"
-        unique = definition.relation.is_set and _needs_distinct(definition)
+        unique = definition.relation.is_set and may_repeat(definition)
         single = len(definition.clauses) == 1
         selects = []
         for clause, select, environment in self.branches(definition, known):
@@ -220,7 +208,7 @@ class Compiler:
             environment = dict(outer)
             for literal in order(clause.body, environment, self.needs):
                 self._literal(literal, select, environment, outer)
-            for unread in _unread_results(clause):
+            for unread in unread_results(clause):
                 self._force(unread, select, environment)
             for term, value in equations:
                 select.joins.append(_compare("=", self.term(term, environment), value))
@@ -427,11 +415,6 @@ def _compare(operator: str, left: Sql, right: Sql) -> Sql:
     left, right = left.checked(), right.checked()
     text = f"{left.text} {operator} {right.text}"
     return Sql(text, BOOLEAN, risk=max(left.risk, right.risk))
-
-
-def _needs_distinct(definition: Definition) -> bool:
-    alone = len(definition.clauses) == 1 or definition.exclusive
-    return not (alone and all(is_duplicate_free(clause) for clause in definition.clauses))
 
 
 def table_name(relation: Relation) -> str:

@@ -10,23 +10,8 @@ from contextlib import contextmanager
 
 import apsw
 
-from harken.errors import ArithmeticFault, HarkenError, StorageError, ValueFault
-
-
-def overflow() -> ArithmeticFault:
-    return ArithmeticFault(
-        "an integer result does not fit in 64 bits",
-        code="overflow",
-        hint="use `number` where values can grow this large",
-    )
-
-
-def division_by_zero() -> ArithmeticFault:
-    return ArithmeticFault(
-        "division by zero",
-        code="division-by-zero",
-        hint="add a condition that leaves the zeros out",
-    )
+from harken.engines.builtin import overflow
+from harken.errors import HarkenError, StorageError, ValueFault
 
 
 def wrong_object() -> ValueFault:

@@ -1,0 +1,198 @@
+"""The built-in operations as Python functions of stored values, for what an engine's own SQL cannot
+do as Spark's ANSI SQL does it.
+
+Law: every engine that calls these gives the same bytes. A stored value is what SQLite holds: days
+for a date, microseconds for a timestamp.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from collections.abc import Callable
+from typing import Any
+
+from harken.engines.sqlite.values import (
+    LARGEST,
+    SMALLEST,
+    decode_date,
+    decode_timestamp,
+    encode_date,
+    encode_timestamp,
+)
+from harken.errors import ArithmeticFault, EvaluationError, ValueFault
+
+UTC = datetime.UTC
+
+
+def show_number(value: float) -> str:
+    """A number as people write it: 7875, 0.75, 1e+300.
+
+    >>> show_number(7875.0), show_number(0.1)
+    ('7875', '0.1')
+    """
+    if value.is_integer() and abs(value) < 1e16:
+        return str(int(value))
+    return repr(value)
+
+
+def overflow() -> ArithmeticFault:
+    return ArithmeticFault(
+        "an integer result does not fit in 64 bits",
+        code="overflow",
+        hint="use `number` where values can grow this large",
+    )
+
+
+def division_by_zero() -> ArithmeticFault:
+    return ArithmeticFault(
+        "division by zero",
+        code="division-by-zero",
+        hint="add a condition that leaves the zeros out",
+    )
+
+
+def too_large() -> ArithmeticFault:
+    return ArithmeticFault("a number is too large", code="overflow", hint="numbers are finite")
+
+
+def ambiguous(candidates: str) -> None:
+    raise EvaluationError(
+        f"an object is of two types, so {candidates} both apply to it",
+        code="ambiguous",
+        hint="define the function for a common subtype, or choose one with a dot",
+    )
+
+
+def _integer(value: float) -> int:
+    if not math.isfinite(value) or not SMALLEST <= value <= LARGEST:
+        raise overflow()
+    return int(value)
+
+
+def _round(value: float, digits: int | None = None) -> float | int:
+    """Half away from zero, as in SQL; to an integer if no digits are asked for."""
+    if not math.isfinite(value):
+        raise overflow()
+    if digits is not None and not -300 <= digits <= 300:
+        raise ValueFault(f"round cannot keep {digits} digits", code="bad-value")
+    with decimal.localcontext() as context:
+        context.prec = 700
+        unit = decimal.Decimal(1).scaleb(-(digits or 0))
+        exact = decimal.Decimal(repr(value)).quantize(unit, rounding=decimal.ROUND_HALF_UP)
+    return _integer(float(exact)) if digits is None else float(exact)
+
+
+def _bad_argument(message: str) -> ArithmeticFault:
+    return ArithmeticFault(
+        message, code="bad-value", hint="add a condition that leaves such values out"
+    )
+
+
+def _sqrt(value: float) -> float:
+    if value < 0:
+        raise _bad_argument("the square root of a negative number")
+    return math.sqrt(value)
+
+
+def _power(base: float, exponent: float) -> float:
+    try:
+        result = base**exponent
+    except ZeroDivisionError:
+        raise division_by_zero() from None
+    except OverflowError:
+        raise too_large() from None
+    if isinstance(result, complex):
+        raise _bad_argument("a fractional power of a negative number")
+    return float(result)
+
+
+def _substring(text: str, start: int, length: int | None = None) -> str:
+    """From 1; 0 counts as 1; a negative start counts from the end."""
+    if start > 0:
+        begin = start - 1
+    elif start == 0:
+        begin = 0
+    else:
+        begin = len(text) + start
+    end = len(text) if length is None else begin + length
+    return text[max(begin, 0) : max(end, 0)]
+
+
+def _parse(kind: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    def parsed(text: str) -> Any:
+        try:
+            return parse(text.strip())
+        except (ValueError, OverflowError):
+            raise ValueFault(
+                f'"{text}" is not {kind}', code="bad-value", hint="leave such texts out with `like`"
+            ) from None
+
+    return parsed
+
+
+def _parse_integer(text: str) -> int:
+    value = int(text)
+    if not SMALLEST <= value <= LARGEST:
+        raise overflow()
+    return value
+
+
+def _parse_number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+def _parse_timestamp(text: str) -> int:
+    value = datetime.datetime.fromisoformat(text.replace("/", "T"))
+    return encode_timestamp(value if value.tzinfo else value.replace(tzinfo=UTC))
+
+
+def show_timestamp(value: datetime.datetime) -> str:
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ")
+
+
+def _date_part(part: str) -> Callable[[int], int]:
+    return lambda days: int(getattr(decode_date(days), part))
+
+
+def _timestamp_part(part: str) -> Callable[[int], int]:
+    return lambda micros: int(getattr(decode_timestamp(micros), part))
+
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
+    "round": (_round, -1),
+    "floor": (lambda value: _integer(math.floor(value)), 1),
+    "ceiling": (lambda value: _integer(math.ceil(value)), 1),
+    "sqrt": (_sqrt, 1),
+    "power": (_power, 2),
+    "upper": (lambda text: text.upper(), 1),
+    "lower": (lambda text: text.lower(), 1),
+    "trim": (lambda text: text.strip(" "), 1),
+    "substring": (_substring, -1),
+    "to_string_integer": (str, 1),
+    "to_string_number": (show_number, 1),
+    "to_string_boolean": (lambda value: "true" if value else "false", 1),
+    "to_string_date": (lambda days: decode_date(days).isoformat(), 1),
+    "to_string_timestamp": (lambda micros: show_timestamp(decode_timestamp(micros)), 1),
+    "to_string_charstring": (lambda text: text, 1),
+    "to_integer_number": (lambda value: _integer(math.trunc(value)), 1),
+    "to_integer_charstring": (_parse("an integer", _parse_integer), 1),
+    "to_number_number": (lambda value: value, 1),
+    "to_number_charstring": (_parse("a number", _parse_number), 1),
+    "to_date_timestamp": (lambda micros: encode_date(decode_timestamp(micros).date()), 1),
+    "to_date_charstring": (
+        _parse("a date", lambda text: encode_date(datetime.date.fromisoformat(text))),
+        1,
+    ),
+    "to_timestamp_date": (lambda days: days * 86_400_000_000, 1),
+    "to_timestamp_charstring": (_parse("a timestamp", _parse_timestamp), 1),
+    **{f"{part}_date": (_date_part(part), 1) for part in ("year", "month", "day")},
+    **{
+        f"{part}_timestamp": (_timestamp_part(part), 1)
+        for part in ("year", "month", "day", "hour", "minute", "second")
+    },
+}

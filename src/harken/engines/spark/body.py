@@ -1,0 +1,98 @@
+"""The body of a clause while it becomes a SELECT: what it joins, what it demands, what it knows.
+
+    SELECT ... FROM sources and joins WHERE conditions
+
+Law: a condition that can fail is asked only of rows for which the joins and every condition that
+cannot fail hold. `staged` closes a SELECT and goes on over its rows, with values that were
+expressions before as columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+
+from harken.engines.spark.expressions import Risk, Sql, after
+from harken.ir.terms import Variable
+from harken.ir.types import BOOLEAN, INTEGER
+
+Environment = dict[Variable, Sql]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """`links` says that it equates columns of different sources, which is how Spark joins them."""
+
+    value: Sql
+    links: bool = False
+
+    @property
+    def text(self) -> str:
+        waits = self.value.risk is Risk.FAILURE or (
+            self.value.risk is Risk.OVERFLOW and not self.links
+        )
+        return after(self.value.text, "false") if waits else self.value.text
+
+
+@dataclass(slots=True)
+class Body:
+    sources: list[str] = field(default_factory=list)
+    """Each but the first begins with the kind of its join."""
+    conditions: list[Condition] = field(default_factory=list)
+    environment: Environment = field(default_factory=dict)
+
+    def select(self, columns: str, distinct: bool = False) -> str:
+        parts = [f"SELECT {'DISTINCT ' if distinct else ''}{columns}"]
+        if self.sources:
+            parts.append("FROM " + " ".join(self.sources))
+        conditions = sorted(self.conditions, key=lambda each: each.value.risk)
+        if conditions:
+            parts.append("WHERE " + " AND ".join(each.text for each in conditions))
+        return " ".join(parts)
+
+    def cross(self, source: str) -> None:
+        self.sources.append(f"CROSS JOIN {source}" if self.sources else source)
+
+    def join(self, kind: str, source: str, equal: Iterable[tuple[str, str]]) -> None:
+        """Join on equations, or on nothing."""
+        if not self.sources:
+            self.sources.append("(SELECT true AS one) AS t0")
+        on = " AND ".join(f"{left} = {right}" for left, right in equal) or "true"
+        self.sources.append(f"{kind} JOIN {source} ON {on}")
+
+    def demand(self, value: Sql, links: bool = False) -> None:
+        self.conditions.append(Condition(value, links))
+
+    def staged(self, live: Collection[Variable], alias: str) -> tuple[str, Environment]:
+        """The SELECT of the rows so far, and what is known of a row under a new name."""
+        columns: list[str] = []
+        known: Environment = {}
+        for variable, value in self.environment.items():
+            if variable not in live:
+                continue
+            if not value.sources and value.risk is Risk.NONE:
+                known[variable] = value
+                continue
+            checked = value.checked()
+            text = checked.text if checked.risk is Risk.NONE else after(checked.text)
+            name = f"v{len(columns)}"
+            columns.append(f"{text} AS {name}")
+            known[variable] = Sql(f"{alias}.{name}", value.type, sources=frozenset({alias}))
+        return self.select(", ".join(columns) or "true AS one"), known
+
+
+def compare(operator: str, left: Sql, right: Sql) -> Sql:
+    left, right = _comparable(left.checked(), right.type), _comparable(right.checked(), left.type)
+    return Sql(
+        f"{left.text} {operator} {right.text}",
+        BOOLEAN,
+        risk=max(left.risk, right.risk),
+        sources=left.sources | right.sources,
+    )
+
+
+def _comparable(value: Sql, other: object) -> Sql:
+    """A truth value may be compared with 0 and 1."""
+    if value.type == BOOLEAN and other == INTEGER:
+        return replace(value, text=f"CAST({value.text} AS BIGINT)", type=INTEGER)
+    return value

@@ -1,0 +1,537 @@
+"""ObjectLog into Spark SQL: one clause, one SELECT.
+
+Spark allows few correlated sub-queries, so there are none. Positive atoms are joined, negated atoms
+anti-joined, aggregates computed for all groups and joined to those who ask. Where a relation cannot
+be evaluated for all values, or may fail for values that nobody asks about, it is first joined with
+what is asked: the distinct keys of the body so far (a magic set).
+
+Law: the statement returns the rows of the goal, each once if it is a set, and as often as it is
+derived if it is a bag.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from harken.calculus.states import COPIES
+from harken.engines.spark.body import Body, Environment, compare
+from harken.engines.spark.expressions import (
+    LONG,
+    Risk,
+    Sql,
+    after,
+    constant,
+    operation,
+    placeholder,
+    spark_type,
+)
+from harken.ir.clauses import (
+    Aggregation,
+    Atom,
+    Clause,
+    Comparison,
+    Computation,
+    Definition,
+    Literal,
+    atoms,
+    literal_terms,
+    unread_results,
+)
+from harken.ir.dependencies import may_repeat
+from harken.ir.operations import OPERATIONS
+from harken.ir.relations import Kind, Relation
+from harken.ir.safety import Needs, order, ready
+from harken.ir.strata import reachable
+from harken.ir.terms import Constant, Parameter, Term, Variable
+from harken.ir.types import BOOLEAN, INTEGER, NUMBER, Type
+
+Known = Mapping[int, Sql]
+"""What is known of some columns of a relation before its rows are."""
+
+
+class Turn(IntEnum):
+    """When a literal takes its turn: what can fail, or asks for the rows so far, comes late."""
+
+    TEST = 0
+    SOURCE = 1
+    NEGATION = 2
+    AGGREGATE = 3
+    GROWING = 4
+    RESTRICTED = 5
+    FAILING = 6
+
+
+@dataclass(slots=True)
+class Compiler:
+    """Compiles one statement. `tables` has the FROM item of each relation that is not derived, or
+    whose rows are already there."""
+
+    definitions: Mapping[str, Definition]
+    needs: Needs
+    tables: Mapping[str, str]
+    parameters: dict[str, tuple[int, Type]] = field(default_factory=dict)
+    foreign: dict[str, Relation] = field(default_factory=dict)
+    """The foreign relations in use, by the name of the Python function in SQL."""
+    _parts: dict[str, str] = field(default_factory=dict)
+    """The WITH clause: name and text."""
+    _shared: dict[tuple[str, tuple[tuple[int, str], ...]], str] = field(default_factory=dict)
+    _fallible: dict[str, bool] = field(default_factory=dict)
+    _alias: int = 0
+
+    def statement(self, relation: Relation) -> str:
+        """The rows of a relation."""
+        if relation.id in self.tables or relation.id not in self.definitions:
+            columns = ", ".join(f"c{i}" for i in range(relation.arity)) or "true AS c0"
+            return f"SELECT {columns} FROM {self._table(relation)}"
+        return self.rows_of(self.definitions[relation.id])
+
+    def rows_of(self, definition: Definition) -> str:
+        rows = self._rows(definition, {}, nested=False)
+        if not self._parts:
+            return rows
+        parts = ", ".join(f"{name} AS ({text})" for name, text in self._parts.items())
+        return f"WITH {parts} {rows}"
+
+    # --- relations -------------------------------------------------------------------------
+
+    def _rows(
+        self, definition: Definition, known: Known, start: str | None = None, nested: bool = True
+    ) -> str:
+        """The rows that agree with what is known; `start` is where the known values come from."""
+        relation = definition.relation
+        if not definition.clauses:
+            return _nothing(relation)
+        unique = relation.is_set and may_repeat(definition)
+        selects = []
+        for clause in definition.clauses:
+            body = self._body(clause, known, start)
+            values = [self.term(term, body.environment).checked() for term in clause.head.terms]
+            columns = ", ".join(
+                f"{_column(value, nested)} AS c{position}" for position, value in enumerate(values)
+            )
+            distinct = unique and len(definition.clauses) == 1
+            selects.append(body.select(columns or "true AS c0", distinct))
+        return (" UNION " if unique else " UNION ALL ").join(selects)
+
+    def _source(self, atom: Atom) -> str:
+        """The rows of a relation as a FROM item, with the constants of the atom pushed into it."""
+        relation = atom.relation
+        definition = self._definition_of(relation)
+        if definition is None:
+            return self._table(relation)
+        known = {i: self.term(t, {}) for i, t in enumerate(atom.terms) if not _is_variable(t)}
+        key = (relation.id, tuple((position, sql.text) for position, sql in known.items()))
+        if key not in self._shared:
+            self._shared[key] = self._part(self._rows(definition, known))
+        return self._shared[key]
+
+    def _restricted(self, atom: Atom, body: Body, live: set[Variable], keys: set[int]) -> str:
+        """The rows of a relation for the values that the body so far has in some columns."""
+        self._stage(body, live)
+        known = {i: self.term(atom.terms[i], body.environment) for i in sorted(keys)}
+        asked = {i: sql for i, sql in known.items() if sql.sources}
+        alias = self._next("k")
+        columns = ", ".join(f"{sql.text} AS k{i}" for i, sql in asked.items()) or "true AS k"
+        start = f"(SELECT DISTINCT {columns} FROM {body.sources[0]}) AS {alias}"
+        for i, sql in asked.items():
+            known[i] = Sql(f"{alias}.k{i}", sql.type, sources=frozenset({alias}))
+        if atom.relation.kind is Kind.FOREIGN:
+            return self._part(self._foreign_rows(atom.relation, known, start))
+        return self._part(self._rows(self.definitions[atom.relation.id], known, start))
+
+    def _foreign_rows(self, relation: Relation, known: Known, start: str) -> str:
+        """The rows that a Python function gives for each of the keys."""
+        inputs = range(relation.inputs)
+        given = [known[i].text for i in inputs]
+        if relation.id == COPIES.id:
+            return f"SELECT {given[0]} AS c0, {_copies(given[0])} AS c1 FROM {start}"
+        name = f"harken_foreign_{hashlib.sha1(relation.id.encode()).hexdigest()}"
+        self.foreign[name] = relation
+        arguments = ", ".join(f"{text} AS c{i}" for i, text in zip(inputs, given, strict=True))
+        shown = f"{arguments}, " if arguments else ""
+        called = self._part(f"SELECT {shown}{name}({', '.join(given)}) AS r FROM {start}")
+        carried = "".join(f"c{i}, " for i in inputs)
+        rows = "CASE WHEN r.e IS NULL THEN r.v ELSE raise_error(r.e) END"
+        return f"SELECT {carried}inline({rows}) FROM {called}"
+
+    def _definition_of(self, relation: Relation) -> Definition | None:
+        return None if relation.id in self.tables else self.definitions.get(relation.id)
+
+    def _table(self, relation: Relation) -> str:
+        return self.tables[relation.id]
+
+    def _part(self, text: str) -> str:
+        name = f"w{len(self._parts) + 1}"
+        self._parts[name] = text
+        return name
+
+    def _next(self, letter: str) -> str:
+        self._alias += 1
+        return f"{letter}{self._alias}"
+
+    # --- clauses ---------------------------------------------------------------------------
+
+    def _body(self, clause: Clause, known: Known, start: str | None) -> Body:
+        body = Body([start] if start else [])
+        equations: list[tuple[Term, Sql]] = []
+        for position, value in known.items():
+            term = clause.head.terms[position]
+            if isinstance(term, Variable) and term not in body.environment:
+                body.environment[term] = value
+            else:
+                equations.append((term, value))
+        for number, (_, value) in enumerate(equations):
+            # Under a name of its own it outlives a stage.
+            body.environment[Variable(f"equal#{number}", value.type)] = value
+        forced = {*unread_results(clause), *_ambiguities(clause)}
+        waiting = list(order(clause.body, body.environment, self.needs))
+        while waiting:
+            position = self._chosen(waiting, body)
+            literal = waiting.pop(position)
+            live = _live(clause, [literal, *waiting]) | forced
+            live |= {Variable(f"equal#{n}", v.type) for n, (_, v) in enumerate(equations)}
+            self._literal(literal, body, live)
+        for variable in sorted(forced, key=str):
+            value = body.environment[variable].checked()
+            body.demand(Sql(f"{value.text} IS NOT NULL", BOOLEAN, risk=value.risk))
+        for number, (term, value) in enumerate(equations):
+            now = body.environment[Variable(f"equal#{number}", value.type)]
+            body.demand(compare("=", self.term(term, body.environment), now))
+        return body
+
+    def _chosen(self, waiting: Sequence[Literal], body: Body) -> int:
+        known = set(body.environment)
+        able = [
+            (self._turn(literal, body.environment), position)
+            for position, literal in enumerate(waiting)
+            if ready(literal, known, self.needs, solving=False)
+        ]
+        return min(able)[1]
+
+    def _turn(self, literal: Literal, known: Environment) -> Turn:
+        terms = literal.arguments if isinstance(literal, Computation) else literal_terms(literal)
+        risks = [known[t].risk for t in terms if isinstance(t, Variable) and t in known]
+        match literal:
+            case Computation():
+                given = tuple(self.term(term, known) for term in literal.arguments)
+                risks.append(operation(literal.operation, given, literal.result.type).risk)
+                turn = Turn.TEST
+            case Comparison():
+                turn = Turn.TEST
+            case Aggregation():
+                turn = Turn.RESTRICTED if self._asks(literal.atom) else Turn.AGGREGATE
+            case Atom(negated=True):
+                turn = Turn.RESTRICTED if self._asks(literal) else Turn.NEGATION
+            case Atom():
+                turn = Turn.RESTRICTED if self._open_inputs(literal) else Turn.SOURCE
+        late = {Risk.NONE: Turn.TEST, Risk.OVERFLOW: Turn.GROWING, Risk.FAILURE: Turn.FAILING}
+        # A source joins by a value that may overflow as by any other.
+        worst = max(risks, default=Risk.NONE)
+        if turn is Turn.SOURCE and worst is Risk.OVERFLOW:
+            return turn
+        return max(turn, late[worst])
+
+    def _literal(self, literal: Literal, body: Body, live: set[Variable]) -> None:
+        match literal:
+            case Atom(negated=True):
+                self._negation(literal, body, live)
+            case Atom():
+                self._atom(literal, body, live)
+            case Comparison():
+                self._comparison(literal, body)
+            case Computation():
+                self._computation(literal, body, live)
+            case Aggregation():
+                self._aggregation(literal, body, live)
+
+    def _stage(self, body: Body, live: set[Variable]) -> None:
+        """Close the SELECT so far, so that its values are columns and its rows can be named."""
+        alias = self._next("s")
+        text, known = body.staged(live, alias)
+        body.sources = [f"{self._part(text)} AS {alias}"]
+        body.conditions = []
+        body.environment = known
+
+    def _columns(self, terms: Sequence[Term], body: Body, live: set[Variable]) -> None:
+        """Let values that can fail be columns before something is joined to them."""
+        risky = (body.environment.get(t) for t in terms if isinstance(t, Variable))
+        if any(value is not None and value.risk is not Risk.NONE for value in risky):
+            self._stage(body, live)
+
+    # --- atoms -----------------------------------------------------------------------------
+
+    def _atom(self, atom: Atom, body: Body, live: set[Variable]) -> None:
+        if self._open_inputs(atom):
+            if atom.relation.id == COPIES.id:
+                self._copies(atom, body, live)
+                return
+            keys = set(range(atom.relation.inputs))
+            if atom.relation.kind is not Kind.FOREIGN:
+                keys = self._open_inputs(atom) | _fixed(atom)
+            source = self._restricted(atom, body, live, keys)
+        else:
+            source = self._source(atom)
+        alias = self._next("t")
+        body.cross(f"{source} AS {alias}")
+        for position, term in enumerate(atom.terms):
+            self._bind(term, self._column_of(atom, alias, position), body)
+
+    def _copies(self, atom: Atom, body: Body, live: set[Variable]) -> None:
+        """The rows so far, each as often as its count says."""
+        count, which = atom.terms
+        hidden = Variable("which#", INTEGER)
+        self._stage(body, live)
+        body.environment[hidden] = Sql(
+            _copies(self.term(count, body.environment).text), INTEGER, sources=frozenset({"-"})
+        )
+        self._stage(body, live | {hidden})
+        self._bind(which, body.environment.pop(hidden), body)
+
+    def _negation(self, atom: Atom, body: Body, live: set[Variable]) -> None:
+        self._columns(atom.terms, body, live)
+        if self._asks(atom):
+            source = self._restricted(atom, body, live, set(range(atom.relation.arity)))
+        else:
+            source = self._source(atom)
+        alias = self._next("t")
+        body.join("LEFT ANTI", f"{source} AS {alias}", self._equations(atom, alias, body))
+
+    def _equations(self, atom: Atom, alias: str, body: Body) -> list[tuple[str, str]]:
+        return [
+            (f"{alias}.c{position}", self.term(term, body.environment).text)
+            for position, term in enumerate(atom.terms)
+        ]
+
+    def _open_inputs(self, atom: Atom) -> set[int]:
+        """The inputs whose values the rest of the body brings."""
+        if atom.relation.kind is Kind.FOREIGN:
+            return set(range(atom.relation.inputs)) or {0}
+        needed = self.needs.get(atom.relation.id, frozenset())
+        if atom.relation.id in self.tables:
+            return set()
+        return {i for i in needed if _is_variable(atom.terms[i])}
+
+    def _asks(self, atom: Atom) -> bool:
+        """Is the relation evaluated for what is asked only?"""
+        return bool(self._open_inputs(atom)) or self._is_fallible(atom.relation)
+
+    def _is_fallible(self, relation: Relation) -> bool:
+        """Can computing the rows of a relation fail for some that are not wanted?"""
+        if relation.id in self.tables:
+            return False
+        if relation.id not in self._fallible:
+            below = reachable(relation, self.definitions)
+            self._fallible[relation.id] = any(
+                _can_fail(clause) for d in below.values() for clause in d.clauses
+            )
+        return self._fallible[relation.id]
+
+    def _column_of(self, atom: Atom, alias: str, position: int) -> Sql:
+        type_ = atom.relation.columns[position].type
+        return Sql(f"{alias}.c{position}", type_, sources=frozenset({alias}))
+
+    # --- tests and values ------------------------------------------------------------------
+
+    def _comparison(self, literal: Comparison, body: Body) -> None:
+        left, right = literal.left, literal.right
+        if literal.operator == "=":
+            if isinstance(left, Variable) and left not in body.environment:
+                left, right = right, left
+            self._bind(right, self.term(left, body.environment), body)
+        else:
+            one, other = self.term(left, body.environment), self.term(right, body.environment)
+            body.demand(compare(literal.operator, one, other))
+
+    def _computation(self, literal: Computation, body: Body, live: set[Variable]) -> None:
+        given = [self.term(term, body.environment) for term in literal.arguments]
+        if sum(len(each.text) for each in given) > LONG and any(g.sources for g in given):
+            self._stage(body, live)
+            given = [self.term(term, body.environment) for term in literal.arguments]
+        value = operation(literal.operation, tuple(given), literal.result.type)
+        self._bind(literal.result, value, body)
+
+    def term(self, term: Term, environment: Environment) -> Sql:
+        match term:
+            case Variable():
+                return environment[term]
+            case Parameter():
+                text = placeholder(term)
+                self.parameters[text] = (term.index, term.type)
+                return Sql(text, term.type)
+            case Constant():
+                return constant(term)
+
+    def _bind(self, term: Term, value: Sql, body: Body) -> None:
+        if isinstance(term, Variable) and term not in body.environment:
+            body.environment[term] = value
+            return
+        known = self.term(term, body.environment)
+        links = bool(known.sources and value.sources) and not known.sources & value.sources
+        body.demand(compare("=", value, known), links)
+
+    # --- aggregates ------------------------------------------------------------------------
+
+    def _aggregation(self, literal: Aggregation, body: Body, live: set[Variable]) -> None:
+        atom, groups = literal.atom, _groups(literal)
+        self._columns(list(groups), body, live)
+        if self._asks(atom):
+            keys = {i for places in groups.values() for i in places} | _fixed(atom)
+            source = self._restricted(atom, body, live, keys)
+        else:
+            source = self._source(atom)
+        alias = self._next("a")
+        rows = f"({self._totals(literal, source, groups)}) AS {alias}"
+        kind = "INNER" if literal.aggregate in ("min", "max", "avg") else "LEFT"
+        equal = [
+            (f"{alias}.g{number}", body.environment[term].text)
+            for number, term in enumerate(groups)
+        ]
+        if groups:
+            body.join(kind, rows, equal)
+        else:
+            body.cross(rows)
+        self._bind(literal.result, _total(literal, alias), body)
+
+    def _totals(
+        self, literal: Aggregation, source: str, groups: Mapping[Variable, Sequence[int]]
+    ) -> str:
+        """The total of each group; without groups that of all rows, if there is one."""
+        terms = literal.atom.terms
+        places: dict[Term, list[int]] = {}
+        for position, term in enumerate(terms):
+            places.setdefault(term, []).append(position)
+        tests = [
+            f"m.c{first} = m.c{other}"
+            for term, (first, *others) in places.items()
+            if _is_variable(term)
+            for other in others
+        ]
+        tests += [
+            f"m.c{position} = {self.term(term, {}).text}"
+            for term, positions in places.items()
+            if not _is_variable(term)
+            for position in positions
+        ]
+        keys = [f"m.c{positions[0]}" for positions in groups.values()]
+        shown = [f"{key} AS g{number}" for number, key in enumerate(keys)]
+        value = f"m.c{places[literal.value][0]}" if literal.value is not None else ""
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        by = f" GROUP BY {', '.join(keys)}" if keys else ""
+        having = ""
+        if not keys and literal.aggregate in ("min", "max", "avg"):
+            having = " HAVING count(1) > 0"
+        whole = _AGGREGATES[literal.aggregate](value, literal)
+        columns = ", ".join([*shown, f"{whole} AS v"])
+        return f"SELECT {columns} FROM {source} AS m{where}{by}{having}"
+
+
+def _sum(value: str, literal: Aggregation) -> str:
+    """Of integers exactly: only the whole sum must fit."""
+    if literal.result.type == NUMBER:
+        return f"sum({value})"
+    return f"sum(CAST({value} AS DECIMAL(20, 0)))"
+
+
+def _average(value: str, literal: Aggregation) -> str:
+    if literal.value is not None and literal.value.type == NUMBER:
+        return f"avg({value})"
+    whole = f"CAST(sum(CAST({value} AS DECIMAL(20, 0))) AS DOUBLE)"
+    return f"try_divide({whole}, CAST(count(1) AS DOUBLE))"
+
+
+_AGGREGATES: dict[str, Callable[[str, Aggregation], str]] = {
+    "count": lambda value, literal: "count(1)",
+    "sum": _sum,
+    "avg": _average,
+    "min": lambda value, literal: f"min({value})",
+    "max": lambda value, literal: f"max({value})",
+    "some": lambda value, literal: "count(1) > 0",
+    "notany": lambda value, literal: "count(1) > 0",
+}
+
+
+def _total(literal: Aggregation, alias: str) -> Sql:
+    """The value of an aggregate from the joined total, which is missing where there is no row."""
+    column, type_ = f"{alias}.v", literal.result.type
+    own = frozenset({alias})
+    match literal.aggregate:
+        case "count":
+            return Sql(f"coalesce({column}, 0L)", type_, sources=own)
+        case "some":
+            return Sql(f"coalesce({column}, false)", BOOLEAN, sources=own)
+        case "notany":
+            return Sql(f"(NOT coalesce({column}, false))", BOOLEAN, sources=own)
+        case "sum" if type_ == NUMBER:
+            return Sql(f"coalesce({column}, 0D)", type_, True, Risk.OVERFLOW, own)
+        case "sum":
+            whole = f"try_cast({column} AS BIGINT)"
+            fits = f"CASE WHEN {column} IS NULL THEN 0L ELSE {whole} END"
+            return Sql(fits, type_, True, Risk.OVERFLOW, own)
+        case "avg":
+            return Sql(column, type_, True, Risk.OVERFLOW, own)
+    return Sql(column, type_, sources=own)
+
+
+def _groups(literal: Aggregation) -> dict[Variable, list[int]]:
+    """The group variables of an aggregate with their columns."""
+    wanted = set(literal.groups)
+    found: dict[Variable, list[int]] = {}
+    for position, term in enumerate(literal.atom.terms):
+        if isinstance(term, Variable) and term in wanted:
+            found.setdefault(term, []).append(position)
+    return found
+
+
+def _copies(count: str) -> str:
+    return f"explode(CASE WHEN {count} > 0L THEN sequence(1L, {count}) ELSE array() END)"
+
+
+def _column(value: Sql, nested: bool) -> str:
+    return after(value.text) if nested and value.risk is not Risk.NONE else value.text
+
+
+def _nothing(relation: Relation) -> str:
+    columns = [
+        f"CAST(NULL AS {spark_type(column.type)}) AS c{position}"
+        for position, column in enumerate(relation.columns)
+    ]
+    return f"SELECT {', '.join(columns) or 'true AS c0'} WHERE false"
+
+
+def _is_variable(term: Term) -> bool:
+    return isinstance(term, Variable)
+
+
+def _fixed(atom: Atom) -> set[int]:
+    return {i for i, term in enumerate(atom.terms) if not _is_variable(term)}
+
+
+def _ambiguities(clause: Clause) -> list[Variable]:
+    """An ambiguous call is an error even for a reader that asks only whether there is a row."""
+    return [
+        literal.result
+        for literal in clause.body
+        if isinstance(literal, Computation)
+        and literal.operation == "ambiguous"
+        and isinstance(literal.result, Variable)
+    ]
+
+
+def _can_fail(clause: Clause) -> bool:
+    return any(
+        isinstance(literal, Computation) and OPERATIONS[literal.operation].fallible
+        for literal in clause.body
+    ) or any(atom.relation.kind is Kind.FOREIGN for atom in atoms(clause.body))
+
+
+def _live(clause: Clause, waiting: Sequence[Literal]) -> set[Variable]:
+    """The variables that the rest of the clause reads."""
+    terms = list(clause.head.terms)
+    for literal in waiting:
+        terms += literal_terms(literal)
+        if isinstance(literal, Aggregation):
+            terms += literal.atom.terms
+    return {term for term in terms if isinstance(term, Variable)}

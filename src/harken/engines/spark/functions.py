@@ -1,0 +1,147 @@
+"""Python functions inside Spark's SQL: built-in operations, and the foreign functions of users.
+
+Spark runs a Python function before the conditions that should shield it, so it never raises: it
+gives a value `v`, or an error `e` that the expression around it raises where the value is needed.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harken.engines.builtin import FUNCTIONS
+from harken.engines.foreign import call, stored_rows
+from harken.engines.spark.expressions import python_name, spark_type
+from harken.engines.spark.faults import packed
+from harken.engines.sqlite.values import decoder, encode_date, encode_timestamp
+from harken.errors import HarkenError
+from harken.ir.relations import Relation
+from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SIGNATURES: dict[str, tuple[tuple[Type, ...], Type]] = {
+    "round": ((NUMBER, INTEGER), NUMBER),
+    "power": ((NUMBER, NUMBER), NUMBER),
+    "upper": ((TEXT,), TEXT),
+    "lower": ((TEXT,), TEXT),
+    "to_string_number": ((NUMBER,), TEXT),
+    "to_integer_charstring": ((TEXT,), INTEGER),
+    "to_number_charstring": ((TEXT,), NUMBER),
+    "to_date_charstring": ((TEXT,), DATE),
+    "to_timestamp_charstring": ((TEXT,), TIMESTAMP),
+}
+"""The built-in functions that Spark calls in Python."""
+
+_BY_NAME = {python_name(name, len(given)): name for name, (given, _) in SIGNATURES.items()}
+_CALL = re.compile(r"\bharken_\w+(?=\()")
+
+
+@dataclass(frozen=True)
+class ForeignFunction:
+    """A user's Python function; `decode` makes Python values of the stored ones it is given."""
+
+    function: Callable[..., Any]
+    decode: Sequence[Callable[[Any], Any]]
+
+
+def built_ins_in(sql: str) -> frozenset[str]:
+    """The names of the built-in Python functions that a statement calls."""
+    return frozenset(_CALL.findall(sql)) & _BY_NAME.keys()
+
+
+def register_built_in(session: SparkSession, name: str) -> None:
+    function, _ = FUNCTIONS[_BY_NAME[name]]
+    _, result = SIGNATURES[_BY_NAME[name]]
+    _register(session, name, _Guarded(function, _from_stored(result)), spark_type(result))
+
+
+def register_foreign(
+    session: SparkSession, name: str, relation: Relation, foreign: ForeignFunction
+) -> None:
+    fields = ", ".join(
+        f"c{i}: {spark_type(relation.columns[i].type)}"
+        for i in range(relation.inputs, relation.arity)
+    )
+    rows = _Rows(relation, foreign)
+    _register(session, name, rows, f"ARRAY<STRUCT<{fields}>>", deterministic=False)
+
+
+def _register(
+    session: SparkSession,
+    name: str,
+    function: Callable[..., Any],
+    type_: str,
+    deterministic: bool = True,
+) -> None:
+    from pyspark.sql.functions import udf
+
+    made = udf(lambda *given: function(*given), f"STRUCT<v: {type_}, e: STRING>")
+    session.udf.register(name, made if deterministic else made.asNondeterministic())
+
+
+@dataclass(frozen=True)
+class _Guarded:
+    """A function of stored values as one of Spark's values."""
+
+    function: Callable[..., Any]
+    show: Callable[[Any], Any] | None
+
+    def __call__(self, *given: Any) -> tuple[Any, str | None] | None:
+        if None in given:
+            return None
+        try:
+            value = self.function(*given)
+            return (self.show(value) if self.show else value), None
+        except HarkenError as error:
+            return None, packed(error)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A foreign function that gives all its rows for some arguments at once."""
+
+    relation: Relation
+    foreign: ForeignFunction
+
+    def __call__(self, *given: Any) -> tuple[Any, str | None] | None:
+        if None in given:
+            return None
+        relation, shown = self.relation, self.relation.columns[self.relation.inputs :]
+        turns = [_from_stored(column.type) for column in shown]
+        try:
+            arguments = [
+                decode(to_stored(value))
+                for decode, value in zip(self.foreign.decode, given, strict=True)
+            ]
+            rows = stored_rows(relation, call(relation.name, self.foreign.function, arguments))
+            return [
+                tuple(
+                    turn(value) if turn else value for turn, value in zip(turns, row, strict=True)
+                )
+                for row in rows
+            ], None
+        except HarkenError as error:
+            return None, packed(error)
+
+
+def to_stored(value: Any) -> Any:
+    match value:
+        case datetime.datetime():
+            return encode_timestamp(value.replace(tzinfo=datetime.UTC))
+        case datetime.date():
+            return encode_date(value)
+        case bool():
+            return int(value)
+    return value
+
+
+def _from_stored(type_: Type) -> Callable[[Any], Any] | None:
+    decode = decoder(type_)
+    if type_ == TIMESTAMP and decode is not None:
+        return lambda micros: decode(micros).replace(tzinfo=None)
+    return decode

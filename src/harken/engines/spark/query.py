@@ -1,0 +1,152 @@
+"""A plan as Spark runs it: fixpoints first, then one statement.
+
+    query = compile_plan(plan, {"quantity(item)": "quantity_v7"})
+    query.dataframe(session, values)
+
+The session is the user's: it is asked, never configured.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harken.engines.spark import functions
+from harken.engines.spark.compile import Compiler
+from harken.engines.spark.expressions import fixed_time, literal, quote
+from harken.engines.spark.faults import translated
+from harken.engines.spark.functions import ForeignFunction
+from harken.engines.spark.recursion import CompileClauses, Fixpoint, compile_stratum
+from harken.errors import ForeignFault
+from harken.ir.relations import Relation
+from harken.ir.types import Type
+from harken.planner.prepare import Plan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Parameters = Mapping[str, tuple[int, Type]]
+
+_MARKED = re.compile(r"⟦[^⟧]*⟧")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkQuery:
+    """A compiled plan. `sql` has marks where values, the time and the rows of fixpoints go."""
+
+    relation: Relation
+    sql: str
+    fixpoints: tuple[Fixpoint, ...]
+    parameters: Parameters
+    foreign: Mapping[str, Relation]
+    python: Mapping[str, ForeignFunction]
+
+    def dataframe(
+        self,
+        session: SparkSession,
+        values: Sequence[Any] = (),
+        now: datetime.datetime | None = None,
+    ) -> DataFrame:
+        """The rows, in the columns c0, c1, ...; of a relation without columns, c0 says yes.
+
+        A fixpoint is computed at once, everything else when the rows are asked for: do that inside
+        `faults.translated()`, and while the DataFrame itself is there.
+        """
+        texts = self._texts(values, now)
+
+        def evaluate(sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+            return _sql(session, _filled(sql, texts), frames)
+
+        with translated():
+            self.register(session)
+            frames: dict[str, DataFrame] = {}
+            for fixpoint in self.fixpoints:
+                frames |= fixpoint.run(evaluate, frames)
+            found = evaluate(self.sql, frames)
+            # Spark Connect drops a checkpoint when nobody on this side holds it any more.
+            found.__dict__["_fixpoints"] = frames
+            return found
+
+    def rows(
+        self,
+        session: SparkSession,
+        values: Sequence[Any] = (),
+        now: datetime.datetime | None = None,
+    ) -> list[tuple[Any, ...]]:
+        """The rows, as stored values."""
+        found = self.dataframe(session, values, now)
+        with translated():
+            rows = [tuple(map(functions.to_stored, row)) for row in found.collect()]
+        return rows if self.relation.arity else [() for _ in rows]
+
+    def text(self, values: Sequence[Any] = (), now: datetime.datetime | None = None) -> str:
+        """The statement with its values; only where there is no recursion is it all there is."""
+        return _filled(self.sql, self._texts(values, now))
+
+    def register(self, session: SparkSession) -> None:
+        """Make the Python functions of the statement known to the session."""
+        statements = [self.sql]
+        for fixpoint in self.fixpoints:
+            for each in fixpoint.relations:
+                statements += [each.start, each.step or ""]
+        for name in functions.built_ins_in(" ".join(statements)):
+            functions.register_built_in(session, name)
+        for name, relation in self.foreign.items():
+            functions.register_foreign(session, name, relation, self.python[relation.id])
+
+    def _texts(self, values: Sequence[Any], now: datetime.datetime | None) -> dict[str, str]:
+        moment = now or datetime.datetime.now(datetime.UTC)
+        given = {
+            mark: literal(values[index], type_) for mark, (index, type_) in self.parameters.items()
+        }
+        return {**fixed_time(moment), **given}
+
+
+def compile_plan(
+    plan: Plan,
+    tables: Mapping[str, str],
+    python: Mapping[str, ForeignFunction] | None = None,
+) -> SparkQuery:
+    """`tables` names the view of each stored relation by the id of the relation, `python` the
+    function behind each foreign one."""
+    known = {name: quote(view) for name, view in tables.items()}
+    definitions = dict(plan.program.definitions)
+    parameters: dict[str, tuple[int, Type]] = {}
+    foreign: dict[str, Relation] = {}
+
+    def compiler(tables: Mapping[str, str]) -> Compiler:
+        return Compiler(definitions, plan.needs, tables, parameters, foreign)
+
+    def clauses(tables: Mapping[str, str]) -> CompileClauses:
+        return compiler(tables).rows_of
+
+    fixpoints = tuple(
+        compile_stratum(stratum, clauses, known, f"r{number}")
+        for number, stratum in enumerate(plan.recursive)
+    )
+    goal = plan.program.goal
+    sql = compiler(known).statement(goal)
+    missing = [each for each in foreign.values() if each.id not in (python or {})]
+    if missing:
+        raise ForeignFault(
+            f"the foreign function {missing[0].name} is not registered",
+            code="foreign",
+            hint="register it with db.foreign before it is used",
+        )
+    return SparkQuery(goal, sql, fixpoints, parameters, foreign, python or {})
+
+
+def _filled(sql: str, texts: Mapping[str, str]) -> str:
+    return _MARKED.sub(lambda mark: texts.get(mark[0], mark[0]), sql)
+
+
+def _sql(session: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Run a statement in which marked names stand for DataFrames."""
+    used: Any = {mark[1:-1]: frames[mark] for mark in set(_MARKED.findall(sql))}
+    if not used:
+        return session.sql(sql)
+    escaped = sql.replace("{", "{{").replace("}", "}}")
+    return session.sql(_MARKED.sub(lambda mark: "{" + mark[0][1:-1] + "}", escaped), **used)
