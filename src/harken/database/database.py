@@ -23,10 +23,10 @@ from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.session import Session
 from harken.database.transactions import Transactions
+from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.connection import Connection
-from harken.engines.sqlite.engine import SQLiteEngine
 from harken.engines.sqlite.values import encode
-from harken.errors import HarkenError, StorageError, TypeFault
+from harken.errors import HarkenError, IntegrityError, StorageError, TypeFault
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.amosql.resolve import unknown_function
@@ -39,15 +39,27 @@ def connect(
     read_only: bool = False,
     timeout: float = 5.0,
     clock: Callable[[], datetime.datetime] | None = None,
+    spark: Any = None,
+    engine: str = "resident",
 ) -> Database:
     """Open a database in a file, or one in memory that is gone when it is closed.
+
+    `spark` is the SparkSession for what is in the lake, or a function that makes one, called when
+    Spark is first needed. Harken neither configures nor stops it. With `engine="lake"` every stored
+    function that is created goes to the lake.
 
     `timeout` is how many seconds to wait for another process that is writing. `clock` stands in
     for the time of day in tests.
     """
     place = os.fspath(path) if isinstance(path, os.PathLike) else path
     check_text(place, "the path of a database")
-    return Database(place, read_only=read_only, timeout=timeout, clock=clock)
+    if engine not in ("resident", "lake"):
+        raise TypeFault(
+            f"there is no engine {engine}", code="bad-value", hint="it is resident or lake"
+        )
+    database = Database(place, read_only=read_only, timeout=timeout, clock=clock, spark=spark)
+    database._runtime.all_in_lake = engine == "lake"
+    return database
 
 
 class Database:
@@ -60,23 +72,24 @@ class Database:
         read_only: bool,
         timeout: float,
         clock: Callable[[], datetime.datetime] | None,
+        spark: Any = None,
     ) -> None:
         connection = Connection(path, read_only=read_only, timeout=timeout, clock=clock)
         self._connection = connection
         try:
-            self._open(connection)
+            self._open(connection, spark)
         except BaseException:
             connection.close()
             raise
         self._closed = False
 
-    def _open(self, connection: Connection) -> None:
-        engine = SQLiteEngine(connection)
+    def _open(self, connection: Connection, spark: Any) -> None:
+        engine = LakeEngine(connection, spark)
         catalog = Catalog(engine, self._compile)
         self._runtime = Runtime(engine, catalog, Objects(engine, catalog))
         if connection.is_new:
             self._initialise(catalog)
-        catalog.when_reloaded = self._find_python
+        catalog.when_reloaded = self._after_reload
         catalog.reload()
         self._rules = Rules(self._runtime)
         self._runtime.rules = self._rules
@@ -107,6 +120,12 @@ class Database:
             return definitions.translate_function(function, self._runtime.catalog)[0]
         except HarkenError as error:
             raise error.locate(function.text, function.id) from error.__cause__
+
+    def _after_reload(self) -> None:
+        """Know where the relations are, and what Python is behind the functions."""
+        catalog = self._runtime.catalog
+        self._runtime.engine.attach(catalog.stored_relations())
+        self._find_python()
 
     def _find_python(self) -> None:
         """Put Python behind the declared foreign functions; a missing one fails when used."""
@@ -279,13 +298,28 @@ class Database:
         self._check_open()
         self._transactions.rollback()
 
+    def flush(self) -> None:
+        """Write what is committed, and not yet in the lake, to the tables there."""
+        self._check_open()
+        if self._transactions.active:
+            raise IntegrityError(
+                "only what is committed can be written to the lake",
+                code="transaction",
+                hint="commit first",
+            )
+        self._runtime.engine.flush()
+
     def close(self) -> None:
         """Commit what is open and close the file."""
         if self._closed:
             return
         self._transactions.commit()
         self._closed = True
-        self._connection.close()
+        try:
+            self._runtime.engine.flush()
+        finally:
+            self._runtime.engine.close()
+            self._connection.close()
 
     def __enter__(self) -> Database:
         return self

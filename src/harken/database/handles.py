@@ -70,7 +70,11 @@ class FunctionHandle:
         encoder = self._runtime.objects.encoder
         self._encoders: list[Encoder] = [encoder(c.type) for c in self._relation.columns]
         self._types: tuple[Type, ...] = tuple(c.type for c in self._relation.columns)
-        self._plain = function.kind is FunctionKind.STORED and not function.system
+        self._plain = (
+            function.kind is FunctionKind.STORED
+            and not function.system
+            and not self._runtime.engine.is_far(self._relation)
+        )
         statements = layout_changes(self._relation)
         self._set_sql = statements.set
         self._get_sql = statements.get

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harken.database.catalog import Catalog
-from harken.engines.sqlite.engine import SQLiteEngine
+from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.values import Encoder, encode_object, encoder
 from harken.errors import IntegrityError, ValueFault
 from harken.ir.relations import extent_relation
@@ -46,7 +46,7 @@ class Object:
 class Objects:
     """Creates, classifies and deletes objects."""
 
-    def __init__(self, engine: SQLiteEngine, catalog: Catalog) -> None:
+    def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
         self._engine = engine
         self._catalog = catalog
         self._types: dict[int, frozenset[str]] = {}
@@ -86,6 +86,7 @@ class Objects:
         self.refuse_system(type_, "removed")
         self._refuse_system_object(oid)
         self._index_mentions(type_.name)
+        self._engine.expect_deletion(oid)
         self._engine.remove_row(extent_relation(type_), (oid,))
         self.forget()
 
@@ -96,6 +97,7 @@ class Objects:
         self._refuse_system_object(oid)
         for name in types:
             self._index_mentions(name)
+        self._engine.expect_deletion(oid)
         self._engine.remove_row(extent_relation(OBJECT), (oid,))
         self.deletions += 1
         self.forget()

@@ -10,7 +10,7 @@ from harken.database.catalog import Catalog
 from harken.database.objects import Object, Objects
 from harken.database.results import Result
 from harken.database.system import FIRED
-from harken.engines.sqlite.engine import SQLiteEngine
+from harken.engines.lake.engine import LakeEngine
 from harken.errors import NameFault, ValueFault, nearest
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
@@ -31,7 +31,7 @@ class RuleSwitch(Protocol):
 
 @dataclass(slots=True)
 class Runtime:
-    engine: SQLiteEngine
+    engine: LakeEngine
     catalog: Catalog
     objects: Objects
     python: dict[str, Callable[..., Any]] = field(default_factory=dict)
@@ -45,6 +45,8 @@ class Runtime:
     """Who is told of each result, as soon as it is there."""
     depth: int = 0
     rules: RuleSwitch = field(init=False)
+    all_in_lake: bool = False
+    """Do stored functions go to the lake even where nothing says so?"""
     immediate_rules: bool = False
     """Is any rule active that acts after each statement?"""
 

@@ -17,6 +17,7 @@ from harken.database.memory import Dependencies
 from harken.database.rules.definition import compile_rule, read_rule
 from harken.database.runtime import Runtime
 from harken.database.system import relation_of
+from harken.engines.lake.catalog import OWN
 from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
 from harken.ir.operations import AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
 from harken.ir.relations import Column
@@ -147,7 +148,8 @@ def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) ->
     _refuse_replacing_data(catalog, function, node.span)
     match function.kind:
         case FunctionKind.STORED:
-            _store(runtime, function)
+            assert isinstance(node.body, syntax.StoredBody)
+            _store(runtime, function, in_lake=node.body.in_lake)
         case FunctionKind.FOREIGN:
             _create_foreign(runtime, function, node)
         case FunctionKind.DERIVED:
@@ -157,10 +159,16 @@ def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) ->
     recheck(runtime, function.name, skip=function.id)
 
 
-def _store(runtime: Runtime, function: Function, property_of: str | None = None) -> None:
+def _store(
+    runtime: Runtime, function: Function, property_of: str | None = None, in_lake: bool = False
+) -> None:
     made = runtime.catalog.add_function(function, property_of=property_of)
     assert made.relation is not None
-    runtime.engine.create(made.relation)
+    engine = runtime.engine
+    if in_lake or runtime.all_in_lake:
+        engine.create_far(made.relation, engine.new_path(made.relation), OWN)
+    else:
+        engine.create(made.relation)
 
 
 def _create_foreign(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:

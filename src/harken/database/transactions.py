@@ -66,6 +66,7 @@ class Transactions:
         if version == self._data_version:
             return
         self._runtime.objects.forget()
+        self._runtime.engine.forget()
         # The catalog is many relations: read all of them in the same state.
         with self._connection.snapshot():
             self._runtime.catalog.refresh_counter()
@@ -128,6 +129,14 @@ class Transactions:
         self._begun = False
         self._text_open = False
         self._rules.after_transaction()
+        self._write_to_lake()
+
+    def _write_to_lake(self) -> None:
+        try:
+            self._runtime.engine.after_commit()
+        except HarkenError as error:
+            error.message = f"committed, but not yet in the lake: {error.message}"
+            raise
 
     def rollback(self) -> None:
         """Undo the open transaction. A block cannot go on after that: it ends with an error."""

@@ -29,8 +29,8 @@ from harken.database.rules.nodes import (
 )
 from harken.database.rules.occurrences import what_happened
 from harken.database.rules.topology import Topology
+from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite import events
-from harken.engines.sqlite.engine import SQLiteEngine
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
 from harken.planner.network import Part
@@ -84,7 +84,7 @@ class Wave:
 
 
 class Network(Topology):
-    def __init__(self, engine: SQLiteEngine, catalog: Catalog) -> None:
+    def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
         super().__init__(engine, catalog)
         self._planning = Planning(engine, catalog)
         self.observer: Callable[[NodeChange], None] | None = None

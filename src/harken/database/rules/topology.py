@@ -26,8 +26,8 @@ from harken.database.rules.nodes import (
     TotalsNode,
 )
 from harken.database.system import ACTIVATED, is_activations
+from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.copies import Copy
-from harken.engines.sqlite.engine import SQLiteEngine
 from harken.engines.sqlite.events import Capture, DeltaSet
 from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program
@@ -45,7 +45,7 @@ from harken.planner.screen import Screener
 
 
 class Topology:
-    def __init__(self, engine: SQLiteEngine, catalog: Catalog) -> None:
+    def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
         self._engine = engine
         self._catalog = catalog
         self._sharing = Sharing()
@@ -154,7 +154,8 @@ class Topology:
             idle = None
         # There may be ten thousand rules without parameters: they take no triggers.
         told = is_activations(relation) and not relation.inputs
-        capture = idle or Capture(self._engine.connection, relation, told)
+        schema = self._engine.schema_of(relation)
+        capture = idle or Capture(self._engine.connection, relation, told, schema)
         self._captures[relation.id] = capture
         capture.capture()
 

@@ -49,11 +49,13 @@ class SparkQuery:
         session: SparkSession,
         values: Sequence[Any] = (),
         now: datetime.datetime | None = None,
+        stored: Mapping[str, DataFrame] | None = None,
     ) -> DataFrame:
         """The rows, in the columns c0, c1, ...; of a relation without columns, c0 says yes.
 
         A fixpoint is computed at once, everything else when the rows are asked for: do that inside
-        `faults.translated()`, and while the DataFrame itself is there.
+        `faults.translated()`, and while the DataFrame itself is there. `stored` are the stored
+        relations that are given as DataFrames, by their marks.
         """
         texts = self._texts(values, now)
 
@@ -62,7 +64,7 @@ class SparkQuery:
 
         with translated():
             self.register(session)
-            frames: dict[str, DataFrame] = {}
+            frames: dict[str, DataFrame] = dict(stored or {})
             for fixpoint in self.fixpoints:
                 frames |= fixpoint.run(evaluate, frames)
             found = evaluate(self.sql, frames)
@@ -75,9 +77,10 @@ class SparkQuery:
         session: SparkSession,
         values: Sequence[Any] = (),
         now: datetime.datetime | None = None,
+        stored: Mapping[str, DataFrame] | None = None,
     ) -> list[tuple[Any, ...]]:
         """The rows, as stored values."""
-        found = self.dataframe(session, values, now)
+        found = self.dataframe(session, values, now, stored)
         with translated():
             rows = [tuple(map(functions.to_stored, row)) for row in found.collect()]
         return rows if self.relation.arity else [() for _ in rows]
@@ -109,10 +112,12 @@ def compile_plan(
     plan: Plan,
     tables: Mapping[str, str],
     python: Mapping[str, ForeignFunction] | None = None,
+    marked: bool = False,
 ) -> SparkQuery:
     """`tables` names the view of each stored relation by the id of the relation, `python` the
-    function behind each foreign one."""
-    known = {name: quote(view) for name, view in tables.items()}
+    function behind each foreign one. If the tables are `marked`, they are no views, but names of
+    DataFrames that are given when the query runs."""
+    known = {name: f"⟦{view}⟧" if marked else quote(view) for name, view in tables.items()}
     definitions = dict(plan.program.definitions)
     parameters: dict[str, tuple[int, Type]] = {}
     foreign: dict[str, Relation] = {}

@@ -25,6 +25,11 @@ from harken.ir.relations import Column, Kind, Relation
 from harken.planner.screen import Alternative, Screener
 
 MARKS = "harken_changed"
+BRINGING = "harken_bringing"
+CREATE_BRINGING = f"CREATE TEMP TABLE IF NOT EXISTS {BRINGING} (x)"
+NOTICED = f"NOT EXISTS (SELECT 1 FROM {BRINGING})"
+"""Rows brought into a temporary table from elsewhere are no events: while they come, a row here
+says so. (SQLite's switch for triggers has no effect on temporary ones.)"""
 CREATE_MARKS = (
     f"CREATE TEMP TABLE IF NOT EXISTS {MARKS} "
     "(name TEXT PRIMARY KEY, passed INTEGER NOT NULL) WITHOUT ROWID"
@@ -104,10 +109,15 @@ class Capture(DeltaSet):
     changed, and whether a change has passed the moment tests as well.
     """
 
-    def __init__(self, connection: Connection, relation: Relation, told: bool = False) -> None:
-        """Of a relation that is `told`, the changes come by `note`, and there are no triggers."""
+    def __init__(
+        self, connection: Connection, relation: Relation, told: bool = False, schema: str = "main"
+    ) -> None:
+        """Of a relation that is `told`, the changes come by `note`, and there are no triggers.
+        `schema` is where the table is."""
         super().__init__(connection, relation)
         self.is_told = told
+        self._schema = schema
+        self._noticed = NOTICED if schema == "temp" else ""
         self.screener = Screener(relation, None, None, 1.0)
 
     def capture(self) -> None:
@@ -151,13 +161,15 @@ class Capture(DeltaSet):
     def _has_orphans(self) -> bool:
         """If another process dropped the table, SQLite hides its triggers from us, and they come
         back to life with a table of the same name: then they must find their Δ-set."""
+        table = table_name(self.relation)
+        names = tuple(f"{event} {table}" for event in ("insert", "delete", "update"))
         found = "SELECT count(*) FROM temp.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
-        return bool(self._connection.value(found, (table_name(self.relation),)))
+        return bool(self._connection.value(f"{found} AND name IN (?, ?, ?)", (table, *names)))
 
     def _triggers(self) -> dict[str, str]:
         if self.is_told:
             return {}
-        table = f"main.{quote(table_name(self.relation))}"
+        table = f"{self._schema}.{quote(table_name(self.relation))}"
         gained, lost = ("NEW", 1), ("OLD", -1)
         sides = {"insert": [gained], "delete": [lost], "update": [lost, gained]}
         return {
@@ -169,7 +181,9 @@ class Capture(DeltaSet):
     def _body(self, sides: list[tuple[str, int]]) -> str:
         rows = [row for row, _ in sides]
         passes = {row: passing(self.screener.row_tests, row) for row in rows}
-        when = f"WHEN {' OR '.join(passes.values())} " if all(passes.values()) else ""
+        passed = f"({' OR '.join(passes.values())})" if all(passes.values()) else ""
+        tests = [test for test in (self._noticed, passed) if test]
+        when = f"WHEN {' AND '.join(tests)} " if tests else ""
         counts = [self._count(row, weight, passes[row]) for row, weight in sides]
         return f"{when}BEGIN {' '.join([*counts, *self._marks(rows)])} END"
 

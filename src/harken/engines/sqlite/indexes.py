@@ -24,11 +24,16 @@ class Indexes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._known: set[str] = set()
+        self.temporary: set[str] = set()
+        """The ids of the relations whose tables are temporary."""
         self.reload()
 
     def reload(self) -> None:
         """After a rollback, or a change by another process."""
-        names = self._connection.rows("SELECT name FROM sqlite_schema WHERE type = 'index'")
+        names = self._connection.rows(
+            "SELECT name FROM main.sqlite_schema WHERE type = 'index' "
+            "UNION ALL SELECT name FROM temp.sqlite_schema WHERE type = 'index'"
+        )
         self._known = {str(name) for (name,) in names}
 
     def serves(self, relation: Relation, columns: tuple[int, ...]) -> bool:
@@ -68,7 +73,8 @@ class Indexes:
         try:
             with self._connection.without_waiting():
                 for relation, columns in missing:
-                    self._connection.run(layout.create_index(relation, columns))
+                    temporary = relation.id in self.temporary
+                    self._connection.run(layout.create_index(relation, columns, temporary))
                     self._known.add(layout.index_name(relation, columns))
         except StorageError as error:
             # A full disk can make SQLite undo the whole transaction: that is not ours to hide.

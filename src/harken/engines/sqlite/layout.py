@@ -19,15 +19,21 @@ from harken.ir.relations import Relation, extent_name, is_extent
 from harken.ir.types import BOOLEAN, INTEGER
 
 
-def create_table(relation: Relation, supertypes: tuple[str, ...] = ()) -> str:
-    """For an extent, `supertypes` are the extents an object must already be in."""
+def create_table(
+    relation: Relation, supertypes: tuple[str, ...] = (), temporary: bool = False
+) -> str:
+    """For an extent, `supertypes` are the extents an object must already be in.
+
+    A temporary table refers to no other: SQLite has no references between two files.
+    """
+    create = "CREATE TEMP TABLE" if temporary else "CREATE TABLE"
     if is_extent(relation):
         references = "".join(
             f", FOREIGN KEY (c0) REFERENCES {quote(extent_name(name))} (c0) ON DELETE CASCADE"
             for name in supertypes
         )
         return f"CREATE TABLE {_table(relation)} (c0 INTEGER PRIMARY KEY{references}) STRICT"
-    columns = [_column(relation, position) for position in range(relation.arity)]
+    columns = [_column(relation, position, temporary) for position in range(relation.arity)]
     options = "STRICT"
     if relation.key == ():
         columns.append("k INTEGER PRIMARY KEY CHECK (k = 0)")
@@ -35,7 +41,7 @@ def create_table(relation: Relation, supertypes: tuple[str, ...] = ()) -> str:
         key = ", ".join(f"c{position}" for position in relation.key)
         columns.append(f"PRIMARY KEY ({key})")
         options = "STRICT, WITHOUT ROWID"
-    return f"CREATE TABLE {_table(relation)} ({', '.join(columns)}) {options}"
+    return f"{create} {_table(relation)} ({', '.join(columns)}) {options}"
 
 
 def typed_columns(relation: Relation) -> str:
@@ -46,12 +52,12 @@ def typed_columns(relation: Relation) -> str:
     )
 
 
-def _column(relation: Relation, position: int) -> str:
+def _column(relation: Relation, position: int, temporary: bool = False) -> str:
     type_ = relation.columns[position].type
     text = f"c{position} {column_type(type_)} NOT NULL"
     if _is_rowid_key(relation) and relation.key == (position,):
         text = f"c{position} INTEGER PRIMARY KEY"
-    if type_.surrogate:
+    if type_.surrogate and not temporary:
         text += f" REFERENCES {quote(extent_name(type_.name))} (c0) ON DELETE CASCADE"
     if type_ == BOOLEAN:
         text += f" CHECK (c{position} IN (0, 1))"
@@ -65,9 +71,10 @@ def _is_rowid_key(relation: Relation) -> bool:
     return type_.surrogate or type_ == INTEGER
 
 
-def create_index(relation: Relation, columns: tuple[int, ...]) -> str:
+def create_index(relation: Relation, columns: tuple[int, ...], temporary: bool = False) -> str:
+    schema = "temp" if temporary else "main"
     return (
-        f"CREATE INDEX IF NOT EXISTS {quote(index_name(relation, columns))} "
+        f"CREATE INDEX IF NOT EXISTS {schema}.{quote(index_name(relation, columns))} "
         f"ON {_table(relation)} ({', '.join(f'c{position}' for position in columns)})"
     )
 

@@ -7,7 +7,7 @@ how many rows a transaction changes lately.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 from harken.engines.sqlite.compile import table_name
@@ -59,6 +59,8 @@ class Statistics:
         self._indexes = indexes
         self._known: dict[str, Known] = {}
         self.updates: dict[str, Updates] = {}
+        self.elsewhere: Callable[[Relation], float | None] = lambda relation: None
+        """The rows of a relation of which only some are in its table here."""
 
     def note(self, relation: str, rows: int) -> None:
         """A transaction has changed so many rows of a relation."""
@@ -87,7 +89,9 @@ class Statistics:
     def _about(self, relation: Relation) -> Known:
         known = self._known.get(relation.id)
         if known is None or known.is_stale:
-            rows = self._connection.value(f"SELECT count(*) FROM {self._table(relation)}")
+            rows = self.elsewhere(relation)
+            if rows is None:
+                rows = self._connection.value(f"SELECT count(*) FROM {self._table(relation)}")
             known = self._known[relation.id] = Known(float(rows))
         return known
 
@@ -95,7 +99,7 @@ class Statistics:
         """Rows for each value of a column, from its first values in the order of the index."""
         if rows == 0:
             return 0.0
-        if not self._indexes.leads(relation, column):
+        if self.elsewhere(relation) is not None or not self._indexes.leads(relation, column):
             return max(1.0, rows / 10)
         table, c = self._table(relation), f"c{column}"
         values, last = self._connection.rows(

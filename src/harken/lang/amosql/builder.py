@@ -172,7 +172,8 @@ class Builder:
     @_spanned
     def create_function(self, span: Span, parts: list[Any]) -> Node:
         arrow = _at(parts, "ARROW")
-        body = _inner((parts[-1],))[0] if _has(parts, "AS") else syntax.StoredBody(span=span)
+        has_body = _has(parts, "AS") or isinstance(parts[-1], syntax.StoredBody)
+        body = _inner((parts[-1],))[0] if has_body else syntax.StoredBody(span=span)
         if isinstance(body, syntax.ExpressionStatement):
             query = body.expression
             body = query if isinstance(query, syntax.Query) else body
@@ -188,6 +189,10 @@ class Builder:
     @_spanned
     def stored(self, span: Span, parts: list[Any]) -> Node:
         return syntax.StoredBody(span=span)
+
+    @_spanned
+    def stored_in_lake(self, span: Span, parts: list[Any]) -> Node:
+        return syntax.StoredBody(in_lake=True, span=span)
 
     @_spanned
     def foreign(self, span: Span, parts: list[Any]) -> Node:

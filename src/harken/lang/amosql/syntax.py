@@ -130,7 +130,9 @@ class DeleteType(Node):
 
 @dataclass(frozen=True, slots=True)
 class StoredBody(Node):
-    pass
+    """`as stored`, or nothing; `stored in lake` says where."""
+
+    in_lake: bool = False
 
 
 @dataclass(frozen=True, slots=True)

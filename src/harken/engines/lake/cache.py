@@ -1,0 +1,241 @@
+"""The rows of a far relation that are at hand.
+
+A temporary table with the name and the layout of a stored relation holds the rows of some keys, so
+statements about those keys run as if the relation were resident. A key is fetched as a whole, with
+what is pending; changes made to the table are noted as pending by triggers. Both are undone by a
+rollback, like everything in the session.
+
+Law: for each present key, the rows of the table are the rows of the relation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from harken.engines.lake.catalog import Pending
+from harken.engines.sqlite import layout
+from harken.engines.sqlite.compile import table_name
+from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.events import BRINGING, CREATE_BRINGING, NOTICED
+from harken.engines.sqlite.expressions import quote
+from harken.ir.relations import Relation, extent_name
+
+Row = tuple[Any, ...]
+
+WHOLE = "harken_whole"
+ASKED = "harken_asked"
+CREATE = (
+    CREATE_BRINGING,
+    f"CREATE TEMP TABLE IF NOT EXISTS {WHOLE} (name TEXT PRIMARY KEY) WITHOUT ROWID",
+    f"CREATE TEMP TABLE IF NOT EXISTS {ASKED} "
+    "(name TEXT, columns TEXT, value TEXT, PRIMARY KEY (name, columns, value)) WITHOUT ROWID",
+)
+EXISTS = "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = ?)"
+
+
+class Source(Protocol):
+    """Where the rows come from: a version of a table, without what is pending."""
+
+    def size(self) -> int: ...
+
+    def rows(self, columns: Sequence[int] = (), values: Collection[Row] | None = None) -> list[Row]:
+        """All rows, or those that have one of the values in the columns."""
+
+
+class Cache:
+    def __init__(self, connection: Connection, relation: Relation, pending: Pending | None) -> None:
+        self._connection = connection
+        self.relation = relation
+        self._pending = pending
+        self.name = table_name(relation)
+        self._table = f"temp.{quote(self.name)}"
+        self._present = f"temp.{quote(f'present {self.name}')}"
+        self.home = tuple(relation.key or range(relation.inputs))
+        """The columns of the key; none if the relation is only fetched as a whole."""
+        self._insert = layout.changes(relation).insert
+
+    # --- the table -------------------------------------------------------------------------
+
+    def exists(self) -> bool:
+        return bool(self._connection.value(EXISTS, (self.name,)))
+
+    def create(self) -> None:
+        for statement in CREATE:
+            self._connection.run(statement)
+        self._connection.run(layout.create_table(self.relation, temporary=True))
+        if self.home:
+            types = layout.typed_columns(self.relation).split(", ")
+            columns = ", ".join(types[i] for i in self.home)
+            key = ", ".join(f"c{i}" for i in self.home)
+            self._connection.run(
+                f"CREATE TEMP TABLE {quote(f'present {self.name}')} "
+                f"({columns}, PRIMARY KEY ({key})) WITHOUT ROWID"
+            )
+        for statement in self._triggers():
+            self._connection.run(statement)
+
+    def drop(self) -> None:
+        """The triggers go with the table, but for those on extents."""
+        for position, _ in self._surrogates():
+            self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(f'gone {position}')}")
+        for table in (self._table, self._present):
+            self._connection.run(f"DROP TABLE IF EXISTS {table}")
+        self._forget_questions()
+
+    def clear(self) -> None:
+        """Let go of all rows; what is pending is elsewhere."""
+        with self._unnoticed():
+            self._connection.run(f"DELETE FROM {self._table}")
+        if self.home:
+            self._connection.run(f"DELETE FROM {self._present}")
+        self._forget_questions()
+
+    def _forget_questions(self) -> None:
+        for statement in CREATE:
+            self._connection.run(statement)
+        for table in (WHOLE, ASKED):
+            self._connection.run(f"DELETE FROM temp.{table} WHERE name = ?", (self.name,))
+
+    def size(self) -> int:
+        return int(self._connection.value(f"SELECT count(*) FROM {self._table}"))
+
+    # --- what is at hand -------------------------------------------------------------------
+
+    def is_whole(self) -> bool:
+        found = f"SELECT EXISTS (SELECT 1 FROM temp.{WHOLE} WHERE name = ?)"
+        return bool(self._connection.value(found, (self.name,)))
+
+    def bring_all(self, source: Source) -> None:
+        if self.is_whole():
+            return
+        rows = Counter(source.rows())
+        for *row, weight in self._pending.rows() if self._pending is not None else ():
+            rows[tuple(row)] += weight
+        present = self._present_keys()
+        self._put(row for row in rows.elements() if self._key(row) not in present)
+        self._connection.run(f"INSERT INTO temp.{WHOLE} VALUES (?)", (self.name,))
+
+    def bring(self, columns: tuple[int, ...], values: Collection[Row], source: Source) -> None:
+        """Have all rows at hand that have one of the values in the columns."""
+        if self.is_whole() or not values:
+            return
+        if not self.home:
+            self.bring_all(source)
+        elif set(self.home) <= set(columns):
+            places = [columns.index(i) for i in self.home]
+            self.fetch({tuple(value[place] for place in places) for value in values}, source)
+        else:
+            self._bring_matching(columns, values, source)
+
+    def _bring_matching(
+        self, columns: tuple[int, ...], values: Collection[Row], source: Source
+    ) -> None:
+        shown = json.dumps(columns)
+        asked = f"SELECT 1 FROM temp.{ASKED} WHERE name = ? AND columns = ? AND value = ?"
+        unasked = {
+            value: json.dumps(value)
+            for value in values
+            if not self._connection.value(asked, (self.name, shown, json.dumps(value)))
+        }
+        if not unasked:
+            return
+        keys = {self._key(row) for row in source.rows(columns, list(unasked))}
+        if self._pending is not None:
+            for value in unasked:
+                keys |= {self._key(row) for row in self._pending.matching(columns, value)}
+        self.fetch(keys, source)
+        self._connection.run_many(
+            f"INSERT OR IGNORE INTO temp.{ASKED} VALUES (?, ?, ?)",
+            ((self.name, shown, text) for text in unasked.values()),
+        )
+
+    def fetch(self, keys: Collection[Row], source: Source) -> None:
+        """Have the rows of these keys at hand."""
+        missing = [key for key in keys if not self._is_present(key)]
+        if not missing:
+            return
+        rows = Counter(source.rows(self.home, missing))
+        if self._pending is not None and not self._pending.is_empty():
+            for key in missing:
+                for *row, weight in self._pending.matching(self.home, key):
+                    rows[tuple(row)] += weight
+        self._put(rows.elements())
+        marks = ", ".join("?" for _ in self.home)
+        self._connection.run_many(f"INSERT INTO {self._present} VALUES ({marks})", missing)
+
+    def _put(self, rows: Iterable[Row]) -> None:
+        with self._unnoticed():
+            self._connection.run_many(self._insert, rows)
+
+    def _key(self, row: Row) -> Row:
+        return tuple(row[i] for i in self.home)
+
+    def _is_present(self, key: Row) -> bool:
+        where = " AND ".join(f"c{i} = ?" for i in self.home)
+        return bool(self._connection.value(f"SELECT 1 FROM {self._present} WHERE {where}", key))
+
+    def _present_keys(self) -> set[Row]:
+        if not self.home:
+            return set()
+        return set(self._connection.rows(f"SELECT * FROM {self._present}"))
+
+    @contextmanager
+    def _unnoticed(self) -> Iterator[None]:
+        """Rows that come and go here without the relation changing are no events."""
+        self._connection.run(f"INSERT INTO temp.{BRINGING} VALUES (1)")
+        try:
+            yield
+        finally:
+            self._connection.run(f"DELETE FROM temp.{BRINGING}")
+
+    # --- triggers --------------------------------------------------------------------------
+
+    def _triggers(self) -> Iterator[str]:
+        if self._pending is None:
+            return
+        sides = {
+            "INSERT": [("NEW", 1)],
+            "DELETE": [("OLD", -1)],
+            "UPDATE": [("OLD", -1), ("NEW", 1)],
+        }
+        for event, rows in sides.items():
+            counts = " ".join(
+                self._pending.counting(
+                    ", ".join(f"{row}.c{i}" for i in range(self.relation.arity)), weight
+                )
+                for row, weight in rows
+            )
+            yield (
+                f"CREATE TEMP TRIGGER {self._trigger(f'pending {event}')} "
+                f"AFTER {event} ON {self._table} WHEN {NOTICED} BEGIN {counts} END"
+            )
+        yield from self._integrity()
+
+    def _integrity(self) -> Iterator[str]:
+        """What foreign keys do for a resident relation."""
+        for position, extent in self._surrogates():
+            for event in ("INSERT", "UPDATE"):
+                yield (
+                    f"CREATE TEMP TRIGGER {self._trigger(f'object {position} {event}')} "
+                    f"BEFORE {event} ON {self._table} "
+                    f"WHEN {NOTICED} AND NOT EXISTS "
+                    f"(SELECT 1 FROM {extent} WHERE c0 = NEW.c{position}) "
+                    "BEGIN SELECT RAISE(ABORT, 'FOREIGN KEY constraint failed'); END"
+                )
+            yield (
+                f"CREATE TEMP TRIGGER {self._trigger(f'gone {position}')} "
+                f"AFTER DELETE ON main.{extent} BEGIN "
+                f"DELETE FROM {quote(self.name)} WHERE c{position} = OLD.c0; END"
+            )
+
+    def _surrogates(self) -> Iterator[tuple[int, str]]:
+        for position, column in enumerate(self.relation.columns):
+            if column.type.surrogate:
+                yield position, quote(extent_name(column.type.name))
+
+    def _trigger(self, what: str) -> str:
+        return quote(f"{what} {self.name}")

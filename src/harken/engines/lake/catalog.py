@@ -1,0 +1,165 @@
+"""What the resident file knows of the lake: where each far relation lies, and how far it is read.
+
+`version` is the version of the Delta table that the database stands on; −1 before there is one.
+What has been committed here and is not in that version yet lies in the relation's pending table,
+row by row with its weight:
+
+    state of a far relation = its table at `version` + pending
+
+so that a commit of the resident file is a commit of everything, whatever happens to the lake after.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from harken.engines.sqlite import layout
+from harken.engines.sqlite.compile import table_name
+from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.expressions import quote
+from harken.ir.relations import Relation
+
+PLACES = "harken_lake"
+GONE = "harken_lake_gone"
+SIGNATURE = "harken_lake_signature"
+"""The commits of this database to the lake are signed: so it knows its own again."""
+OWN, DELTA, DIRECTORY, FRAME = "own", "delta", "directory", "frame"
+UNWRITTEN = -1
+
+CREATE = (
+    f"CREATE TABLE IF NOT EXISTS {PLACES} (name TEXT PRIMARY KEY, path TEXT NOT NULL, "
+    "kind TEXT NOT NULL, version INTEGER NOT NULL, commits INTEGER NOT NULL, "
+    "options TEXT NOT NULL) STRICT",
+    f"CREATE TABLE IF NOT EXISTS {GONE} (path TEXT PRIMARY KEY) STRICT",
+    f"CREATE TABLE IF NOT EXISTS {SIGNATURE} (name TEXT NOT NULL) STRICT",
+    f"INSERT INTO {SIGNATURE} SELECT hex(randomblob(8)) WHERE NOT EXISTS "
+    f"(SELECT 1 FROM {SIGNATURE})",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a far relation lies. `commits` counts what was written, and names each commit."""
+
+    name: str
+    path: str
+    kind: str
+    version: int
+    commits: int
+    options: dict[str, Any]
+
+    @property
+    def is_own(self) -> bool:
+        return self.kind == OWN
+
+
+class Places:
+    """The far relations of a database, as its file has them."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def exist(self) -> bool:
+        found = "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = ?)"
+        return bool(self._connection.value(found, (PLACES,)))
+
+    def __iter__(self) -> Iterator[Place]:
+        if self.exist():
+            columns = "name, path, kind, version, commits, options"
+            rows = self._connection.rows(f"SELECT {columns} FROM {PLACES}")
+            for name, path, kind, version, commits, options in rows:
+                yield Place(name, path, kind, version, commits, json.loads(options))
+
+    def find(self, name: str) -> Place | None:
+        return next((place for place in self if place.name == name), None)
+
+    def add(self, place: Place) -> None:
+        for statement in CREATE:
+            self._connection.run(statement)
+        values = (place.name, place.path, place.kind, place.version, place.commits)
+        self._connection.run(
+            f"INSERT INTO {PLACES} VALUES (?, ?, ?, ?, ?, ?)", (*values, json.dumps(place.options))
+        )
+
+    def remove(self, name: str) -> None:
+        """Its files go when this is committed: see `gone`."""
+        self._connection.run(
+            f"INSERT OR IGNORE INTO {GONE} SELECT path FROM {PLACES} WHERE name = ? "
+            f"AND kind IN ('{OWN}', '{DIRECTORY}')",
+            (name,),
+        )
+        self._connection.run(f"DELETE FROM {PLACES} WHERE name = ?", (name,))
+
+    def advance(self, name: str, version: int, commits: int) -> None:
+        self._connection.run(
+            f"UPDATE {PLACES} SET version = ?, commits = ? WHERE name = ?", (version, commits, name)
+        )
+
+    def signature(self) -> str:
+        return f"harken {self._connection.value(f'SELECT name FROM {SIGNATURE}')}"
+
+    def gone(self) -> list[str]:
+        if not self.exist():
+            return []
+        return [str(path) for (path,) in self._connection.rows(f"SELECT path FROM {GONE}")]
+
+    def forget_gone(self, path: str) -> None:
+        self._connection.run(f"DELETE FROM {GONE} WHERE path = ?", (path,))
+
+
+class Pending:
+    """What a far relation has gained and lost since the version that is written."""
+
+    def __init__(self, connection: Connection, relation: Relation) -> None:
+        self._connection = connection
+        self._relation = relation
+        self.name = f"pending {table_name(relation)}"
+        self.table = quote(self.name)
+        self.columns = ", ".join(f"c{i}" for i in range(relation.arity))
+
+    def create(self) -> None:
+        columns = layout.typed_columns(self._relation)
+        self._connection.run(
+            f"CREATE TABLE IF NOT EXISTS main.{self.table} ({columns}, weight INTEGER NOT NULL, "
+            f"PRIMARY KEY ({self.columns})) WITHOUT ROWID"
+        )
+
+    def drop(self) -> None:
+        self._connection.run(f"DROP TABLE IF EXISTS main.{self.table}")
+
+    def counting(self, values: str, weight: int) -> str:
+        """The statement that adds a weight to the row of these values."""
+        return (
+            f"INSERT INTO {self.table} ({self.columns}, weight) VALUES ({values}, {weight}) "
+            f"ON CONFLICT ({self.columns}) DO UPDATE SET weight = weight + ({weight});"
+        )
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """Each row with its weight, which is last."""
+        return self._connection.rows(
+            f"SELECT {self.columns}, weight FROM main.{self.table} WHERE weight <> 0"
+        )
+
+    def matching(self, columns: tuple[int, ...], values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        where = " AND ".join(f"c{i} = ?" for i in columns)
+        return self._connection.rows(
+            f"SELECT {self.columns}, weight FROM main.{self.table} WHERE weight <> 0 AND {where}",
+            values,
+        )
+
+    def is_empty(self) -> bool:
+        found = f"SELECT EXISTS (SELECT 1 FROM main.{self.table} WHERE weight <> 0)"
+        return not self._connection.value(found)
+
+    def size(self) -> int:
+        return int(self._connection.value(f"SELECT count(*) FROM main.{self.table}"))
+
+    def balance(self) -> int:
+        """How many rows more there are than in the table."""
+        return int(self._connection.value(f"SELECT total(weight) FROM main.{self.table}"))
+
+    def clear(self) -> None:
+        self._connection.run(f"DELETE FROM main.{self.table}")

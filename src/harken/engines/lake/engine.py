@@ -1,0 +1,413 @@
+"""The engine of a database that may have far relations: SQLite, with the lake behind it.
+
+A statement that touches far relations says which rows it can need (`planner.demand`). If they are
+few, they are brought here and SQLite answers; if they are many, Spark answers from the lake. Either
+way the rows are the same.
+
+Law: whatever runs where, a far relation is its table at the version the database stands on, with
+what is pending.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harken.engines.lake.catalog import OWN, UNWRITTEN, Place, Places
+from harken.engines.lake.query import FarQuery
+from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.engine import Query, SQLiteEngine
+from harken.errors import EngineError, HarkenError
+from harken.ir.relations import Relation
+from harken.planner.demand import Demand, demands
+from harken.planner.prepare import Plan
+
+if TYPE_CHECKING:
+    from harken.engines.lake.far import FarRelation
+    from harken.engines.spark.reader import LakeReader
+
+Row = tuple[Any, ...]
+
+SMALL = 20_000
+"""A relation of so many rows is brought as a whole when it is first asked for."""
+MOST_ROWS = 200_000
+"""A larger one is not: a statement that needs all of it is Spark's."""
+MOST_KEYS = 20_000
+"""A statement that needs the rows of more keys than these is Spark's."""
+CACHE_ROWS = 2_000_000
+LAZY_REWRITE = 1_000_000
+"""A commit that would rewrite more rows than these, for few changed ones, waits for others."""
+LAZY_PART = 0.01
+
+
+class LakeEngine(SQLiteEngine):
+    def __init__(self, connection: Connection, spark: Any = None) -> None:
+        super().__init__(connection)
+        self._spark_given = spark
+        self._places = Places(connection)
+        self.far: dict[str, FarRelation] = {}
+        self.python: Callable[[], Mapping[str, Any]] = dict
+        """The Python functions behind foreign relations, for Spark."""
+        self.forced: str | None = None
+        """`resident` or `spark`: where statements over far relations run, whatever it costs."""
+        self.told: Callable[[str], None] | None = None
+        self.statistics.elsewhere = self._rows_far_away
+
+    # --- far relations ---------------------------------------------------------------------
+
+    def is_far(self, relation: Relation) -> bool:
+        return relation.id in self.far
+
+    def schema_of(self, relation: Relation) -> str:
+        return "temp" if relation.id in self.far else "main"
+
+    def create_far(self, relation: Relation, path: str, kind: str, **options: Any) -> None:
+        version = options.pop("version", UNWRITTEN)
+        self._places.add(Place(relation.id, path, kind, version, 0, options))
+        self._attach(relation, Place(relation.id, path, kind, version, 0, options))
+        far = self.far[relation.id]
+        if kind == OWN:
+            far.pending.create()
+        self._make_cache(far)
+
+    def new_path(self, relation: Relation) -> str:
+        """Beside the file, named as people would look for it."""
+        directory = self.directory
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", relation.name)
+        taken = {place.path for place in self._places} | set(self._places.gone())
+        path, number = directory / name, 2
+        while str(path) in taken or path.exists():
+            path, number = directory / f"{name}-{number}", number + 1
+        return str(path)
+
+    @property
+    def directory(self) -> Path:
+        if self.connection.in_memory:
+            if not hasattr(self, "_temporary"):
+                self._temporary = tempfile.TemporaryDirectory(prefix="harken-lake-")
+            return Path(self._temporary.name)
+        file = Path(self.connection.path).resolve()
+        return file.with_name(f"{file.stem}.lake")
+
+    def attach(self, relations: Iterable[Relation]) -> None:
+        """Know the far relations among these, and no others: the catalog was read again."""
+        places = {place.name: place for place in self._places}
+        wanted = {relation.id: relation for relation in relations if relation.id in places}
+        for name in [name for name in self.far if name not in wanted]:
+            self._detach(self.far[name])
+        for name, relation in wanted.items():
+            known = self.far.get(name)
+            if known is not None and known.is_at(relation, places[name]):
+                known.place = places[name]
+                if known.cache.exists():
+                    continue
+            else:
+                if known is not None:
+                    self._detach(known)
+                self._attach(relation, places[name])
+            self._make_cache(self.far[name])
+
+    def _attach(self, relation: Relation, place: Place) -> None:
+        from harken.engines.lake.far import FarRelation
+
+        self.far[relation.id] = FarRelation(
+            self.connection, relation, place, self._places.signature()
+        )
+        self.indexes.temporary.add(relation.id)
+
+    def _make_cache(self, far: FarRelation) -> None:
+        far.cache.drop()
+        far.cache.create()
+        self.indexes.reload()
+        if far.relation.key is None and far.relation.inputs:
+            self.indexes.ensure([(far.relation, tuple(range(far.relation.inputs)))])
+
+    def _detach(self, far: FarRelation) -> None:
+        far.cache.drop()
+        del self.far[far.relation.id]
+        self.indexes.temporary.discard(far.relation.id)
+        self.indexes.reload()
+
+    def forget(self) -> None:
+        """Another process has committed: what is at hand may be old."""
+        if not self.far:
+            return
+        places = {place.name: place for place in self._places}
+        for name, far in self.far.items():
+            if name in places:
+                far.place = places[name]
+            if far.cache.exists():
+                far.cache.clear()
+
+    # --- bringing rows ---------------------------------------------------------------------
+
+    def bring(self, relation: Relation, columns: tuple[int, ...], values: Collection[Row]) -> None:
+        """Have the rows with one of these values in the columns at hand."""
+        far = self.far[relation.id]
+        if far.cache.is_whole() or not values:
+            return
+        if far.size() <= SMALL:
+            far.cache.bring_all(far)
+        else:
+            far.cache.bring(columns, values, far)
+
+    def bring_all(self, relation: Relation) -> None:
+        far = self.far[relation.id]
+        far.cache.bring_all(far)
+
+    def expect(self, relation: Relation, rows: Sequence[Row]) -> None:
+        """These rows, or keys, are going to be changed one by one: fetch all that takes at once."""
+        if relation.id in self.far and rows:
+            home = self.far[relation.id].cache.home
+            self.bring(relation, home, {tuple(row[i] for i in home) for row in rows})
+
+    def expect_deletion(self, oid: int) -> None:
+        """An object is going to be deleted, and what mentions it with it."""
+        for far in list(self.far.values()):
+            for position, column in enumerate(far.relation.columns):
+                if column.type.surrogate:
+                    self.bring(far.relation, (position,), [(oid,)])
+
+    def _bring_row(self, relation: Relation, row: Sequence[Any]) -> None:
+        if relation.id in self.far:
+            self.refuse_input(relation)
+            self.expect(relation, [tuple(row)])
+
+    def refuse_input(self, relation: Relation) -> None:
+        if not self.far[relation.id].place.is_own:
+            raise EngineError(
+                f"{relation.name} is an input: others write it, and Harken reads it",
+                code="read-only",
+                hint="change it where it comes from; db.step() takes the changes in",
+            )
+
+    def _rows_far_away(self, relation: Relation) -> float | None:
+        far = self.far.get(relation.id)
+        if far is None:
+            return None
+        pending = far.pending.balance() if far.place.is_own else 0
+        return float(max(0, far.size() + pending))
+
+    # --- what SQLiteEngine does, with the rows brought first -------------------------------
+
+    def drop(self, relation: Relation) -> None:
+        far = self.far.get(relation.id)
+        if far is None:
+            super().drop(relation)
+            return
+        self._detach(far)
+        far.pending.drop()
+        self._places.remove(relation.id)
+
+    def exists(self, relation: Relation) -> bool:
+        if relation.id in self.far:
+            return self._places.find(relation.id) is not None
+        return super().exists(relation)
+
+    def count(self, relation: Relation) -> int:
+        rows = self._rows_far_away(relation)
+        return super().count(relation) if rows is None else int(rows)
+
+    def is_empty(self, relation: Relation) -> bool:
+        rows = self._rows_far_away(relation)
+        return super().is_empty(relation) if rows is None else rows == 0
+
+    def insert_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
+        if relation.id in self.far:
+            self.refuse_input(relation)
+            given = [tuple(row) for row in rows]
+            self.expect(relation, given)
+            rows = given
+        super().insert_many(relation, rows)
+
+    def insert_column(self, relation: Relation, first: int, column: Sequence[Any]) -> None:
+        if relation.id in self.far:
+            self.insert_many(relation, zip(range(first, first + len(column)), column, strict=True))
+            return
+        super().insert_column(relation, first, column)
+
+    def set_row(self, relation: Relation, row: Sequence[Any]) -> None:
+        self._bring_row(relation, row)
+        super().set_row(relation, row)
+
+    def remove_row(self, relation: Relation, row: Sequence[Any]) -> None:
+        self._bring_row(relation, row)
+        super().remove_row(relation, row)
+
+    def clear(self, relation: Relation, arguments: Sequence[Any]) -> None:
+        if relation.id in self.far:
+            self.refuse_input(relation)
+            self._bring_arguments(relation, arguments)
+        super().clear(relation, arguments)
+
+    def contains(self, relation: Relation, row: Sequence[Any]) -> bool:
+        if relation.id in self.far:
+            self.expect(relation, [tuple(row)])
+        return super().contains(relation, row)
+
+    def matching(self, relation: Relation, known: Mapping[int, Any]) -> list[Row]:
+        if relation.id in self.far:
+            if known:
+                self.bring(relation, tuple(known), [tuple(known.values())])
+            else:
+                self.bring_all(relation)
+        return super().matching(relation, known)
+
+    def results(self, relation: Relation, arguments: Sequence[Any]) -> list[Row]:
+        if relation.id in self.far:
+            self._bring_arguments(relation, arguments)
+        return super().results(relation, arguments)
+
+    def _bring_arguments(self, relation: Relation, arguments: Sequence[Any]) -> None:
+        if arguments:
+            self.bring(relation, tuple(range(len(arguments))), [tuple(arguments)])
+        else:
+            self.bring_all(relation)
+
+    # --- queries ---------------------------------------------------------------------------
+
+    def compile(self, plan: Plan) -> Query:
+        query = super().compile(plan)
+        wanted = demands(plan, self.is_far) if self.far else ()
+        if not wanted:
+            return query
+        asked = tuple((each, self._question(each)) for each in wanted)
+        return FarQuery(
+            query.relation,
+            query.sql,
+            query.slots,
+            query.fixpoints,
+            query.connection,
+            plan,
+            asked,
+            self,
+        )
+
+    def _question(self, demand: Demand) -> Query | None:
+        return None if demand.plan is None else super().compile(demand.plan)
+
+    def is_at_hand(self, query: FarQuery, values: Sequence[Any]) -> bool:
+        """Bring what a query needs; false if Spark is to answer it."""
+        if self.forced == "spark":
+            return False
+        if not self._fits(query):
+            return False
+        try:
+            for demand, question in query.asked:
+                if question is None:
+                    self.bring_all(demand.relation)
+                    continue
+                far = self.far[demand.relation.id]
+                if far.cache.is_whole():
+                    continue
+                keys = set(question.rows(values))
+                if len(keys) > MOST_KEYS and self.has_spark and far.size() > SMALL:
+                    return False
+                self.bring(demand.relation, demand.columns, keys)
+        except HarkenError:
+            # What was asked too early may fail where the query itself does not.
+            for demand, _ in query.asked:
+                if not self._small_enough(demand.relation):
+                    return False
+            for demand, _ in query.asked:
+                self.bring_all(demand.relation)
+        return True
+
+    def _fits(self, query: FarQuery) -> bool:
+        return all(
+            question is not None or self._small_enough(demand.relation)
+            for demand, question in query.asked
+        )
+
+    def _small_enough(self, relation: Relation) -> bool:
+        far = self.far[relation.id]
+        return self.forced == "resident" or far.cache.is_whole() or far.size() <= MOST_ROWS
+
+    # --- Spark -----------------------------------------------------------------------------
+
+    @property
+    def has_spark(self) -> bool:
+        return self._spark_given is not None
+
+    @property
+    def spark(self) -> Any:
+        """The session: the one that was given, or what makes it, called when it is first needed."""
+        if self._spark_given is None:
+            raise EngineError(
+                "this takes Spark: the relations in the lake are too large for one process",
+                code="no-spark",
+                hint="open the database with a session: harken.connect(path, spark=session)",
+            )
+        if callable(self._spark_given) and not hasattr(self._spark_given, "sql"):
+            self._spark_given = self._spark_given()
+        return self._spark_given
+
+    @cached_property
+    def reader(self) -> LakeReader:
+        from harken.engines.spark.reader import LakeReader
+
+        return LakeReader(self.spark)
+
+    # --- the end of a transaction ----------------------------------------------------------
+
+    def after_commit(self) -> None:
+        """Write what is pending to the lake, unless that is dear and may as well wait."""
+        if self.far or self._places.gone():
+            self.flush(lazily=True)
+            for far in self.far.values():
+                if far.cache.size() > CACHE_ROWS:
+                    far.cache.clear()
+
+    def flush(self, lazily: bool = False) -> None:
+        """Bring the tables of the lake up to date with what is committed here."""
+        from harken.engines.lake.far import remove_files
+
+        if self.connection.read_only:
+            return
+        for far in list(self.far.values()):
+            if far.place.is_own and not (lazily and self._may_wait(far)):
+                self._write(far)
+        for path in self._places.gone():
+            remove_files(path)
+            self._in_transaction(lambda: self._places.forget_gone(path))  # noqa: B023
+
+    def _may_wait(self, far: FarRelation) -> bool:
+        if far.pending.is_empty():
+            return True
+        rewritten, changed = far.files_to_rewrite()
+        return rewritten > LAZY_REWRITE and changed < LAZY_PART * far.size()
+
+    def _write(self, far: FarRelation) -> None:
+        def write() -> None:
+            place = self._places.find(far.relation.id)
+            if place is None or far.pending.is_empty():
+                return
+            far.place = place
+            version = far.write()
+            commits = place.commits + 1
+            far.place = replace(place, version=version, commits=commits)
+            version = far.tidy()
+            far.place = replace(far.place, version=version)
+            self._places.advance(place.name, version, commits)
+            far.pending.clear()
+
+        if not far.pending.is_empty():
+            self._in_transaction(write)
+
+    def _in_transaction(self, work: Callable[[], None]) -> None:
+        self.connection.begin()
+        try:
+            work()
+            self.connection.commit()
+        except BaseException:
+            self.connection.rollback()
+            raise
+
+    def close(self) -> None:
+        if hasattr(self, "_temporary"):
+            self._temporary.cleanup()

@@ -1,0 +1,164 @@
+"""A far relation: its place in the lake, what is pending of it, and the rows at hand."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from harken.engines.lake import rows as conversion
+from harken.engines.lake.cache import Cache
+from harken.engines.lake.catalog import UNWRITTEN, Pending, Place
+from harken.engines.spark.inputs import DeltaInput
+from harken.engines.spark.snapshot import LakeFile
+from harken.engines.spark.tables import LakeTable, Mark
+from harken.engines.sqlite.connection import Connection
+from harken.errors import IntegrityError
+from harken.ir.relations import Relation
+
+Row = tuple[Any, ...]
+
+COMPACT_EVERY = 32
+VERSIONS_KEPT = 8
+
+
+class Table(Protocol):
+    """What a lake table and an input have in common."""
+
+    path: str
+    schema: pa.Schema
+    key: tuple[str, ...]
+
+    @property
+    def version(self) -> int: ...
+    def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]: ...
+    def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table: ...
+    def changes(self, from_version: int, to_version: int) -> pa.Table: ...
+
+
+class FarRelation:
+    def __init__(
+        self, connection: Connection, relation: Relation, place: Place, application: str
+    ) -> None:
+        self.relation = relation
+        self.place = place
+        self._application = f"{application} {relation.id}"
+        self.pending = Pending(connection, relation)
+        self.cache = Cache(connection, relation, self.pending if place.is_own else None)
+        self._table: Table | None = None
+
+    def is_at(self, relation: Relation, place: Place) -> bool:
+        return self.relation == relation and self.place.path == place.path
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the relation's columns in the table."""
+        given: list[str] | None = self.place.options.get("columns")
+        return given or conversion.column_names(self.relation.columns)
+
+    # --- the table -------------------------------------------------------------------------
+
+    @property
+    def table(self) -> Table:
+        if self._table is None:
+            self._table = self._open()
+        return self._table
+
+    def _open(self) -> Table:
+        if not self.place.is_own:
+            key = tuple(self.columns[i] for i in self.cache.home)
+            return DeltaInput(self.place.path, key=key)
+        if (Path(self.place.path) / "_delta_log").is_dir():
+            return LakeTable.open(self.place.path)
+        schema = conversion.arrow_schema(self.relation.columns)
+        home = conversion.home_columns(self.relation)
+        return LakeTable.create(
+            self.place.path,
+            schema,
+            key=[schema.names[i] for i in home],
+            bag=not self.relation.is_set,
+        )
+
+    @property
+    def is_written(self) -> bool:
+        return self.place.version != UNWRITTEN
+
+    def size(self) -> int:
+        """The rows of the version that is read, without what is pending."""
+        if not self.is_written:
+            return 0
+        return sum(file.rows for file in self.table.files(self.place.version))
+
+    def bytes(self) -> int:
+        if not self.is_written:
+            return 0
+        return sum(file.size for file in self.table.files(self.place.version))
+
+    def rows(self, columns: Sequence[int] = (), values: Collection[Row] | None = None) -> list[Row]:
+        """The rows of the version that is read, or those with one of the values."""
+        if not self.is_written:
+            return []
+        keys = None if values is None else self.keys(columns, list(values))
+        found = self.table.rows(self.place.version, keys)
+        return conversion.from_arrow(found.select(self.columns), self.relation.columns)
+
+    def keys(self, columns: Sequence[int], values: list[Row]) -> pa.Table:
+        chosen = [self.relation.columns[i] for i in columns]
+        schema = pa.schema([self.table.schema.field(self.columns[i]) for i in columns])
+        return conversion.to_arrow(values, chosen, schema)
+
+    # --- writing ---------------------------------------------------------------------------
+
+    def files_to_rewrite(self) -> tuple[int, int]:
+        """The rows in the files that writing what is pending would rewrite, and its own rows."""
+        pending = self.pending.rows()
+        if not pending or not self.is_written:
+            return 0, len(pending)
+        home = self.cache.home or tuple(range(self.relation.arity))
+        keys = self.keys(home, list({tuple(row[i] for i in home) for row in pending}))
+        return sum(file.rows for file in self.table.files(self.place.version, keys)), len(pending)
+
+    def write(self) -> int:
+        """Commit what is pending to the table; the version that has it. Repeated, it does nothing
+        more, because the commit has a number."""
+        table = self.table
+        assert isinstance(table, LakeTable)
+        plus: list[Row] = []
+        minus: list[Row] = []
+        for *row, weight in self.pending.rows():
+            (plus if weight > 0 else minus).extend([tuple(row)] * abs(weight))
+        columns, schema = self.relation.columns, table.schema
+        return table.commit(
+            conversion.to_arrow(plus, columns, schema),
+            conversion.to_arrow(minus, columns, schema),
+            expected_version=max(0, self.place.version),
+            mark=Mark(self._application, self.place.commits + 1),
+        )
+
+    def tidy(self) -> int:
+        """Now and then merge small files and remove versions that nobody reads; the version."""
+        table = self.table
+        assert isinstance(table, LakeTable)
+        version = table.version
+        if self.place.commits % COMPACT_EVERY == 0:
+            version = table.compact()
+            table.remove_old_versions(max(0, version - VERSIONS_KEPT))
+        return version
+
+    def check_unchanged(self) -> None:
+        """Our own table, written by someone else since we read it."""
+        found = self.table.version
+        if found != max(0, self.place.version):
+            raise IntegrityError(
+                f"{self.place.path} is at version {found}, and the database stands on "
+                f"{self.place.version}: someone else changed it",
+                code="lake-conflict",
+                hint="take its changes in first: db.step()",
+            )
+
+
+def remove_files(path: str) -> None:
+    shutil.rmtree(path, ignore_errors=True)

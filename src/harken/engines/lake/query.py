@@ -1,0 +1,55 @@
+"""A compiled plan that touches far relations: answered here if its rows can be at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harken.engines.sqlite import layout
+from harken.engines.sqlite.engine import Query
+from harken.engines.sqlite.expressions import quote
+from harken.planner.demand import Demand
+from harken.planner.prepare import Plan
+
+if TYPE_CHECKING:
+    from harken.engines.lake.engine import LakeEngine
+
+ANSWER = "harken_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class FarQuery(Query):
+    """`asked` is what it needs, with the queries that say which keys."""
+
+    plan: Plan
+    asked: tuple[tuple[Demand, Query | None], ...]
+    engine: LakeEngine
+
+    def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with self.connection.fixed_time():
+            if self.engine.is_at_hand(self, values):
+                return Query.rows(self, values)
+            return self._by_spark(values)
+
+    def run_from(self, before: str, after: str) -> None:
+        with self.connection.fixed_time():
+            if self.engine.is_at_hand(self, ()):
+                Query.run_from(self, before, after)
+                return
+            rows = self._by_spark(())
+        columns = layout.typed_columns(self.relation) or "c0 INTEGER"
+        table = quote(ANSWER)
+        self.connection.run(f"DROP TABLE IF EXISTS temp.{table}")
+        self.connection.run(f"CREATE TEMP TABLE {table} ({columns})")
+        marks = ", ".join("?" for _ in range(max(1, self.relation.arity)))
+        self.connection.run_many(
+            f"INSERT INTO temp.{table} VALUES ({marks})", (row or (1,) for row in rows)
+        )
+        self.connection.run(f"{before} (SELECT * FROM temp.{table}) {after}")
+        self.connection.run(f"DROP TABLE temp.{table}")
+
+    def _by_spark(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        from harken.engines.lake.distributed import answer
+
+        return answer(self.engine, self, values)

@@ -1,0 +1,111 @@
+"""Rows between SQLite, which stores them, and Arrow, which the lake is made of.
+
+Law: from_arrow(to_arrow(rows)) = rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from harken.ir.relations import Column, Relation
+from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+
+Row = tuple[Any, ...]
+
+ARROW_TYPES = {
+    INTEGER: pa.int64(),
+    NUMBER: pa.float64(),
+    TEXT: pa.string(),
+    BOOLEAN: pa.bool_(),
+    DATE: pa.date32(),
+    TIMESTAMP: pa.timestamp("us"),
+}
+STORED_TYPES = {
+    BOOLEAN: (pa.int8(), pa.int64()),
+    DATE: (pa.int32(), pa.int64()),
+    TIMESTAMP: (pa.int64(),),
+}
+"""How a stored integer is reached from the Arrow type, cast by cast."""
+
+
+def arrow_type(type_: Type) -> pa.DataType:
+    return pa.int64() if type_.surrogate else ARROW_TYPES[type_]
+
+
+def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
+    return pa.schema(
+        [
+            (name, arrow_type(column.type))
+            for name, column in zip(column_names(columns), columns, strict=True)
+        ]
+    )
+
+
+def column_names(columns: Sequence[Column]) -> list[str]:
+    """The columns by the names the user gave; equal ones are numbered."""
+    names: list[str] = []
+    for column in columns:
+        name, number = column.name, 2
+        while name.lower() in {each.lower() for each in names}:
+            name, number = f"{column.name}_{number}", number + 1
+        names.append(name)
+    return names
+
+
+def to_arrow(rows: Sequence[Row], columns: Sequence[Column], schema: pa.Schema) -> pa.Table:
+    """Stored rows as an Arrow table of this schema."""
+    values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
+    arrays = [
+        _to_array(list(each), column.type, field.type)
+        for each, column, field in zip(values, columns, schema, strict=True)
+    ]
+    return pa.table(arrays, schema=schema)
+
+
+def _to_array(values: list[Any], type_: Type, wanted: pa.DataType) -> pa.Array:
+    chain = STORED_TYPES.get(type_)
+    if chain is None:
+        found = pa.array(values, arrow_type(type_))
+    else:
+        found = pa.array(values, pa.int64())
+        for each in (*reversed(chain[:-1]), ARROW_TYPES[type_]):
+            found = found.cast(each)
+    return found if found.type == wanted else found.cast(wanted)
+
+
+def from_arrow(table: pa.Table, columns: Sequence[Column]) -> list[Row]:
+    """The rows as SQLite stores them; one with a NULL says nothing, and is left out."""
+    arrays = []
+    for array, column in zip(table.columns, columns, strict=True):
+        wanted = arrow_type(column.type)
+        found = array if array.type == wanted else array.cast(wanted)
+        for each in STORED_TYPES.get(column.type, ()):
+            found = found.cast(each)
+        arrays.append(found)
+    plain = pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])
+    if any(array.null_count for array in arrays):
+        plain = plain.drop_null()
+    return list(zip(*(column.to_pylist() for column in plain.columns), strict=True))
+
+
+def without_nulls(table: pa.Table) -> pa.Table:
+    return table.drop_null() if any(column.null_count for column in table.columns) else table
+
+
+def home_columns(relation: Relation) -> tuple[int, ...]:
+    """The columns by which the rows are kept and fetched: the key, else the arguments."""
+    if relation.key:
+        return relation.key
+    return tuple(range(relation.inputs)) or tuple(range(relation.arity))
+
+
+def finite(table: pa.Table) -> pa.Table:
+    """Without rows whose numbers are not finite: a `number` always is."""
+    for index, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            table = table.filter(pc.is_finite(table.column(index)))
+    return table

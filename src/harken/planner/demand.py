@@ -1,0 +1,216 @@
+"""Which rows of far relations a plan can need, asked before it runs.
+
+A far relation is one whose rows are somewhere else and are fetched by key. Following a clause from
+what is at hand (parameters, Δ-sets, near relations) each far atom is met with some of its columns
+bound; a demand is the query for the values that they can have:
+
+    need(K) <- the part of the body that was followed so far
+
+Law: a row of a far relation that contributes to an answer, or would deny one under a negation, has
+the demanded values in the demanded columns. Demands are in an order in which the query of each asks
+only for rows that those before it have brought. (It is the magic set of a single call.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from harken.calculus.states import is_delta
+from harken.errors import SafetyFault
+from harken.ir.clauses import (
+    Aggregation,
+    Atom,
+    Clause,
+    Comparison,
+    Computation,
+    Definition,
+    Literal,
+    Program,
+    canonical,
+    clause_variables,
+    literal_variables,
+    substitute,
+)
+from harken.ir.relations import Column, Kind, Relation, is_extent
+from harken.ir.safety import check_program, is_bound, ready, solve
+from harken.ir.strata import reachable, stratify
+from harken.ir.terms import Term, Variable
+from harken.planner.prepare import Plan
+
+MOST = 200
+"""A plan with more demands than these asks for whole relations: so many seeks are no gain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Rows of `relation` whose `columns` have the values of `plan`; all of them without one."""
+
+    relation: Relation
+    columns: tuple[int, ...] = ()
+    plan: Plan | None = None
+
+
+def demands(plan: Plan, is_far: Callable[[Relation], bool]) -> tuple[Demand, ...]:
+    """None if the plan touches no far relation; whole relations come first."""
+    far = _far_relations(plan.program, is_far)
+    if not far:
+        return ()
+    search = _Search(plan, is_far)
+    search.definition(plan.program.goal, (), (), frozenset())
+    found = list(search.found.values())
+    if len(found) > MOST:
+        return tuple(Demand(relation) for relation in far.values())
+    whole = {demand.relation.id for demand in found if demand.plan is None}
+    seeks = [demand for demand in found if demand.relation.id not in whole]
+    return (*(Demand(far[name]) for name in far if name in whole), *seeks)
+
+
+def _far_relations(
+    program: Program, is_far: Callable[[Relation], bool], goal: Relation | None = None
+) -> dict[str, Relation]:
+    start = goal or program.goal
+    found = {start.id: start} if is_far(start) and start.id not in program.definitions else {}
+    for definition in reachable(start, program.definitions).values():
+        for clause in definition.clauses:
+            for literal in clause.body:
+                atom = literal.atom if isinstance(literal, Aggregation) else literal
+                if isinstance(atom, Atom) and is_far(atom.relation):
+                    found[atom.relation.id] = atom.relation
+    return found
+
+
+class _Search:
+    """Follows the clauses of a plan and collects what they ask for."""
+
+    def __init__(self, plan: Plan, is_far: Callable[[Relation], bool]) -> None:
+        self._plan = plan
+        self._is_far = is_far
+        self._recursive = {name for stratum in plan.recursive for name in stratum.names}
+        self._fresh = 0
+        self.found: dict[Any, Demand] = {}
+
+    def definition(
+        self,
+        relation: Relation,
+        terms: tuple[Term, ...],
+        followed: tuple[Literal, ...],
+        known: frozenset[Variable],
+    ) -> None:
+        """A derived relation is asked for by an atom with these terms, of which some are known."""
+        if len(self.found) > MOST:
+            return
+        definition = self._plan.program.definition(relation)
+        if relation.id in self._recursive or definition is None:
+            far = _far_relations(self._plan.program, self._is_far, relation)
+            for each in far.values():
+                self._demand_all(each)
+            return
+        for clause in definition.clauses:
+            self._clause(self._called(clause, terms, known), followed, known)
+
+    def _called(
+        self, clause: Clause, terms: tuple[Term, ...], known: frozenset[Variable]
+    ) -> tuple[Literal, ...]:
+        """The body with its variables renamed apart, those of the head replaced where known."""
+        self._fresh += 1
+        inside = {variable for literal in clause.body for variable in _all_variables(literal)}
+        mapping: dict[Variable, Term] = {
+            variable: Variable(f"{variable.name}~{self._fresh}", variable.type)
+            for variable in clause_variables(clause) | inside
+        }
+        for term, asked in zip(clause.head.terms, terms, strict=False):
+            if isinstance(term, Variable) and is_bound(asked, set(known)):
+                mapping[term] = asked
+        return tuple(substitute(literal, mapping) for literal in clause.body)
+
+    def _clause(
+        self, body: tuple[Literal, ...], followed: tuple[Literal, ...], known: Iterable[Variable]
+    ) -> None:
+        prefix = list(followed)
+        bound = set(known)
+        waiting = list(body)
+        while waiting:
+            literal = self._choose(waiting, bound)
+            waiting.remove(literal)
+            literal = solve(literal, bound)
+            if isinstance(literal, Atom):
+                self._ask(literal, prefix, bound)
+            elif isinstance(literal, Aggregation):
+                groups = {term for term in literal.groups if isinstance(term, Variable)}
+                self._ask(literal.atom, prefix, bound & groups)
+            if self._is_followed(literal):
+                prefix.append(literal)
+            bound.update(literal_variables(literal))
+
+    def _is_followed(self, literal: Literal) -> bool:
+        """What only tests may be left out: then more is asked for, and nothing is lost."""
+        return not isinstance(literal, Atom) or not literal.negated
+
+    def _choose(self, waiting: list[Literal], bound: set[Variable]) -> Literal:
+        needs = self._plan.needs
+        able = [literal for literal in waiting if ready(literal, bound, needs)]
+        return min(able or waiting, key=lambda literal: self._rank(literal, bound))
+
+    def _rank(self, literal: Literal, bound: set[Variable]) -> int:
+        """Tests first, then what binds most for least; a relation that nothing binds, last."""
+        if isinstance(literal, Comparison | Computation):
+            return 0
+        if isinstance(literal, Aggregation):
+            return 5
+        if literal.negated:
+            return 4
+        relation = literal.relation
+        positions = {i for i, term in enumerate(literal.terms) if is_bound(term, bound)}
+        if is_delta(relation):
+            return 1
+        if self._is_far(relation):
+            if not positions:
+                return 9
+            return 2 if set(relation.key or range(relation.inputs)) <= positions else 6
+        if positions:
+            return 3
+        return 8 if is_extent(relation) else 7
+
+    def _ask(self, atom: Atom, prefix: list[Literal], bound: set[Variable]) -> None:
+        relation = atom.relation
+        if self._is_far(relation):
+            self._demand(atom, prefix, bound)
+        elif relation.kind is Kind.DERIVED:
+            self.definition(relation, atom.terms, tuple(prefix), frozenset(bound))
+
+    def _demand(self, atom: Atom, prefix: list[Literal], bound: set[Variable]) -> None:
+        columns = tuple(i for i, term in enumerate(atom.terms) if is_bound(term, bound))
+        if not columns:
+            self._demand_all(atom.relation)
+            return
+        terms = tuple(atom.terms[i] for i in columns)
+        goal = Relation(
+            "need",
+            tuple(Column(f"k{i}", atom.relation.columns[i].type) for i in columns),
+            inputs=0,
+            kind=Kind.DERIVED,
+        )
+        clause = canonical(Clause(Atom(goal, terms), tuple(prefix)))
+        place = (atom.relation.id, columns, clause)
+        if place in self.found:
+            return
+        definitions = {**self._plan.program.definitions, goal.id: Definition(goal, (clause,))}
+        program = Program(goal, reachable(goal, definitions))
+        try:
+            plan = Plan(program, stratify(program), check_program(program))
+        except SafetyFault:
+            self._demand_all(atom.relation)
+        else:
+            self.found[place] = Demand(atom.relation, columns, plan)
+
+    def _demand_all(self, relation: Relation) -> None:
+        self.found[relation.id] = Demand(relation)
+
+
+def _all_variables(literal: Literal) -> tuple[Variable, ...]:
+    if not isinstance(literal, Aggregation):
+        return literal_variables(literal)
+    inside = (term for term in literal.atom.terms if isinstance(term, Variable))
+    return (*literal_variables(literal), *inside)
