@@ -615,6 +615,17 @@ def test_a_function_that_is_too_large_says_so_to_python(shop: Database) -> None:
         assert caught.value.code == "too-complex"
 
 
+def test_what_refers_to_one_table_too_often_says_so(shop: Database) -> None:
+    below = "extent item"
+    for name in ("once", "twice", "thrice"):
+        choices = " UNION ALL ".join([f'SELECT c0 FROM "{below}"'] * 41)
+        shop._connection.run(f"CREATE TEMP VIEW {name} AS {choices}")
+        below = name
+    with pytest.raises(SafetyFault, match="one function or type too many times") as caught:
+        shop._connection.rows("SELECT c0 FROM thrice")
+    assert caught.value.code == "too-complex"
+
+
 CHAINS = {
     "+": (f"select quantity(:toy){' + 1' * 300};", [(305,)]),
     "||": (f"""select length(name(:toy){' || "abc"' * 300});""", [(903,)]),
