@@ -200,7 +200,7 @@ class Twins:
 
     def _refused(self, what: str, error: HarkenError, text: str) -> None:
         """A refusal is the system's right, if it says why; being broken is not."""
-        if self._ticks > PATIENCE or "too many references" in str(error):
+        if self._ticks > PATIENCE:
             self.counts["too long"] += 1
             return
         if not isinstance(error, LanguageError | IntegrityError):

@@ -288,8 +288,15 @@ def test_types(shop: Database, script: str, kind: Any, code: str, message: str, 
             "create function p() -> boolean as begin «commit; end;",
             SafetyFault,
             "side-effect",
-            "commit",
-            "outside",
+            "`commit` is not allowed inside a procedure",
+            "outside the procedure",
+        ),
+        case(
+            "create rule r() as when for each item i where quantity(i) < 5 do begin «commit; end;",
+            SafetyFault,
+            "side-effect",
+            "`commit` is not allowed inside a rule's action",
+            "outside the rule's action",
         ),
         case(
             "create function p() -> boolean as begin «create type t; end;",
@@ -613,6 +620,17 @@ def test_a_function_that_is_too_large_says_so_to_python(shop: Database) -> None:
         with pytest.raises(SafetyFault, match="more than 64 functions") as caught:
             use()
         assert caught.value.code == "too-complex"
+
+
+def test_what_refers_to_one_table_too_often_says_so(shop: Database) -> None:
+    below = "extent item"
+    for name in ("once", "twice", "thrice"):
+        choices = " UNION ALL ".join([f'SELECT c0 FROM "{below}"'] * 41)
+        shop._connection.run(f"CREATE TEMP VIEW {name} AS {choices}")
+        below = name
+    with pytest.raises(SafetyFault, match="one function or type too many times") as caught:
+        shop._connection.rows("SELECT c0 FROM thrice")
+    assert caught.value.code == "too-complex"
 
 
 CHAINS = {

@@ -15,15 +15,15 @@ from harken.database.complaints import (
     how_to_convert,
     named_twice,
     no_local,
+    not_inside,
     outside,
-    spoken,
     unknown_rule,
 )
 from harken.database.evaluation import Evaluation
 from harken.database.memory import Dependencies
 from harken.database.updates import Target, find_target
 from harken.engines.sqlite.engine import SQLiteEngine
-from harken.errors import SafetyFault, Span, TypeFault
+from harken.errors import Span, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Literal
 from harken.ir.schema import Function, FunctionKind
@@ -52,11 +52,14 @@ class Builder:
         catalog: Catalog,
         interface: InterfaceTypes = no_interface_variables,
         function: Function | None = None,
+        rule: bool = False,
     ) -> None:
+        """Of the action of a `rule`, the function is the procedure that it is run as."""
         self._engine = engine
         self._catalog = catalog
         self._interface = interface
         self._function = function
+        self._rule = rule
         self._targets: dict[str, Target] = {}
         self._procedures: dict[str, steps.Procedure] = {}
         self.called: set[str] = set()
@@ -107,12 +110,7 @@ class Builder:
                 return self._activation(node, scope)
         if self._function is None:
             raise outside(node)
-        raise SafetyFault(
-            f"{spoken(node)} is not allowed inside a procedure",
-            code="side-effect",
-            span=node.span,
-            hint="make it a statement of its own, outside the procedure",
-        )
+        raise not_inside("rule's action" if self._rule else "procedure", node)
 
     def _expression(self, node: syntax.ExpressionStatement, scope: Scope) -> steps.Step:
         call = self._procedure_call(node.expression, scope)

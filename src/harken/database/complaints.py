@@ -99,6 +99,15 @@ def outside(node: syntax.Node) -> SafetyFault:
     )
 
 
+def not_inside(place: str, node: syntax.Node) -> SafetyFault:
+    return SafetyFault(
+        f"{spoken(node)} is not allowed inside a {place}",
+        code="side-effect",
+        span=node.span,
+        hint=f"make it a statement of its own, outside the {place}",
+    )
+
+
 def counted(number: int, one: str, many: str | None = None) -> str:
     return f"1 {one} is" if number == 1 else f"{number} {many or one + 's'} are"
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from types import MappingProxyType, TracebackType
 from typing import Any
 
-from harken.database import definitions, foreign, limits
+from harken.database import definitions, foreign
 from harken.database.build import syntax_of
 from harken.database.catalog import Catalog
 from harken.database.complaints import check_name, check_text
@@ -282,7 +282,7 @@ class Database:
     def transaction(self) -> Iterator[Database]:
         """A block that commits when it ends and is undone when it raises."""
         self._check_open()
-        with limits.explained(), self._transactions.block():
+        with self._transactions.block():
             yield self
 
     @property
@@ -291,8 +291,7 @@ class Database:
 
     def commit(self) -> None:
         self._check_open()
-        with limits.explained():
-            self._transactions.commit()
+        self._transactions.commit()
 
     def rollback(self) -> None:
         self._check_open()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from harken.database import limits, updates
+from harken.database import updates
 from harken.database.evaluation import decode_rows
 from harken.database.results import rows_as_values
 from harken.database.runtime import Runtime
@@ -152,10 +152,9 @@ class FunctionHandle:
 
     def _derived_rows(self, arguments: Any) -> list[tuple[Any, ...]]:
         """A derived function with its arguments given as parameters."""
-        with limits.explained():
-            if self._query is None:
-                self._query = compile_call(self._runtime, self._relation)
-            return self._query.rows(arguments if isinstance(arguments, tuple) else (arguments,))
+        if self._query is None:
+            self._query = compile_call(self._runtime, self._relation)
+        return self._query.rows(arguments if isinstance(arguments, tuple) else (arguments,))
 
     def _all_rows(self) -> list[tuple[Any, ...]]:
         if self._relation.kind is Kind.FOREIGN and self._inputs:
@@ -166,8 +165,7 @@ class FunctionHandle:
             )
         program = assemble(self._relation, (), self._runtime.catalog)
         plan = prepare(program, self._runtime.catalog.hierarchy)
-        with limits.explained():
-            return self._runtime.engine.compile(plan).rows(())
+        return self._runtime.engine.compile(plan).rows(())
 
     def _decoded(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         if not self._decode:

@@ -158,7 +158,7 @@ def compile_action(
     rule: Rule, node: syntax.Statement, engine: SQLiteEngine, catalog: Catalog
 ) -> tuple[steps.Step, Dependencies]:
     """The steps of the action, with the condition's variables as its locals."""
-    builder = Builder(engine, catalog, function=_as_procedure(rule))
+    builder = Builder(engine, catalog, function=_as_procedure(rule), rule=True)
     scope = Scope()
     for column in (*rule.parameters, *rule.variables):
         scope.names[column.name] = Local(column.name, column.type)

@@ -42,8 +42,11 @@ CLEAR_MARKS = f"DELETE FROM temp.{MARKS}"
 class DeltaSet:
     """A temporary table of changed rows with their weights; its statements are made once."""
 
-    def __init__(self, connection: Connection, relation: Relation) -> None:
+    def __init__(self, connection: Connection, relation: Relation, announced: bool = True) -> None:
+        """Of a Δ-set that is `announced`, SQLite knows that it is small: whatever it is joined
+        with, it comes first."""
         self.relation = relation
+        self.announced = announced
         self._connection = connection
         self.table = f"temp.{quote(delta(relation).id)}"
         self._columns = ", ".join(f"c{i}" for i in range(relation.arity))
@@ -53,9 +56,7 @@ class DeltaSet:
         self._changed = f"SELECT EXISTS (SELECT 1 FROM {self.table} WHERE {self.weight} <> 0)"
 
     def create(self) -> None:
-        """Make the table if it is not there, and let SQLite know that it is small: whatever it is
-        joined with, it comes first. (SQLite then reads all it knows of this kind again, which is
-        too much to do for each of ten thousand rules without parameters.)"""
+        """Make the table if it is not there."""
         if self._connection.value(EXISTS, (delta(self.relation).id,)):
             return
         key = self._columns or self.weight
@@ -64,8 +65,10 @@ class DeltaSet:
             f"CREATE TEMP TABLE {self.table} "
             f"({columns}{self.weight} INTEGER NOT NULL, PRIMARY KEY ({key})) WITHOUT ROWID"
         )
-        if self.relation.arity == 2 and self.relation.key == ():
-            return
+        if self.announced:
+            self._announce()
+
+    def _announce(self) -> None:
         row = ", ".join(["value"] * (self.relation.arity + 1))
         self._connection.run(
             f"INSERT INTO {self.table} SELECT {row} FROM (SELECT 1 AS value UNION SELECT 2)"
@@ -113,8 +116,12 @@ class Capture(DeltaSet):
         self, connection: Connection, relation: Relation, told: bool = False, schema: str = "main"
     ) -> None:
         """Of a relation that is `told`, the changes come by `note`, and there are no triggers.
-        `schema` is where the table is."""
-        super().__init__(connection, relation)
+        `schema` is where the table is.
+
+        There may be ten thousand of those, and for each that is announced, SQLite reads all it
+        knows of this kind again.
+        """
+        super().__init__(connection, relation, announced=not told)
         self.is_told = told
         self._schema = schema
         self._noticed = NOTICED if schema == "temp" else ""

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import apsw
 
 from harken.engines.builtin import overflow
-from harken.errors import HarkenError, StorageError, ValueFault
+from harken.errors import HarkenError, SafetyFault, StorageError, ValueFault
 
 
 def wrong_object() -> ValueFault:
@@ -20,6 +20,29 @@ def wrong_object() -> ValueFault:
         code="wrong-object",
         hint="`add T to :x` gives an object another type",
     )
+
+
+_SPLIT = "keep an intermediate result in a stored function, and go on from that"
+_LIMITS = (
+    (
+        "too many columns",
+        "this has more than the 2000 columns that a query or a function can have",
+        "ask for fewer values at once",
+    ),
+    ("tables in a join", "this joins more than 64 functions and types", _SPLIT),
+    ("FROM clause terms", "this joins more than 64 functions and types", _SPLIT),
+    (
+        "terms in compound SELECT",
+        "this has more than 500 alternatives",
+        "keep the values in a `bag of` function, and use `in` instead of many `or`",
+    ),
+    ("Expression tree", "this joins too many parts in one expression", _SPLIT),
+    ("too many SQL variables", "this has too many constants", _SPLIT),
+    ("too many references", "this needs one function or type too many times", _SPLIT),
+    ("parser stack overflow", "this is nested too deeply", _SPLIT),
+)
+"""A statement that is right but larger than SQLite takes is no failure of the disk: what SQLite
+says of it, what there is too much of, and the way out."""
 
 
 RAISED = (apsw.Error, UnicodeError)
@@ -82,6 +105,9 @@ def fault(error: Exception) -> HarkenError:
             return ValueFault("a value is too large to store", code="bad-value")
     if "integer overflow" in text:
         return overflow()
+    for sign, words, hint in _LIMITS:
+        if sign in text:
+            return SafetyFault(words, code="too-complex", hint=hint)
     return StorageError(f"the database engine refused the work ({text})", code="storage")
 
 
