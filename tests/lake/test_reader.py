@@ -204,6 +204,28 @@ def test_keys_of_two_columns(reader: LakeReader, tmp_path: Path) -> None:
         assert to_counter(read) == dict.fromkeys(rows[:count], 1)
 
 
+def test_a_null_key_is_found_by_null_alone(reader: LakeReader, tmp_path: Path) -> None:
+    rows = to_arrow([(1, 1), (None, 2), (2, 3), (None, 4)], PAIRS)
+    table = LakeTable.create(tmp_path, PAIRS, key=["k"], rows_per_file=1)
+    version = table.commit(rows, PAIRS.empty_table(), expected_version=0)
+    assert to_counter(reader.collect(reader.frame(table), PAIRS)) == to_counter(rows)
+    for read in (reader.frame, reader.fetched):
+        found = reader.collect(read(table, version, pa.array([1, 2, 3], pa.int64())), PAIRS)
+        assert to_counter(found) == {(1, 1): 1, (2, 3): 1}
+        found = reader.collect(read(table, version, pa.array([None], pa.int64())), PAIRS)
+        assert to_counter(found) == {(None, 2): 1, (None, 4): 1}
+
+
+def test_rows_behind_an_empty_chunk_are_not_lost(reader: LakeReader) -> None:
+    """Such tables come from files that could have held a key and did not."""
+    rows = to_arrow([(k, k) for k in range(6)], PAIRS)
+    nothing = PAIRS.empty_table()
+    parts = [nothing, rows.slice(0, 2), nothing, nothing, rows.slice(2), nothing]
+    holed = pa.concat_tables(parts)
+    assert holed["k"].num_chunks > 1
+    assert to_counter(reader.collect(reader.small(holed), PAIRS)) == to_counter(rows)
+
+
 def test_a_path_with_signs_in_it(reader: LakeReader, tmp_path: Path) -> None:
     """No partition is seen in `k=5`, and no list in the comma."""
     table = LakeTable.create(tmp_path / "k=5, a b" / "é#1", PAIRS, key=["k"], rows_per_file=2)

@@ -12,11 +12,12 @@ derived if it is a bag.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
 from harken.calculus.states import COPIES
+from harken.engines.spark import aggregates
 from harken.engines.spark.body import Body, Environment, compare
 from harken.engines.spark.expressions import (
     LONG,
@@ -46,7 +47,7 @@ from harken.ir.relations import Kind, Relation
 from harken.ir.safety import Needs, order, ready
 from harken.ir.strata import reachable
 from harken.ir.terms import Constant, Parameter, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER, NUMBER, Type
+from harken.ir.types import BOOLEAN, INTEGER, Type
 
 Known = Mapping[int, Sql]
 """What is known of some columns of a relation before its rows are."""
@@ -375,7 +376,7 @@ class Compiler:
     # --- aggregates ------------------------------------------------------------------------
 
     def _aggregation(self, literal: Aggregation, body: Body, live: set[Variable]) -> None:
-        atom, groups = literal.atom, _groups(literal)
+        atom, groups = literal.atom, aggregates.groups(literal)
         self._columns(list(groups), body, live)
         if self._asks(atom):
             keys = {i for places in groups.values() for i in places} | _fixed(atom)
@@ -383,106 +384,17 @@ class Compiler:
         else:
             source = self._source(atom)
         alias = self._next("a")
-        rows = f"({self._totals(literal, source, groups)}) AS {alias}"
-        kind = "INNER" if literal.aggregate in ("min", "max", "avg") else "LEFT"
+        totals = aggregates.totals(literal, source, lambda term: self.term(term, {}).text)
+        kind = "INNER" if literal.aggregate in aggregates.OF_SOMETHING else "LEFT"
         equal = [
             (f"{alias}.g{number}", body.environment[term].text)
             for number, term in enumerate(groups)
         ]
         if groups:
-            body.join(kind, rows, equal)
+            body.join(kind, f"({totals}) AS {alias}", equal)
         else:
-            body.cross(rows)
-        self._bind(literal.result, _total(literal, alias), body)
-
-    def _totals(
-        self, literal: Aggregation, source: str, groups: Mapping[Variable, Sequence[int]]
-    ) -> str:
-        """The total of each group; without groups that of all rows, if there is one."""
-        terms = literal.atom.terms
-        places: dict[Term, list[int]] = {}
-        for position, term in enumerate(terms):
-            places.setdefault(term, []).append(position)
-        tests = [
-            f"m.c{first} = m.c{other}"
-            for term, (first, *others) in places.items()
-            if _is_variable(term)
-            for other in others
-        ]
-        tests += [
-            f"m.c{position} = {self.term(term, {}).text}"
-            for term, positions in places.items()
-            if not _is_variable(term)
-            for position in positions
-        ]
-        keys = [f"m.c{positions[0]}" for positions in groups.values()]
-        shown = [f"{key} AS g{number}" for number, key in enumerate(keys)]
-        value = f"m.c{places[literal.value][0]}" if literal.value is not None else ""
-        where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        by = f" GROUP BY {', '.join(keys)}" if keys else ""
-        having = ""
-        if not keys and literal.aggregate in ("min", "max", "avg"):
-            having = " HAVING count(1) > 0"
-        whole = _AGGREGATES[literal.aggregate](value, literal)
-        columns = ", ".join([*shown, f"{whole} AS v"])
-        return f"SELECT {columns} FROM {source} AS m{where}{by}{having}"
-
-
-def _sum(value: str, literal: Aggregation) -> str:
-    """Of integers exactly: only the whole sum must fit."""
-    if literal.result.type == NUMBER:
-        return f"sum({value})"
-    return f"sum(CAST({value} AS DECIMAL(20, 0)))"
-
-
-def _average(value: str, literal: Aggregation) -> str:
-    if literal.value is not None and literal.value.type == NUMBER:
-        return f"avg({value})"
-    whole = f"CAST(sum(CAST({value} AS DECIMAL(20, 0))) AS DOUBLE)"
-    return f"try_divide({whole}, CAST(count(1) AS DOUBLE))"
-
-
-_AGGREGATES: dict[str, Callable[[str, Aggregation], str]] = {
-    "count": lambda value, literal: "count(1)",
-    "sum": _sum,
-    "avg": _average,
-    "min": lambda value, literal: f"min({value})",
-    "max": lambda value, literal: f"max({value})",
-    "some": lambda value, literal: "count(1) > 0",
-    "notany": lambda value, literal: "count(1) > 0",
-}
-
-
-def _total(literal: Aggregation, alias: str) -> Sql:
-    """The value of an aggregate from the joined total, which is missing where there is no row."""
-    column, type_ = f"{alias}.v", literal.result.type
-    own = frozenset({alias})
-    match literal.aggregate:
-        case "count":
-            return Sql(f"coalesce({column}, 0L)", type_, sources=own)
-        case "some":
-            return Sql(f"coalesce({column}, false)", BOOLEAN, sources=own)
-        case "notany":
-            return Sql(f"(NOT coalesce({column}, false))", BOOLEAN, sources=own)
-        case "sum" if type_ == NUMBER:
-            return Sql(f"coalesce({column}, 0D)", type_, True, Risk.OVERFLOW, own)
-        case "sum":
-            whole = f"try_cast({column} AS BIGINT)"
-            fits = f"CASE WHEN {column} IS NULL THEN 0L ELSE {whole} END"
-            return Sql(fits, type_, True, Risk.OVERFLOW, own)
-        case "avg":
-            return Sql(column, type_, True, Risk.OVERFLOW, own)
-    return Sql(column, type_, sources=own)
-
-
-def _groups(literal: Aggregation) -> dict[Variable, list[int]]:
-    """The group variables of an aggregate with their columns."""
-    wanted = set(literal.groups)
-    found: dict[Variable, list[int]] = {}
-    for position, term in enumerate(literal.atom.terms):
-        if isinstance(term, Variable) and term in wanted:
-            found.setdefault(term, []).append(position)
-    return found
+            body.cross(f"({totals}) AS {alias}")
+        self._bind(literal.result, aggregates.value(literal, alias), body)
 
 
 def _copies(count: str) -> str:

@@ -1,6 +1,7 @@
 """Lake tables as DataFrames, and small Arrow tables on their way to Spark and back.
 
-    collect(frame(table, version, keys)) = table.rows(version, keys)
+    collect(frame(table, version, keys)) = collect(fetched(table, version, keys))
+                                         = table.rows(version, keys)
 
 Spark is given the Parquet files of a version with their schema, and for known keys only the files
 that can hold one, with a condition that it pushes into them. Where the session has the Delta
@@ -68,8 +69,9 @@ class LakeReader:
     ) -> DataFrame:
         """The rows of a version, or those with one of the keys.
 
-        Keys are values of the first key column, or a table of any of the columns. NULL is a key
-        like any other.
+        Keys are values of the first key column, or a table of any of the columns. They are sought
+        as values, not by SQL's equality: the rows whose key is NULL are those of the key NULL and
+        of no other. Who joins by `=` leaves NULL out of the keys.
         """
         at = table.version if version is None else version
         if keys is None:
@@ -83,7 +85,7 @@ class LakeReader:
         return self._matching(frame.filter(keyfilter.covering(wanted)), wanted)
 
     def fetched(self, table: Table, version: int, keys: pa.Array | pa.Table) -> DataFrame:
-        """As `frame`, but the rows are in this process already when it returns.
+        """The rows of `frame`, NULL keys included, but read by this process before it returns.
 
         For few keys that is sooner than any query of Spark, and what they join with then knows
         how few they are. The files that can hold one are read here, whole.
@@ -93,7 +95,9 @@ class LakeReader:
     def small(self, rows: pa.Table) -> DataFrame:
         """Rows that travel to Spark, types kept: Δs, keys, small resident tables."""
         schema = _plain(rows.schema)
-        return self.session.createDataFrame(rows.cast(schema), spark_schema(schema))
+        # One chunk: behind an empty one Spark's reader of Arrow stops, and what follows is lost.
+        whole = rows.cast(schema).combine_chunks()
+        return self.session.createDataFrame(whole, spark_schema(schema))
 
     def collect(self, frame: DataFrame, schema: pa.Schema | None = None) -> pa.Table:
         """The rows of a DataFrame, as the columns of `schema` if it is given."""

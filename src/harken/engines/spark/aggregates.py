@@ -1,0 +1,109 @@
+"""Aggregates as Spark SQL: the totals of all groups at once, joined to those who ask.
+
+    totals(literal, source) = one row (g0, g1, ..., v) for each group of the source's rows
+    value(literal, alias)   = the aggregate, where no total was joined that of no rows
+
+The minimum, maximum and average of nothing are nothing, so their join is an inner one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harken.engines.spark.expressions import Risk, Sql
+from harken.ir.clauses import Aggregation
+from harken.ir.terms import Term, Variable
+from harken.ir.types import BOOLEAN, NUMBER
+
+OF_SOMETHING = frozenset({"min", "max", "avg"})
+"""Aggregates that have no value where there is no row."""
+
+
+def groups(literal: Aggregation) -> dict[Variable, list[int]]:
+    """The group variables of an aggregate with their columns."""
+    wanted = set(literal.groups)
+    found: dict[Variable, list[int]] = {}
+    for position, term in enumerate(literal.atom.terms):
+        if isinstance(term, Variable) and term in wanted:
+            found.setdefault(term, []).append(position)
+    return found
+
+
+def totals(literal: Aggregation, source: str, written: Callable[[Term], str]) -> str:
+    """The total of each group; without groups that of all rows, if there is one.
+
+    `written` says how a constant or parameter is written.
+    """
+    places: dict[Term, list[int]] = {}
+    for position, term in enumerate(literal.atom.terms):
+        places.setdefault(term, []).append(position)
+    tests = _tests(places, written)
+    keys = [f"m.c{positions[0]}" for positions in groups(literal).values()]
+    shown = [f"{key} AS g{number}" for number, key in enumerate(keys)]
+    argument = f"m.c{places[literal.value][0]}" if literal.value is not None else ""
+    where = f" WHERE {' AND '.join(tests)}" if tests else ""
+    by = f" GROUP BY {', '.join(keys)}" if keys else ""
+    having = ""
+    if not keys and literal.aggregate in OF_SOMETHING:
+        having = " HAVING count(1) > 0"
+    whole = _AGGREGATES[literal.aggregate](argument, literal)
+    columns = ", ".join([*shown, f"{whole} AS v"])
+    return f"SELECT {columns} FROM {source} AS m{where}{by}{having}"
+
+
+def _tests(places: dict[Term, list[int]], written: Callable[[Term], str]) -> list[str]:
+    """What the terms of the atom demand: equal where they are the same, equal to a constant."""
+    tests = []
+    for term, (first, *others) in places.items():
+        if isinstance(term, Variable):
+            tests += [f"m.c{first} = m.c{other}" for other in others]
+        else:
+            tests += [f"m.c{position} = {written(term)}" for position in (first, *others)]
+    return tests
+
+
+def value(literal: Aggregation, alias: str) -> Sql:
+    """The value of an aggregate from the joined total, which is missing where there is no row."""
+    column, type_ = f"{alias}.v", literal.result.type
+    own = frozenset({alias})
+    match literal.aggregate:
+        case "count":
+            return Sql(f"coalesce({column}, 0L)", type_, sources=own)
+        case "some":
+            return Sql(f"coalesce({column}, false)", BOOLEAN, sources=own)
+        case "notany":
+            return Sql(f"(NOT coalesce({column}, false))", BOOLEAN, sources=own)
+        case "sum" if type_ == NUMBER:
+            return Sql(f"coalesce({column}, 0D)", type_, True, Risk.OVERFLOW, own)
+        case "sum":
+            whole = f"try_cast({column} AS BIGINT)"
+            fits = f"CASE WHEN {column} IS NULL THEN 0L ELSE {whole} END"
+            return Sql(fits, type_, True, Risk.OVERFLOW, own)
+        case "avg":
+            return Sql(column, type_, True, Risk.OVERFLOW, own)
+    return Sql(column, type_, sources=own)
+
+
+def _sum(value: str, literal: Aggregation) -> str:
+    """Of integers exactly: only the whole sum must fit."""
+    if literal.result.type == NUMBER:
+        return f"sum({value})"
+    return f"sum(CAST({value} AS DECIMAL(20, 0)))"
+
+
+def _average(value: str, literal: Aggregation) -> str:
+    if literal.value is not None and literal.value.type == NUMBER:
+        return f"avg({value})"
+    whole = f"CAST(sum(CAST({value} AS DECIMAL(20, 0))) AS DOUBLE)"
+    return f"try_divide({whole}, CAST(count(1) AS DOUBLE))"
+
+
+_AGGREGATES: dict[str, Callable[[str, Aggregation], str]] = {
+    "count": lambda value, literal: "count(1)",
+    "sum": _sum,
+    "avg": _average,
+    "min": lambda value, literal: f"min({value})",
+    "max": lambda value, literal: f"max({value})",
+    "some": lambda value, literal: "count(1) > 0",
+    "notany": lambda value, literal: "count(1) > 0",
+}
