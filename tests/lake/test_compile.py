@@ -492,6 +492,8 @@ QUESTIONS = (
     "select i, count(select n for each integer n where n = numbers() and ratio(i, n) > 1) "
     "for each item i where quantity(i) > 100",
     "select count(select n for each integer n where n = numbers() and n != 0 and ratio(:a, n) > 1)",
+    "select i, count(select n for each integer n where n = numbers() and div(n, quantity(i)) > 0) "
+    "for each item i where quantity(i) > 3",
     "select half(n) for each integer n where n = numbers()",
     "select n for each integer n where n + 1 = numbers()",
     # text and time

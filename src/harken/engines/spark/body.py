@@ -40,6 +40,8 @@ class Body:
     """Each but the first begins with the kind of its join."""
     conditions: list[Condition] = field(default_factory=list)
     environment: Environment = field(default_factory=dict)
+    asked: bool = False
+    """Whether its first source are the keys that someone asks for."""
 
     def select(self, columns: str, distinct: bool = False) -> str:
         parts = [f"SELECT {'DISTINCT ' if distinct else ''}{columns}"]

@@ -176,7 +176,7 @@ class Compiler:
     # --- clauses ---------------------------------------------------------------------------
 
     def _body(self, clause: Clause, known: Known, start: str | None) -> Body:
-        body = Body([start] if start else [])
+        body = Body([start] if start else [], asked=start is not None)
         equations: list[tuple[Term, Sql]] = []
         for position, value in known.items():
             term = clause.head.terms[position]
@@ -206,13 +206,14 @@ class Compiler:
     def _chosen(self, waiting: Sequence[Literal], body: Body) -> int:
         known = set(body.environment)
         able = [
-            (self._turn(literal, body.environment), position)
+            (self._turn(literal, body), position)
             for position, literal in enumerate(waiting)
             if ready(literal, known, self.needs, solving=False)
         ]
         return min(able)[1]
 
-    def _turn(self, literal: Literal, known: Environment) -> Turn:
+    def _turn(self, literal: Literal, body: Body) -> Turn:
+        known = body.environment
         terms = literal.arguments if isinstance(literal, Computation) else literal_terms(literal)
         risks = [known[t].risk for t in terms if isinstance(t, Variable) and t in known]
         match literal:
@@ -227,7 +228,7 @@ class Compiler:
             case Atom(negated=True):
                 turn = Turn.RESTRICTED if self._asks(literal) else Turn.NEGATION
             case Atom():
-                turn = Turn.RESTRICTED if self._open_inputs(literal) else Turn.SOURCE
+                turn = Turn.RESTRICTED if self._asks_for(literal, body) else Turn.SOURCE
         late = {Risk.NONE: Turn.TEST, Risk.OVERFLOW: Turn.GROWING, Risk.FAILURE: Turn.FAILING}
         # A source joins by a value that may overflow as by any other.
         worst = max(risks, default=Risk.NONE)
@@ -265,20 +266,29 @@ class Compiler:
     # --- atoms -----------------------------------------------------------------------------
 
     def _atom(self, atom: Atom, body: Body, live: set[Variable]) -> None:
-        if self._open_inputs(atom):
-            if atom.relation.id == COPIES.id:
-                self._copies(atom, body, live)
-                return
-            keys = set(range(atom.relation.inputs))
-            if atom.relation.kind is not Kind.FOREIGN:
-                keys = self._open_inputs(atom) | _fixed(atom)
-            source = self._restricted(atom, body, live, keys)
+        if atom.relation.id == COPIES.id:
+            self._copies(atom, body, live)
+            return
+        if self._asks_for(atom, body):
+            source = self._restricted(atom, body, live, self._keys(atom, body))
         else:
             source = self._source(atom)
         alias = self._next("t")
         body.cross(f"{source} AS {alias}")
         for position, term in enumerate(atom.terms):
             self._bind(term, self._column_of(atom, alias, position), body)
+
+    def _asks_for(self, atom: Atom, body: Body) -> bool:
+        """Is it evaluated for what the body so far has? What can fail is, in a body that is asked
+        itself: else it would fail for rows that nobody asked the body for."""
+        return bool(self._open_inputs(atom)) or (body.asked and self._is_fallible(atom.relation))
+
+    def _keys(self, atom: Atom, body: Body) -> set[int]:
+        if atom.relation.kind is Kind.FOREIGN:
+            return set(range(atom.relation.inputs))
+        bound = {i for i, term in enumerate(atom.terms) if term in body.environment}
+        keys = bound if body.asked and self._is_fallible(atom.relation) else self._open_inputs(atom)
+        return keys | _fixed(atom)
 
     def _copies(self, atom: Atom, body: Body, live: set[Variable]) -> None:
         """The rows so far, each as often as its count says."""
