@@ -30,11 +30,11 @@ from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant, Parameter, Term
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
+from harken.lang.amosql.draft import Branch
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.resolve import Argument, resolve
 from harken.lang.amosql.scope import Local, Scope
 from harken.lang.amosql.translate import (
-    Branch,
     InterfaceTypes,
     Translator,
     declared_twice,

@@ -19,8 +19,9 @@ from harken.ir.strata import depends_on
 from harken.ir.terms import Term, Variable
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
+from harken.lang.amosql.draft import Declared
 from harken.lang.amosql.scope import Scope
-from harken.lang.amosql.translate import Declared, Translator
+from harken.lang.amosql.translate import Translator
 from harken.planner.prepare import prepare
 
 

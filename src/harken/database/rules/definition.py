@@ -41,9 +41,10 @@ from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Variable
 from harken.ir.types import INTEGER
 from harken.lang.amosql import syntax
+from harken.lang.amosql.draft import Declared
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Local, Scope
-from harken.lang.amosql.translate import Declared, Translator
+from harken.lang.amosql.translate import Translator
 from harken.planner.expand import expand
 from harken.planner.prepare import prepare
 
