@@ -151,11 +151,12 @@ def run(
     """
     source = None
     try:
-        if engine is Engine.LAKE:
-            raise unsupported("the lake engine")
         programs = [(STDIN if name == "-" else name, read_program(name)) for name in files]
         source = db
-        with harken.connect(db) as database, database.listening(writer(format)):
+        with (
+            harken.connect(db, engine=engine.value, spark=own_session) as database,
+            database.listening(writer(format)),
+        ):
             if trace:
                 database.trace(lambda line: print(line, file=sys.stderr))
             for source, text in programs:
@@ -165,6 +166,13 @@ def run(
         raise
     except Exception as error:
         raise typer.Exit(report(as_ours(error), source, format)) from None
+
+
+def own_session() -> Any:
+    """The command line's own Spark, started when something needs it; it ends with the process."""
+    from harken.engines.spark.session import local_session
+
+    return local_session()
 
 
 def writer(format: Format) -> Callable[[Result], None]:

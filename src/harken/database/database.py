@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from types import MappingProxyType, TracebackType
 from typing import Any
 
@@ -15,6 +17,7 @@ from harken.database.catalog import Catalog
 from harken.database.complaints import check_name, check_text
 from harken.database.explain import Explanation, explain_function
 from harken.database.handles import FunctionHandle
+from harken.database.lake import Step, register, take_in
 from harken.database.load import load_objects
 from harken.database.objects import Object, Objects
 from harken.database.results import Result, Results
@@ -296,6 +299,62 @@ class Database:
     def rollback(self) -> None:
         self._check_open()
         self._transactions.rollback()
+
+    def lake(
+        self,
+        name: str,
+        source: Any,
+        key: Sequence[str],
+        *,
+        unique: bool = True,
+        columns: Sequence[str] | None = None,
+        format: str | None = None,
+        schema: Any = None,
+    ) -> None:
+        """Make a table that exists the function `name`, from its key columns to the others.
+
+        `source` is the path of a Delta table, a directory of Parquet, CSV or JSON files that may
+        grow, or a DataFrame of Spark: Harken reads it, and `step` takes its changes in. The rows of
+        an Arrow table become Harken's own. Where several rows may have a key, say `unique=False`.
+        """
+        self._check_open()
+        with self._alone():
+            register(
+                self._runtime,
+                name,
+                source,
+                key,
+                unique=unique,
+                columns=columns,
+                format=format,
+                schema=schema,
+            )
+            self._rules.synchronise()
+
+    def step(self) -> Step:
+        """Take in what has changed in the inputs since the last step, as one transaction with all
+        that rules do about it."""
+        self._check_open()
+        if self._transactions.active:
+            raise IntegrityError(
+                "a step is a transaction of its own",
+                code="transaction",
+                hint="commit first",
+            )
+        started = time.monotonic()
+        with self._transactions.block():
+            step = take_in(self._runtime, self._rules.network.note_changes)
+        return replace(step, seconds=time.monotonic() - started)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """A statement of the open transaction, or a transaction of its own."""
+        if self._transactions.active:
+            with self._transactions.statement():
+                yield
+        else:
+            with self.transaction():
+                yield
 
     def flush(self) -> None:
         """Write what is committed, and not yet in the lake, to the tables there."""

@@ -171,6 +171,15 @@ def _store(
         engine.create(made.relation)
 
 
+def declare_stored(runtime: Runtime, function: Function) -> Function:
+    """Write down a stored function whose rows are already somewhere."""
+    _check_function_name(function.name, None)
+    _refuse_replacing_data(runtime.catalog, function, None)
+    made = runtime.catalog.add_function(function)
+    recheck(runtime, made.name, skip=made.id)
+    return made
+
+
 def _create_foreign(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:
     assert isinstance(node.body, syntax.ForeignBody)
     if node.body.target is not None:

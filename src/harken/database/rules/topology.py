@@ -94,6 +94,12 @@ class Topology:
                 for row in rows:
                     capture.note(row, weight)
 
+    def note_changes(self, name: str, rows: list[Row]) -> None:
+        """A stored relation has changed elsewhere: these rows, each with its weight."""
+        capture = self._captures.get(name)
+        if capture is not None:
+            capture.note_many(rows)
+
     # --- growing and shrinking -------------------------------------------------------------
 
     def insert(self, rule: CompiledRule) -> None:

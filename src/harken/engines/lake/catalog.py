@@ -88,7 +88,7 @@ class Places:
         """Its files go when this is committed: see `gone`."""
         self._connection.run(
             f"INSERT OR IGNORE INTO {GONE} SELECT path FROM {PLACES} WHERE name = ? "
-            f"AND kind IN ('{OWN}', '{DIRECTORY}')",
+            f"AND kind IN ('{OWN}', '{DIRECTORY}', '{FRAME}')",
             (name,),
         )
         self._connection.run(f"DELETE FROM {PLACES} WHERE name = ?", (name,))

@@ -77,8 +77,11 @@ class LakeEngine(SQLiteEngine):
 
     def new_path(self, relation: Relation) -> str:
         """Beside the file, named as people would look for it."""
+        return self.new_path_named(relation.name)
+
+    def new_path_named(self, name: str) -> str:
         directory = self.directory
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", relation.name)
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", name)
         taken = {place.path for place in self._places} | set(self._places.gone())
         path, number = directory / name, 2
         while str(path) in taken or path.exists():
@@ -116,7 +119,7 @@ class LakeEngine(SQLiteEngine):
         from harken.engines.lake.far import FarRelation
 
         self.far[relation.id] = FarRelation(
-            self.connection, relation, place, self._places.signature()
+            self.connection, relation, place, self._places.signature(), lambda: self.reader
         )
         self.indexes.temporary.add(relation.id)
 
@@ -352,6 +355,24 @@ class LakeEngine(SQLiteEngine):
         from harken.engines.spark.reader import LakeReader
 
         return LakeReader(self.spark)
+
+    # --- taking changes in -----------------------------------------------------------------
+
+    def news(self) -> list[tuple[FarRelation, int]]:
+        """The far relations that have changed where they come from, and their newest versions."""
+        found = []
+        for far in self.far.values():
+            if far.is_written or not far.place.is_own:
+                newest = far.table.capture()
+                if newest != far.place.version:
+                    found.append((far, newest))
+        return found
+
+    def move_on(self, far: FarRelation, version: int) -> None:
+        """From now on, in this transaction and after it, stand on another version."""
+        far.cache.clear()
+        far.place = replace(far.place, version=version)
+        self._places.advance(far.relation.id, version, far.place.commits)
 
     # --- the end of a transaction ----------------------------------------------------------
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.cache import Cache
 from harken.engines.lake.catalog import UNWRITTEN, Pending, Place
-from harken.engines.spark.inputs import DeltaInput
-from harken.engines.spark.snapshot import LakeFile
+from harken.engines.lake.sources import Source, open_source
+from harken.engines.spark import weighted
 from harken.engines.spark.tables import LakeTable, Mark
 from harken.engines.sqlite.connection import Connection
 from harken.errors import IntegrityError
-from harken.ir.relations import Relation
+from harken.ir.relations import Column, Relation
+from harken.ir.types import INTEGER
 
 Row = tuple[Any, ...]
 
@@ -25,30 +26,24 @@ COMPACT_EVERY = 32
 VERSIONS_KEPT = 8
 
 
-class Table(Protocol):
-    """What a lake table and an input have in common."""
-
-    path: str
-    schema: pa.Schema
-    key: tuple[str, ...]
-
-    @property
-    def version(self) -> int: ...
-    def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]: ...
-    def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table: ...
-    def changes(self, from_version: int, to_version: int) -> pa.Table: ...
-
-
 class FarRelation:
     def __init__(
-        self, connection: Connection, relation: Relation, place: Place, application: str
+        self,
+        connection: Connection,
+        relation: Relation,
+        place: Place,
+        application: str,
+        reader: Callable[[], Any],
     ) -> None:
         self.relation = relation
         self.place = place
         self._application = f"{application} {relation.id}"
         self.pending = Pending(connection, relation)
         self.cache = Cache(connection, relation, self.pending if place.is_own else None)
-        self._table: Table | None = None
+        self._reader = reader
+        self._table: Source | None = None
+        self.frame: Any = None
+        """The DataFrame behind the relation, where one is and this session was given it."""
 
     def is_at(self, relation: Relation, place: Place) -> bool:
         return self.relation == relation and self.place.path == place.path
@@ -62,25 +57,32 @@ class FarRelation:
     # --- the table -------------------------------------------------------------------------
 
     @property
-    def table(self) -> Table:
+    def table(self) -> Source:
         if self._table is None:
             self._table = self._open()
         return self._table
 
-    def _open(self) -> Table:
-        if not self.place.is_own:
-            key = tuple(self.columns[i] for i in self.cache.home)
-            return DeltaInput(self.place.path, key=key)
-        if (Path(self.place.path) / "_delta_log").is_dir():
-            return LakeTable.open(self.place.path)
-        schema = conversion.arrow_schema(self.relation.columns)
-        home = conversion.home_columns(self.relation)
-        return LakeTable.create(
-            self.place.path,
-            schema,
-            key=[schema.names[i] for i in home],
-            bag=not self.relation.is_set,
-        )
+    def _open(self) -> Source:
+        place = self.place
+        if place.is_own and not (Path(place.path) / "_delta_log").is_dir():
+            schema = conversion.arrow_schema(self.relation.columns)
+            key = [schema.names[i] for i in conversion.home_columns(self.relation)]
+            LakeTable.create(place.path, schema, key=key, bag=not self.relation.is_set)
+        key = [self.columns[i] for i in self.cache.home]
+        reader = self._reader() if self.frame is not None else None
+        return open_source(place.kind, place.path, key, place.options, reader, self.frame)
+
+    def reopen(self, frame: Any = None) -> None:
+        self.frame = frame
+        self._table = None
+
+    def changes(self, to_version: int) -> list[Row]:
+        """What leads from the version that is read to another: rows with their weights."""
+        found = self.table.changes(self.place.version, to_version)
+        rows = found.select([*self.columns, weighted.WEIGHT])
+        rows = rows.drop_null()
+        columns = (*self.relation.columns, Column("weight", INTEGER))
+        return conversion.from_arrow(rows, columns)
 
     @property
     def is_written(self) -> bool:

@@ -57,6 +57,10 @@ class DeltaInput:
         self._delta.update_incremental()
         return self._delta.version()
 
+    def capture(self) -> int:
+        """What is newest is in the log already."""
+        return self.version
+
     @property
     def plain_files(self) -> bool:
         """Whether the rows are exactly what a Parquet reader finds in `files`."""

@@ -121,6 +121,10 @@ class LakeTable:
         self._delta.update_incremental()
         return self._delta.version()
 
+    def capture(self) -> int:
+        """What is newest is in the log already."""
+        return self.version
+
     def snapshot(self, version: int | None = None) -> Snapshot:
         return self._snapshot(self.version if version is None else version)
 

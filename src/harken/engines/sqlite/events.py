@@ -141,6 +141,18 @@ class Capture(DeltaSet):
         for sql in self._marks([]):
             self._connection.run(sql)
 
+    def note_many(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Rows have come and gone; the weight of each is its last value."""
+        arity, total = self.relation.arity, self.weight
+        values = ", ".join(f"?{i + 1}" for i in range(arity + 1))
+        self._connection.run_many(
+            f"INSERT INTO {self.table} ({self._columns}, {total}) VALUES ({values}) "
+            f"ON CONFLICT ({self._columns}) DO UPDATE SET {total} = {total} + ?{arity + 1}",
+            rows,
+        )
+        for sql in self._marks([]) if rows else ():
+            self._connection.run(sql)
+
     def screen(self, screener: Screener) -> None:
         """From now on, let this be the screener."""
         before, self.screener = self._triggers(), screener

@@ -1,0 +1,249 @@
+"""Tables that exist as functions, and the step that takes their changes in.
+
+`db.lake("quantity", path, key=["item"])` makes the columns of a table a function from its key to
+the rest. Harken reads such a table at a version; a step moves on to the newest one, hands the
+changes between the two to all that watch, and commits the new version with everything they caused.
+
+Law: a step that dies is as if it had not begun; the next takes the same changes in, once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harken.database.runtime import Runtime
+from harken.database.schema_changes import declare_stored
+from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, OWN
+from harken.errors import EngineError, IntegrityError, NameFault, TypeFault
+from harken.ir.relations import Column
+from harken.ir.schema import Function, FunctionKind
+from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+
+NAME = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step took in, and how long that took with all that it caused."""
+
+    taken: dict[str, int] = field(default_factory=dict)
+    """For each input that changed, how many rows came and went."""
+    versions: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+def register(
+    runtime: Runtime,
+    name: str,
+    source: Any,
+    key: Sequence[str],
+    *,
+    unique: bool = True,
+    columns: Sequence[str] | None = None,
+    format: str | None = None,
+    schema: Any = None,
+) -> None:
+    """Make a table, a directory or a DataFrame a function."""
+    _check_name(name)
+    if isinstance(key, str) or not key:
+        raise TypeFault("the key is a list of columns", code="arity", hint='key=["item"]')
+    known = [f for f in runtime.catalog.overloads(name) if not f.system]
+    if known:
+        _register_again(runtime, name, known, source)
+        return
+    opened = _open(runtime, name, source, key, format, schema)
+    wanted = list(columns) if columns is not None else [c for c in opened.columns if c not in key]
+    missing = [c for c in (*key, *wanted) if c not in opened.columns]
+    if missing:
+        raise TypeFault(
+            f"there is no column {missing[0]}",
+            code="arity",
+            hint="there are " + ", ".join(opened.columns),
+        )
+    chosen = [*key, *(c for c in wanted if c not in key)]
+    typed = [Column(_plain(c), _type(c, opened.schema.field(c).type)) for c in chosen]
+    function = _function(name, typed, len(key), unique)
+    made = declare_stored(runtime, function)
+    assert made.relation is not None
+    options = {**opened.options, "columns": chosen}
+    runtime.engine.create_far(
+        made.relation, opened.path, opened.kind, version=opened.version, **options
+    )
+    far = runtime.engine.far[made.relation.id]
+    far.reopen(opened.frame)
+    if opened.frame is not None or opened.kind == DIRECTORY:
+        runtime.engine.move_on(far, far.table.capture())
+    if unique and made.relation.key:
+        _check_unique(far, list(key))
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    kind: str
+    path: str
+    schema: Any
+    version: int
+    options: dict[str, Any] = field(default_factory=dict)
+    frame: Any = None
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.schema.names)
+
+
+def _open(
+    runtime: Runtime, name: str, source: Any, key: Sequence[str], format: str | None, schema: Any
+) -> _Opened:
+    from harken.engines.lake import sources
+    from harken.engines.spark.inputs import DeltaInput
+    from harken.engines.spark.tables import LakeTable
+
+    if hasattr(source, "toArrow"):  # a Spark DataFrame
+        columns = runtime.engine.reader.collect(source.limit(0)).schema
+        path = runtime.engine.new_path_named(name)
+        LakeTable.create(path, columns, key=list(key), bag=True)
+        return _Opened(FRAME, path, columns, 0, frame=source)
+    if hasattr(source, "to_batches"):  # an Arrow table: from now on it is ours
+        path = runtime.engine.new_path_named(name)
+        table = LakeTable.create(path, source.schema, key=list(key), bag=True)
+        version = table.commit(source, source.slice(0, 0), expected_version=0)
+        return _Opened(OWN, path, source.schema, version)
+    if not isinstance(source, str | Path):
+        raise TypeFault(
+            f"{type(source).__name__} is no table",
+            code="bad-value",
+            hint="give the path of a Delta table or a directory, a DataFrame or an Arrow table",
+        )
+    place = str(source)
+    if "://" in place or (Path(place) / "_delta_log").is_dir():
+        absolute = place if "://" in place else str(Path(place).resolve())
+        given = DeltaInput(absolute, key=tuple(key))
+        return _Opened(DELTA, absolute, given.schema, given.version)
+    directory = Path(place).resolve()
+    if not directory.is_dir():
+        raise EngineError(
+            f"there is no Delta table or directory at {place}",
+            code="no-lake-table",
+            hint="check the path",
+        )
+    path = runtime.engine.new_path_named(name)
+    format, columns = sources.create_directory(directory, path, key, format, schema)
+    options = {"directory": str(directory), "format": format}
+    return _Opened(DIRECTORY, path, columns, 0, options)
+
+
+def _register_again(runtime: Runtime, name: str, known: list[Function], source: Any) -> None:
+    """After reopening, a DataFrame is given again; everything else is found by its path."""
+    relation = known[0].relation
+    far = runtime.engine.far.get(relation.id) if relation is not None else None
+    if far is not None and far.place.kind == FRAME and hasattr(source, "toArrow"):
+        far.reopen(source)
+        return
+    same = far is not None and isinstance(source, str | Path)
+    if same and far is not None and not far.place.is_own:
+        given = str(source) if "://" in str(source) else str(Path(source).resolve())
+        if given in (far.place.path, far.place.options.get("directory")):
+            return
+    raise NameFault(
+        f"there is already a function {known[0].id}",
+        code="exists",
+        hint="choose another name, or delete it first",
+    )
+
+
+def _function(name: str, columns: list[Column], inputs: int, unique: bool) -> Function:
+    arguments, results = tuple(columns[:inputs]), tuple(columns[inputs:])
+    if not results:
+        arguments, results, unique = (), arguments, False
+    shown = ", ".join(f"{c.type} {c.name}" for c in arguments)
+    given = ", ".join(f"{c.type} {c.name}" for c in results)
+    bag = "" if unique else "bag of "
+    result = f"<{given}>" if len(results) > 1 else given
+    return Function(
+        name=name,
+        parameters=arguments,
+        results=results,
+        kind=FunctionKind.STORED,
+        bag=not unique,
+        text=f"create function {name}({shown}) -> {bag}{result} stored in lake",
+    )
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise NameFault(f"{name!r} cannot name a function", code="bad-name", hint="use a word")
+
+
+def _plain(column: str) -> str:
+    """A column's name as AMOSQL can write it."""
+    word = re.sub(r"\W", "_", column).lower()
+    return word if NAME.fullmatch(word) else f"c_{word}"
+
+
+def _type(name: str, arrow: Any) -> Type:
+    import pyarrow.types as t
+
+    tests: tuple[tuple[Callable[[Any], bool], Type], ...] = (
+        (t.is_boolean, BOOLEAN),
+        (lambda a: t.is_integer(a) and not t.is_uint64(a), INTEGER),
+        (t.is_floating, NUMBER),
+        (lambda a: t.is_string(a) or t.is_large_string(a) or t.is_string_view(a), TEXT),
+        (t.is_date, DATE),
+        (t.is_timestamp, TIMESTAMP),
+    )
+    for test, type_ in tests:
+        if test(arrow):
+            return type_
+    raise TypeFault(
+        f"the column {name} has the type {arrow}, which no AMOSQL type holds",
+        code="type-mismatch",
+        hint="leave it out: db.lake(..., columns=[...]), or cast it where it comes from",
+    )
+
+
+def _check_unique(far: Any, key: list[str]) -> None:
+    """Is there one row for each key? Read from the key columns alone."""
+    if not far.size():
+        return
+    rows = far.table.rows(far.place.version).select(key).drop_null()
+    groups = rows.group_by(key).aggregate([([], "count_all")])
+    if groups.num_rows == rows.num_rows:
+        return
+    import pyarrow.compute as pc
+
+    twice = groups.filter(pc.greater(groups["count_all"], 1)).select(key).slice(0, 1).to_pylist()[0]
+    shown = ", ".join(f"{name} = {value!r}" for name, value in twice.items())
+    raise IntegrityError(
+        f"the key is not unique: there are several rows with {shown}",
+        code="not-unique",
+        hint="add columns to the key, or say unique=False for a function with several values",
+    )
+
+
+def take_in(runtime: Runtime, note: Callable[[str, list[tuple[Any, ...]]], None]) -> Step:
+    """Move every input on to its newest version, inside the open transaction. `note` is told the
+    changed rows of each relation, with their weights."""
+    engine = runtime.engine
+    taken, versions = {}, {}
+    for far, version in engine.news():
+        _refuse_conflict(far)
+        rows = far.changes(version)
+        engine.move_on(far, version)
+        note(far.relation.id, rows)
+        taken[far.relation.name] = len(rows)
+        versions[far.relation.name] = version
+    return Step(taken, versions)
+
+
+def _refuse_conflict(far: Any) -> None:
+    if far.place.is_own and not far.pending.is_empty():
+        raise IntegrityError(
+            f"{far.relation.name} was changed here and by someone else, and neither has seen the "
+            "other",
+            code="lake-conflict",
+            hint="let one of the two write at a time",
+        )

@@ -1,0 +1,192 @@
+"""What can stand behind a far relation, and how its changes are captured.
+
+| kind      | what it is                             | its changes                             |
+| --------- | -------------------------------------- | --------------------------------------- |
+| own       | a table that Harken writes             | the net rows that each commit noted     |
+| delta     | a Delta table of someone else          | the change feed, or files that differ   |
+| directory | files in a directory that grows        | new and vanished files                  |
+| frame     | any DataFrame that the user registered | its rows now against those of last time |
+
+Directories and DataFrames have no versions; for them Harken keeps their rows in a table of its own,
+beside its others, whose versions are theirs. `capture` brings it up to date.
+
+Law: rows(capture()) are the rows that the source has now, and
+     changes(a, b) = rows(b) − rows(a).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME
+from harken.engines.spark import weighted
+from harken.engines.spark.inputs import FILE, DeltaInput, DirectoryInput
+from harken.engines.spark.snapshot import LakeFile
+from harken.engines.spark.tables import LakeTable
+from harken.errors import EngineError, StorageError
+
+SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+
+
+class Source(Protocol):
+    """A table with versions."""
+
+    path: str
+    schema: pa.Schema
+    key: tuple[str, ...]
+
+    @property
+    def version(self) -> int: ...
+    def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]: ...
+    def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table: ...
+    def changes(self, from_version: int, to_version: int) -> pa.Table: ...
+    def capture(self) -> int:
+        """Look what is new; the version that has it."""
+
+
+class KeptSource:
+    """A source without versions of its own, whose rows are kept in a table that has them."""
+
+    def __init__(self, table: LakeTable) -> None:
+        self.kept = table
+        self.path = table.path
+        self.schema = table.schema
+        self.key = table.key
+        self.plain_files = True
+
+    @property
+    def version(self) -> int:
+        return self.kept.version
+
+    def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]:
+        return self.kept.files(version, keys)
+
+    def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table:
+        return self.kept.rows(version, keys)
+
+    def changes(self, from_version: int, to_version: int) -> pa.Table:
+        return self.kept.changes(from_version, to_version)
+
+
+class DirectorySource(KeptSource):
+    def __init__(self, directory: str, table: LakeTable, format: str) -> None:
+        super().__init__(table)
+        self._input = DirectoryInput(directory, table, format=format)
+
+    def changes(self, from_version: int, to_version: int) -> pa.Table:
+        return self._input.changes(from_version, to_version)
+
+    def capture(self) -> int:
+        if not self._input.directory.is_dir():
+            raise StorageError(
+                f"there is no directory {self._input.directory}",
+                code="no-lake-table",
+                hint="an input that has moved is registered again, with db.lake",
+            )
+        return self._input.capture()
+
+
+class FrameSource(KeptSource):
+    """Until the user registers a DataFrame again, after reopening, its last rows stand."""
+
+    def __init__(self, table: LakeTable, reader: Any, frame: Any) -> None:
+        super().__init__(table)
+        self._reader = reader
+        self._frame = frame
+
+    def capture(self) -> int:
+        version = self.kept.version
+        if self._frame is None:
+            return version
+        plus, minus = _difference(
+            self._frame.select(*map(_quoted, self.schema.names)),
+            self._reader.frame(self.kept, version),
+        )
+        collect = self._reader.collect
+        return self.kept.commit(
+            collect(plus, self.schema), collect(minus, self.schema), expected_version=version
+        )
+
+
+def _difference(now: Any, before: Any) -> tuple[Any, Any]:
+    """What Spark finds in the one and not in the other, each row as often as it is more."""
+    return now.exceptAll(before), before.exceptAll(now)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def open_source(
+    kind: str, path: str, key: Sequence[str], options: dict[str, Any], reader: Any, frame: Any
+) -> Source:
+    if kind == DELTA:
+        return DeltaInput(path, key=tuple(key))
+    if kind == DIRECTORY:
+        return DirectorySource(options["directory"], LakeTable.open(path), options["format"])
+    if kind == FRAME:
+        return FrameSource(LakeTable.open(path), reader, frame)
+    return LakeTable.open(path)
+
+
+def create_directory(
+    directory: Path, path: str, key: Sequence[str], format: str | None, schema: pa.Schema | None
+) -> tuple[str, pa.Schema]:
+    """The table for the rows of a directory; the format of its files and their columns."""
+    format = format or _format_of(directory)
+    schema = schema or _schema_of(directory, format)
+    DirectoryInput.create(directory, path, schema, key=list(key), format=format)
+    return format, schema
+
+
+def _format_of(directory: Path) -> str:
+    found = {
+        SUFFIXES[file.suffix]
+        for file in directory.rglob("*")
+        if file.suffix in SUFFIXES and not file.name.startswith(("_", "."))
+    }
+    if len(found) != 1:
+        raise EngineError(
+            f"{directory} has files of {len(found)} formats"
+            if found
+            else f"{directory} has no files yet, so their format is not known",
+            code="unknown-format",
+            hint='say which: db.lake(name, path, key=[...], format="csv")',
+        )
+    return found.pop()
+
+
+def _schema_of(directory: Path, format: str) -> pa.Schema:
+    import pyarrow.dataset
+
+    files = sorted(
+        str(file)
+        for file in directory.rglob("*")
+        if SUFFIXES.get(file.suffix) == format and not file.name.startswith(("_", "."))
+    )
+    if not files:
+        raise EngineError(
+            f"{directory} has no files yet, so their columns are not known",
+            code="unknown-format",
+            hint="give them: db.lake(name, path, key=[...], schema=pyarrow.schema([...]))",
+        )
+    try:
+        return pyarrow.dataset.dataset(files[:1], format=format).schema.remove_metadata()
+    except (pa.ArrowException, OSError) as error:
+        raise StorageError(
+            f"cannot read {files[0]} as {format}: {error}",
+            code="bad-file",
+            hint="mend the file or move it away",
+        ) from error
+
+
+def kept_columns(schema: pa.Schema) -> list[str]:
+    return [name for name in schema.names if name != FILE]
+
+
+def empty_change(schema: pa.Schema) -> pa.Table:
+    return weighted.empty(schema)
