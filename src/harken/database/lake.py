@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import declare_stored
 from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, OWN
@@ -23,6 +24,8 @@ from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
+MOST_HELD = 100_000
+"""A larger change is not brought here."""
 NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -230,17 +233,24 @@ def _check_unique(far: Any, key: list[str]) -> None:
     )
 
 
-def take_in(runtime: Runtime, note: Callable[[str, list[tuple[Any, ...]]], None]) -> Step:
-    """Move every input on to its newest version, inside the open transaction. `note` is told the
-    changed rows of each relation, with their weights."""
+def take_in(runtime: Runtime, network: Network) -> Step:
+    """Move every input on to its newest version, inside the open transaction, and let the network
+    know what changed. A large change stays where it is: Spark reads it there."""
     engine = runtime.engine
     taken, versions = {}, {}
     for far, version in engine.news():
         _refuse_conflict(far)
-        rows = far.changes(version)
-        engine.move_on(far, version)
-        note(far.relation.id, rows)
-        taken[far.relation.name] = len(rows)
+        size = far.change_size(version)
+        if size > MOST_HELD and engine.has_spark:
+            engine.hold_large(far, version, size)
+            engine.move_on(far, version)
+            network.note_large(far.relation.id, size)
+        else:
+            rows = far.changes(version)
+            size = len(rows)
+            engine.move_on(far, version)
+            network.note_changes(far.relation.id, rows)
+        taken[far.relation.name] = size
         versions[far.relation.name] = version
     return Step(taken, versions)
 

@@ -128,6 +128,7 @@ class Network(Topology):
     def _settle(self, stored: frozenset[str]) -> None:
         for name in stored:
             self._captures[name].clear()
+            self._engine.forget_large(name)
         events.unmark(self._engine.connection)
 
     def has_work(self) -> bool:

@@ -20,8 +20,8 @@ from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.totals import TotalsTable
-from harken.ir.clauses import Definition, Program, atoms
-from harken.ir.relations import Kind, Relation
+from harken.ir.clauses import Definition, Program, stored_relations
+from harken.ir.relations import Relation
 from harken.planner.network import Part
 from harken.planner.prepare import prepare
 
@@ -198,16 +198,6 @@ class ConditionNode(Monitored):
 
 
 Node: TypeAlias = DerivedNode | ConditionNode
-
-
-def stored_relations(program: Program) -> dict[str, Relation]:
-    return {
-        atom.relation.id: atom.relation
-        for definition in program.definitions.values()
-        for clause in definition.clauses
-        for atom in atoms(clause.body)
-        if atom.relation.kind is Kind.STORED
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from harken.calculus.differentials import differentiate
 from harken.database.rules.definition import CompiledEvent
-from harken.database.rules.nodes import ConditionNode, Planning, Row, stored_relations
+from harken.database.rules.nodes import ConditionNode, Planning, Row
+from harken.ir.clauses import stored_relations
 
 
 @dataclass(slots=True)

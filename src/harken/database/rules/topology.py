@@ -100,6 +100,18 @@ class Topology:
         if capture is not None:
             capture.note_many(rows)
 
+    def note_large(self, name: str, size: int) -> None:
+        """A stored relation has changed elsewhere, too much to be held here."""
+        capture = self._captures.get(name)
+        if capture is not None:
+            capture.note_elsewhere(size)
+
+    def forget_large(self) -> None:
+        """What was noted as elsewhere is undone."""
+        self._engine.forget_large()
+        for capture in self._captures.values():
+            capture.elsewhere = 0
+
     # --- growing and shrinking -------------------------------------------------------------
 
     def insert(self, rule: CompiledRule) -> None:

@@ -13,16 +13,18 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harken.calculus.states import delta
 from harken.engines.lake.catalog import OWN, UNWRITTEN, Place, Places
 from harken.engines.lake.query import FarQuery
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.errors import EngineError, HarkenError
+from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
 from harken.planner.demand import Demand, demands
 from harken.planner.prepare import Plan
@@ -45,6 +47,27 @@ LAZY_REWRITE = 1_000_000
 LAZY_PART = 0.01
 
 
+@dataclass(slots=True)
+class Tally:
+    """What has been done to answer: for explanations and benchmarks."""
+
+    seeks: int = 0
+    files: int = 0
+    rows: int = 0
+    queries: int = 0
+    """Those that Spark answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class LargeDelta:
+    """A change that is not held here: the way of a far relation from one version to another."""
+
+    far: FarRelation
+    before: int
+    after: int
+    rows: int
+
+
 class LakeEngine(SQLiteEngine):
     def __init__(self, connection: Connection, spark: Any = None) -> None:
         super().__init__(connection)
@@ -55,7 +78,9 @@ class LakeEngine(SQLiteEngine):
         """The Python functions behind foreign relations, for Spark."""
         self.forced: str | None = None
         """`resident` or `spark`: where statements over far relations run, whatever it costs."""
-        self.told: Callable[[str], None] | None = None
+        self.large: dict[str, LargeDelta] = {}
+        """The changes of this transaction that are too large to be held here, by their Δ's id."""
+        self.tally = Tally()
         self.statistics.elsewhere = self._rows_far_away
 
     # --- far relations ---------------------------------------------------------------------
@@ -165,8 +190,12 @@ class LakeEngine(SQLiteEngine):
 
     def expect(self, relation: Relation, rows: Sequence[Row]) -> None:
         """These rows, or keys, are going to be changed one by one: fetch all that takes at once."""
-        if relation.id in self.far and rows:
-            home = self.far[relation.id].cache.home
+        if relation.id not in self.far or not rows:
+            return
+        home = self.far[relation.id].cache.home
+        if not home:
+            self.bring_all(relation)
+        elif max(home) < len(rows[0]):
             self.bring(relation, home, {tuple(row[i] for i in home) for row in rows})
 
     def expect_deletion(self, oid: int) -> None:
@@ -277,7 +306,8 @@ class LakeEngine(SQLiteEngine):
     def compile(self, plan: Plan) -> Query:
         query = super().compile(plan)
         wanted = demands(plan, self.is_far) if self.far else ()
-        if not wanted:
+        deltas = self._deltas(plan) if self.far else frozenset()
+        if not wanted and not deltas:
             return query
         asked = tuple((each, self._question(each)) for each in wanted)
         return FarQuery(
@@ -288,17 +318,21 @@ class LakeEngine(SQLiteEngine):
             query.connection,
             plan,
             asked,
+            deltas,
             self,
         )
+
+    def _deltas(self, plan: Plan) -> frozenset[str]:
+        """The Δ-sets of far relations that a plan reads."""
+        far = {delta(each.relation).id for each in self.far.values()}
+        return frozenset(far & stored_relations(plan.program).keys())
 
     def _question(self, demand: Demand) -> Query | None:
         return None if demand.plan is None else super().compile(demand.plan)
 
     def is_at_hand(self, query: FarQuery, values: Sequence[Any]) -> bool:
         """Bring what a query needs; false if Spark is to answer it."""
-        if self.forced == "spark":
-            return False
-        if not self._fits(query):
+        if self.forced == "spark" or query.deltas & self.large.keys() or not self._fits(query):
             return False
         try:
             for demand, question in query.asked:
@@ -367,6 +401,17 @@ class LakeEngine(SQLiteEngine):
                 if newest != far.place.version:
                     found.append((far, newest))
         return found
+
+    def hold_large(self, far: FarRelation, version: int, rows: int) -> None:
+        """The change of a far relation to a version stays where it is, and Spark reads it."""
+        name = delta(far.relation).id
+        self.large[name] = LargeDelta(far, far.place.version, version, rows)
+
+    def forget_large(self, relation: str | None = None) -> None:
+        """The change of a relation, or of all, has been propagated."""
+        for name, each in list(self.large.items()):
+            if relation in (None, each.far.relation.id):
+                del self.large[name]
 
     def move_on(self, far: FarRelation, version: int) -> None:
         """From now on, in this transaction and after it, stand on another version."""

@@ -20,10 +20,12 @@ ANSWER = "harken_answer"
 
 @dataclass(frozen=True, slots=True)
 class FarQuery(Query):
-    """`asked` is what it needs, with the queries that say which keys."""
+    """`asked` is what it needs, with the queries that say which keys; `deltas` are the changes of
+    far relations that it reads."""
 
     plan: Plan
     asked: tuple[tuple[Demand, Query | None], ...]
+    deltas: frozenset[str]
     engine: LakeEngine
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
