@@ -52,6 +52,6 @@ class FarQuery(Query):
         self.connection.run(f"DROP TABLE temp.{table}")
 
     def _by_spark(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        from harken.engines.lake.distributed import answer
+        from harken.engines.spark.distributed import answer
 
         return answer(self.engine, self, values)

@@ -15,8 +15,8 @@ import pyarrow as pa
 from harken.calculus.states import delta, old
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.far import FarRelation
-from harken.engines.lake.sources import change_frame
 from harken.engines.spark import keyfilter, weighted
+from harken.engines.spark.changes import change_frame
 from harken.engines.spark.query import compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
 from harken.engines.sqlite.compile import table_name
