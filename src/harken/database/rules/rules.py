@@ -131,7 +131,7 @@ class Rules:
             return
         self._epoch = catalog.epoch
         active = self._active()
-        for name in [node.rule.rule.name for node in self.network.nodes()]:
+        for name in [rule.name for rule in self.network.rules()]:
             if name not in active:
                 self.network.remove(name)
         self._broken.clear()
@@ -172,11 +172,11 @@ class Rules:
         ]
 
     def _fits(self) -> bool:
-        known = {node.rule.rule.name for node in self.network.nodes()} | set(self._broken)
+        known = {rule.name for rule in self.network.rules()} | set(self._broken)
         return known == set(self._active())
 
     def _notice_coupling(self) -> None:
-        couplings = {node.rule.rule.coupling for node in self.network.nodes()}
+        couplings = {compiled.rule.coupling for compiled in self.network.rules()}
         self._runtime.immediate_rules = "immediate" in couplings
 
     # --- moments ---------------------------------------------------------------------------
