@@ -100,7 +100,7 @@ class Network(Topology):
 
         Rows that a condition lost are only computed where it needs them, or `wants_minus`.
         """
-        marked = events.marked(self._engine.connection)
+        marked = events.marked(self._engine.connection) if self._captures else {}
         if not marked:
             return []
         stored = frozenset(name for name in marked if name in self._captures)
@@ -132,7 +132,7 @@ class Network(Topology):
 
     def has_work(self) -> bool:
         """Has any change passed its screener?"""
-        return self._passed(events.marked(self._engine.connection))
+        return bool(self._captures) and self._passed(events.marked(self._engine.connection))
 
     def _passed(self, marked: Mapping[str, bool]) -> bool:
         return any(marked.values()) or (bool(marked) and self.choices.forced == NAIVE)

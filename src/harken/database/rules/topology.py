@@ -72,10 +72,12 @@ class Topology:
     def derived(self) -> Iterator[DerivedNode]:
         yield from self._derived.values()
 
+    def conditions(self) -> Iterator[Condition]:
+        return (node.condition for node in self._conditions.values())
+
     def rules(self) -> list[CompiledRule]:
         """The rules among the conditions."""
-        conditions = (node.condition for node in self._conditions.values())
-        return [each for each in conditions if isinstance(each, CompiledRule)]
+        return [each for each in self.conditions() if isinstance(each, CompiledRule)]
 
     def rule(self, name: str) -> CompiledRule | None:
         node = self._conditions.get(name)
