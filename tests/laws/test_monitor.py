@@ -1,8 +1,9 @@
 """The law of monitors, over random transactions on the inventory of the papers.
 
 The rows that a client has, with the change of each transaction, are the rows of the view: for sets
-and bags, with and without arguments, however they are monitored, while rules act and while functions
-are defined again. A change has nothing in it that was there already, or was not there to be lost.
+and bags, with and without arguments, however they are monitored, while rules act and while
+functions are defined again. A change has nothing in it that was there already, or was not there to
+be lost.
 
 The rows are asked with an ordinary query.
 """

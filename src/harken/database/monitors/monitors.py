@@ -150,7 +150,9 @@ class Monitors:
             if node is not None:
                 self._network.remove(node.condition.name)
             return
-        if node is None or not node.is_for(view):
+        if node is None:
+            self._network.insert(view)
+        elif not node.is_for(view):
             self._redefined.add(function)
             self._network.insert(view)
 
