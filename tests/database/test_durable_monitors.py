@@ -32,9 +32,7 @@ def path(tmp_path: Any) -> str:
 
 
 def change(db: Database, name: str, quantity: int) -> None:
-    db.amosql(
-        f'for each item i where name(i) = "{name}" do set quantity(i) = {quantity}; commit;'
-    )
+    db.amosql(f'for each item i where name(i) = "{name}" do set quantity(i) = {quantity}; commit;')
 
 
 def told(sub: Subscription) -> list[tuple[int, list[str], list[str]]]:
