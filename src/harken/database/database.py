@@ -199,10 +199,9 @@ class Database:
             self._transactions.refresh()
         function = self._find(name)
         monitors = self._rules.monitors
-        with limits.explained():
-            return subscribe(
-                self._runtime, self._transactions, monitors, function, name, listener, durable
-            )
+        return subscribe(
+            self._runtime, self._transactions, monitors, function, name, listener, durable
+        )
 
     def _find(self, name: str) -> Function:
         overloads = self._runtime.catalog.named(name)

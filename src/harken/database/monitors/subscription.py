@@ -5,7 +5,6 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
-from harken.database import limits
 from harken.database.evaluation import decode_rows
 from harken.database.monitors.changes import Change
 from harken.database.monitors.monitors import Listener, Monitors, Receiver
@@ -55,10 +54,9 @@ class Subscription:
         if not self._transactions.active:
             self._transactions.refresh()
         self._monitors.check_receiver(self._receiver)
-        with limits.explained():
-            view = self._monitors.compile(self._receiver.function)
-            plan = prepare(view.program, self._runtime.catalog.hierarchy)
-            rows = sorted(self._runtime.engine.compile(plan).rows(()))
+        view = self._monitors.compile(self._receiver.function)
+        plan = prepare(view.program, self._runtime.catalog.hierarchy)
+        rows = sorted(self._runtime.engine.compile(plan).rows(()))
         return decode_rows(rows, view.types, self._runtime.catalog.home)
 
     def acknowledge(self) -> None:

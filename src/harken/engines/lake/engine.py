@@ -25,7 +25,7 @@ from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.errors import EngineError, HarkenError
 from harken.ir.clauses import stored_relations
-from harken.ir.relations import Relation
+from harken.ir.relations import Relation, is_extent
 from harken.planner.demand import Demand, demands
 from harken.planner.prepare import Plan
 
@@ -198,8 +198,8 @@ class LakeEngine(SQLiteEngine):
         elif max(home) < len(rows[0]):
             self.bring(relation, home, {tuple(row[i] for i in home) for row in rows})
 
-    def expect_deletion(self, oid: int) -> None:
-        """An object is going to be deleted, and what mentions it with it."""
+    def _expect_deletion(self, oid: int) -> None:
+        """An object is going to be deleted, or to lose a type, and what mentions it with it."""
         for far in list(self.far.values()):
             for position, column in enumerate(far.relation.columns):
                 if column.type.surrogate:
@@ -268,6 +268,8 @@ class LakeEngine(SQLiteEngine):
         super().set_row(relation, row)
 
     def remove_row(self, relation: Relation, row: Sequence[Any]) -> None:
+        if self.far and is_extent(relation):
+            self._expect_deletion(row[0])
         self._bring_row(relation, row)
         super().remove_row(relation, row)
 
