@@ -230,20 +230,8 @@ def take_in(runtime: Runtime, note: Callable[[str, list[tuple[Any, ...]]], None]
     engine = runtime.engine
     taken, versions = {}, {}
     for far, version in engine.news():
-        _refuse_conflict(far)
-        rows = far.changes(version)
-        engine.move_on(far, version)
+        rows = engine.take_in(far, version)
         note(far.relation.id, rows)
         taken[far.relation.name] = len(rows)
         versions[far.relation.name] = version
     return Step(taken, versions)
-
-
-def _refuse_conflict(far: Any) -> None:
-    if far.place.is_own and not far.pending.is_empty():
-        raise IntegrityError(
-            f"{far.relation.name} was changed here and by someone else, and neither has seen the "
-            "other",
-            code="lake-conflict",
-            hint="let one of the two write at a time",
-        )
