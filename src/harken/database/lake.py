@@ -55,7 +55,7 @@ def register(
     if known:
         _register_again(runtime, name, known, source)
         return
-    opened = _open(runtime, name, source, key, format, schema)
+    opened = _open(runtime, name, source, key, unique, format, schema)
     wanted = list(columns) if columns is not None else [c for c in opened.columns if c not in key]
     missing = [c for c in (*key, *wanted) if c not in opened.columns]
     if missing:
@@ -96,7 +96,13 @@ class _Opened:
 
 
 def _open(
-    runtime: Runtime, name: str, source: Any, key: Sequence[str], format: str | None, schema: Any
+    runtime: Runtime,
+    name: str,
+    source: Any,
+    key: Sequence[str],
+    unique: bool,
+    format: str | None,
+    schema: Any,
 ) -> _Opened:
     from harken.engines.lake import sources
     from harken.engines.spark.inputs import DeltaInput
@@ -109,7 +115,7 @@ def _open(
         return _Opened(FRAME, path, columns, 0, frame=source)
     if hasattr(source, "to_batches"):  # an Arrow table: from now on it is ours
         path = runtime.engine.new_path_named(name)
-        table = LakeTable.create(path, source.schema, key=list(key), bag=True)
+        table = LakeTable.create(path, source.schema, key=list(key), bag=not unique)
         version = table.commit(source, source.slice(0, 0), expected_version=0)
         return _Opened(OWN, path, source.schema, version)
     if not isinstance(source, str | Path):

@@ -112,6 +112,12 @@ class Choices:
             isinstance(node, ConditionNode) and node.kept is None and not node.rule.events
             for node in nodes
         )
+        # A trigger cannot fetch: what it reads must be here.
+        simple = simple and not any(
+            self.statistics.elsewhere(each) is not None
+            for node in nodes
+            for each in node.part.stored.values()
+        )
         if not simple:
             return Screener(relation, None, None, changes)
         parts = [node.part for node in nodes]

@@ -172,6 +172,10 @@ class LakeTable:
             return done
         if current != expected_version:
             raise self._conflict(expected_version, current)
+        if plus.num_rows and not minus.num_rows and not self.snapshot(current).files:
+            rewritten = rewrite.fill(self._layout(current), self._conform(plus))
+            self._enter(rewritten, current, mark, dict(notes or {}), data_change=True)
+            return current + 1
         delta = weighted.net(self._conform(plus), self._conform(minus))
         if not delta.num_rows and not notes:
             return current
