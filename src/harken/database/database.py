@@ -8,14 +8,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harken.database import definitions, foreign
 from harken.database.build import syntax_of
 from harken.database.catalog import Catalog
 from harken.database.complaints import check_name, check_text
 from harken.database.explain import Explanation, explain_function
+from harken.database.feeds import prepare_table, start_feed
 from harken.database.handles import FunctionHandle
 from harken.database.lake import Step, register, take_in
 from harken.database.load import load_objects
@@ -36,6 +38,9 @@ from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.amosql.resolve import unknown_function
 from harken.lang.amosql.translate import literal_type
+
+if TYPE_CHECKING:
+    from harken.engines.spark.streams import Feed
 
 
 def connect(
@@ -354,6 +359,44 @@ class Database:
             )
             self._rules.synchronise()
 
+    def feed(
+        self,
+        name: str,
+        stream: Any,
+        *,
+        checkpoint: str | os.PathLike[str],
+        mode: str = "append",
+        latest_by: str | None = None,
+        every: str | float | None = None,
+        available_now: bool = False,
+    ) -> Feed:
+        """Let a stream of Spark feed a function that is `stored in lake`; `step` takes it in.
+
+        The columns of the stream are matched by name. An append adds rows; an upsert replaces the
+        row of a key, and with `latest_by` only by one that is greater in that column. `checkpoint`
+        is a directory of this feed alone: started again with it, a feed goes on where it stopped,
+        and each row counts once. `every` is how often it looks, in seconds or as Spark writes it;
+        with `available_now` it ends when it has all that is there.
+        """
+        self._check_open()
+        function = self._find(name)
+        if self._transactions.active:
+            raise IntegrityError(
+                "a stream feeds what is committed", code="transaction", hint="commit first"
+            )
+        with self.transaction():
+            prepare_table(self._runtime, function)
+        return start_feed(
+            self._runtime,
+            function,
+            stream,
+            Path(checkpoint) if isinstance(checkpoint, os.PathLike) else checkpoint,
+            mode=mode,
+            latest_by=latest_by,
+            every=every,
+            available_now=available_now,
+        )
+
     def step(self) -> Step:
         """Take in what has changed in the inputs since the last step, as one transaction with all
         that rules do about it."""
@@ -406,7 +449,7 @@ class Database:
         self._closed = True
         self._rules.monitors.close()
         try:
-            self._runtime.engine.flush()
+            self._runtime.engine.flush(give_way=True)
         finally:
             self._runtime.engine.close()
             self._connection.close()

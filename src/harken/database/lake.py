@@ -24,8 +24,6 @@ from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
-MOST_HELD = 100_000
-"""A larger change is not brought here."""
 NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -239,27 +237,11 @@ def take_in(runtime: Runtime, network: Network) -> Step:
     engine = runtime.engine
     taken, versions = {}, {}
     for far, version in engine.news():
-        _refuse_conflict(far)
-        size = far.change_size(version)
-        if size > MOST_HELD and engine.has_spark:
-            engine.hold_large(far, version, size)
-            engine.move_on(far, version)
-            network.note_large(far.relation.id, size)
+        change = engine.take_in(far, version)
+        if isinstance(change, int):
+            network.note_large(far.relation.id, change)
         else:
-            rows = far.changes(version)
-            size = len(rows)
-            engine.move_on(far, version)
-            network.note_changes(far.relation.id, rows)
-        taken[far.relation.name] = size
+            network.note_changes(far.relation.id, change)
+        taken[far.relation.name] = change if isinstance(change, int) else len(change)
         versions[far.relation.name] = version
     return Step(taken, versions)
-
-
-def _refuse_conflict(far: Any) -> None:
-    if far.place.is_own and not far.pending.is_empty():
-        raise IntegrityError(
-            f"{far.relation.name} was changed here and by someone else, and neither has seen the "
-            "other",
-            code="lake-conflict",
-            hint="let one of the two write at a time",
-        )

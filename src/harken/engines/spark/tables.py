@@ -209,6 +209,11 @@ class LakeTable:
         self._enter(rewritten, current, mark, note, data_change=True)
         return current + 1
 
+    def version_of(self, mark: Mark) -> int | None:
+        """The version that the commit with this mark made, if there was one."""
+        self._delta.update_incremental()
+        return self._version_marked(mark)
+
     def compact(self) -> int:
         """Merge small files and files whose keys overlap; the rows stay what they are."""
         current = self.version
