@@ -408,17 +408,12 @@ class Database:
                 hint="commit first",
             )
         started = time.monotonic()
-        with self._transactions.block(), self._large_changes():
-            step = take_in(self._runtime, self._rules.network)
-        return replace(step, seconds=time.monotonic() - started)
-
-    @contextmanager
-    def _large_changes(self) -> Iterator[None]:
         try:
-            yield
-        except BaseException:
+            with self._transactions.block():
+                step = take_in(self._runtime, self._rules.network)
+        finally:
             self._rules.network.forget_large()
-            raise
+        return replace(step, seconds=time.monotonic() - started)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
