@@ -1,5 +1,5 @@
-"""How hard hypothesis searches: `HARKEN_NIGHTLY=1` makes it search long. And one local Spark session
-for all tests that take one: it takes long to start."""
+"""How hard hypothesis searches: `HARKEN_NIGHTLY=1` makes it search long. And one Spark session for
+all tests that take one: it takes long to start."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Every script in `cases/` prints what its comments say; `cases/README.md` describes the notation.
 
 Each runs in memory, in a file that is closed and opened again after commits, and with its functions
-in the lake; there nothing is at hand when a statement begins. A statement that is to fail must leave the data, the schema and the interface variables as they were; where a rule
-undoes the transaction, it must leave what was committed last.
+in the lake; there nothing is at hand when a statement begins. A statement that is to fail must
+leave the data, the schema and the interface variables as they were; where a rule undoes the
+transaction, it must leave what was committed last.
 """
 
 from __future__ import annotations
