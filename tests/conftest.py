@@ -1,5 +1,7 @@
-"""How hard hypothesis searches: `HARKEN_NIGHTLY=1` makes it search long. And one Spark session for
-all tests that take one: it takes long to start."""
+"""How hard hypothesis searches, and the Spark session that all tests share.
+
+`HARKEN_NIGHTLY=1` makes hypothesis search long.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +20,30 @@ settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("nightly", settings.get_profile("default"), max_examples=5_000)
 settings.load_profile("nightly" if os.environ.get("HARKEN_NIGHTLY") else "default")
 
+SPARK_TIMEOUT = 600
+"""Seconds for a test with Spark. One that is interrupted leaves the connection to Java between two
+messages, and all that follow fail; so none is, only because the machine is busy."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("timeout", None) is not None:
+        return
+    for item in items:
+        uses_spark = "spark" in getattr(item, "fixturenames", ())
+        if uses_spark and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT))
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
+    """One local session for the whole run: it takes long to start, and longer to become quick."""
     from harken.engines.spark.session import local_session
 
-    session = local_session(cores=2, memory="2g", settings={"spark.sql.shuffle.partitions": "2"})
+    with pytest.MonkeyPatch.context() as patch:
+        # Most of what tests run, runs once: Java's second compiler would only take time from it.
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        session = local_session(
+            cores=2, memory="2g", settings={"spark.sql.shuffle.partitions": "2"}
+        )
     yield session
     session.stop()

@@ -15,6 +15,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 
 from pyspark.sql import SparkSession
 
+import harken
 from harken.engines.spark.metrics import metrics
 from harken.engines.spark.reader import LakeReader
 from harken.engines.spark.session import has_delta, is_connect
@@ -98,6 +99,25 @@ def check_stream(session: SparkSession, directory: Path) -> None:
     print("stream")
 
 
+def check_feed(session: SparkSession, directory: Path) -> None:
+    """A stream into a function, and a DataFrame as one."""
+    source = directory / "levels"
+    source.mkdir()
+    with harken.connect(directory / "fed.db", spark=session) as db:
+        db.amosql("create function level(charstring s) -> integer v stored in lake; commit;")
+        for number in range(2):
+            (source / str(number)).write_text(json.dumps({"s": "a", "v": number}), "utf-8")
+            stream = session.readStream.schema("s string, v bigint").json(str(source))
+            checkpoint = directory / "levels-checkpoint"
+            options: dict[str, Any] = {"mode": "upsert", "available_now": True}
+            assert db.feed("level", stream, checkpoint=checkpoint, **options).wait(100)
+            assert db.step().versions == {"level": number + 1}
+        assert db.amosql('select level("a");').rows == [(1,)]
+        db.lake("squares", session.range(5).selectExpr("id", "id * id AS square"), key=["id"])
+        assert db.amosql("select squares(3);").rows == [(9,)]
+    print("feed")
+
+
 def main(directory: Path) -> None:
     builder = SparkSession.builder.remote("local[2]")
     for name, value in {
@@ -117,6 +137,7 @@ def main(directory: Path) -> None:
         check_reading(reader, directory)
         check_kinds(reader, directory)
         check_stream(session, directory)
+        check_feed(session, directory)
     finally:
         session.stop()  # without it the server outlives a failure, and so does this process
 

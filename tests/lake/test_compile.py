@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -92,7 +93,7 @@ POOLS: dict[Type, tuple[Any, ...]] = {
         )
     ),
 }
-MOST = 120
+MOST = 120 if os.environ.get("HARKEN_NIGHTLY") else 40
 """How many combinations of arguments of one operation are tried."""
 
 
@@ -276,7 +277,6 @@ def chosen(cases: Cases, recursive: int) -> Cases:
     return Cases([case for case in small if case.number not in late])
 
 
-@pytest.mark.timeout(300)
 def test_random_questions_have_the_same_answers(spark: Any) -> None:
     cases = chosen(random_questions(range(14), 3), 2)
     assert len(cases.answered) >= 25
@@ -285,7 +285,6 @@ def test_random_questions_have_the_same_answers(spark: Any) -> None:
         cases.check_failures(spark, lambda code: code != "overflow")
 
 
-@pytest.mark.timeout(300)
 def test_random_clauses_and_their_changes_have_the_same_rows(spark: Any) -> None:
     cases = chosen(random_clauses(range(6)), 2)
     assert len(cases.answered) >= 30
@@ -375,7 +374,6 @@ def recorded(monkeypatch: pytest.MonkeyPatch, scripts: list[Path]) -> Cases:
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(300)
 def test_the_case_suite_has_the_same_rows(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Conditions of rules and their differentials included."""
     cases = chosen(recorded(monkeypatch, [path for path in CASES if path.stem in QUICK]), 1)

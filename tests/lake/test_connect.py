@@ -19,4 +19,5 @@ def test_reading_and_streams_under_spark_connect(tmp_path: Path) -> None:
         [sys.executable, str(PROGRAM), str(tmp_path)], capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr[-4_000:]
-    assert ran.stdout.split() == ["whole", "keys", "metrics", "missing", "kinds", "stream"]
+    checks = ["whole", "keys", "metrics", "missing", "kinds", "stream", "feed"]
+    assert ran.stdout.split() == checks

@@ -137,7 +137,7 @@ def contents(draw: st.DrawFn) -> tuple[list[str], int, list[Row], list[Row]]:
     return names, key, rows, keys
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(contents(), st.sampled_from([5, reading.MOST_LITERALS]))
 def test_spark_reads_what_arrow_reads(
     reader: LakeReader, drawn: tuple[list[str], int, list[Row], list[Row]], most: int

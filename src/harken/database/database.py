@@ -8,17 +8,21 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harken.database import definitions, foreign
 from harken.database.build import syntax_of
 from harken.database.catalog import Catalog
 from harken.database.complaints import check_name, check_text
 from harken.database.explain import Explanation, explain_function
+from harken.database.feeds import prepare_table, start_feed
 from harken.database.handles import FunctionHandle
 from harken.database.lake import Step, register, take_in
 from harken.database.load import load_objects
+from harken.database.monitors.monitors import Listener
+from harken.database.monitors.subscription import Subscription, subscribe
 from harken.database.objects import Object, Objects
 from harken.database.results import Result, Results
 from harken.database.rules.explain import RuleExplanation, explain_rule
@@ -34,6 +38,9 @@ from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.amosql.resolve import unknown_function
 from harken.lang.amosql.translate import literal_type
+
+if TYPE_CHECKING:
+    from harken.engines.spark.streams import Feed
 
 
 def connect(
@@ -96,6 +103,7 @@ class Database:
         catalog.reload()
         self._rules = Rules(self._runtime)
         self._runtime.rules = self._rules
+        self._runtime.monitors = self._rules.monitors
         self._transactions = Transactions(self._runtime, self._rules)
         self._rules.synchronise()
         self._session = Session(self._runtime, self._transactions, self._rules)
@@ -179,6 +187,26 @@ class Database:
         if not self._transactions.active:
             self._transactions.refresh()
         return FunctionHandle(self._runtime, self._transactions, self._find(name))
+
+    def monitor(
+        self, name: str, listener: Listener | None = None, durable: str | None = None
+    ) -> Subscription:
+        """Be told exactly how the rows of a function change: `sub.changes()` after a commit.
+
+        A `listener` is called with each change right after its commit. A `durable` monitor has a
+        name, is kept in the file and records changes also while nobody listens.
+        """
+        self._check_open()
+        check_text(name, "the name of a function")
+        if durable is not None:
+            check_text(durable, "the name of a durable monitor")
+        if not self._transactions.active:
+            self._transactions.refresh()
+        function = self._find(name)
+        monitors = self._rules.monitors
+        return subscribe(
+            self._runtime, self._transactions, monitors, function, name, listener, durable
+        )
 
     def _find(self, name: str) -> Function:
         overloads = self._runtime.catalog.named(name)
@@ -331,6 +359,44 @@ class Database:
             )
             self._rules.synchronise()
 
+    def feed(
+        self,
+        name: str,
+        stream: Any,
+        *,
+        checkpoint: str | os.PathLike[str],
+        mode: str = "append",
+        latest_by: str | None = None,
+        every: str | float | None = None,
+        available_now: bool = False,
+    ) -> Feed:
+        """Let a stream of Spark feed a function that is `stored in lake`; `step` takes it in.
+
+        The columns of the stream are matched by name. An append adds rows; an upsert replaces the
+        row of a key, and with `latest_by` only by one that is greater in that column. `checkpoint`
+        is a directory of this feed alone: started again with it, a feed goes on where it stopped,
+        and each row counts once. `every` is how often it looks, in seconds or as Spark writes it;
+        with `available_now` it ends when it has all that is there.
+        """
+        self._check_open()
+        function = self._find(name)
+        if self._transactions.active:
+            raise IntegrityError(
+                "a stream feeds what is committed", code="transaction", hint="commit first"
+            )
+        with self.transaction():
+            prepare_table(self._runtime, function)
+        return start_feed(
+            self._runtime,
+            function,
+            stream,
+            Path(checkpoint) if isinstance(checkpoint, os.PathLike) else checkpoint,
+            mode=mode,
+            latest_by=latest_by,
+            every=every,
+            available_now=available_now,
+        )
+
     def step(self) -> Step:
         """Take in what has changed in the inputs since the last step, as one transaction with all
         that rules do about it."""
@@ -342,9 +408,17 @@ class Database:
                 hint="commit first",
             )
         started = time.monotonic()
-        with self._transactions.block():
-            step = take_in(self._runtime, self._rules.network.note_changes)
+        with self._transactions.block(), self._large_changes():
+            step = take_in(self._runtime, self._rules.network)
         return replace(step, seconds=time.monotonic() - started)
+
+    @contextmanager
+    def _large_changes(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._rules.network.forget_large()
+            raise
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -373,8 +447,9 @@ class Database:
             return
         self._transactions.commit()
         self._closed = True
+        self._rules.monitors.close()
         try:
-            self._runtime.engine.flush()
+            self._runtime.engine.flush(give_way=True)
         finally:
             self._runtime.engine.close()
             self._connection.close()

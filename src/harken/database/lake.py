@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import declare_stored
 from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, OWN
@@ -55,7 +56,7 @@ def register(
     if known:
         _register_again(runtime, name, known, source)
         return
-    opened = _open(runtime, name, source, key, format, schema)
+    opened = _open(runtime, name, source, key, unique, format, schema)
     wanted = list(columns) if columns is not None else [c for c in opened.columns if c not in key]
     missing = [c for c in (*key, *wanted) if c not in opened.columns]
     if missing:
@@ -96,7 +97,13 @@ class _Opened:
 
 
 def _open(
-    runtime: Runtime, name: str, source: Any, key: Sequence[str], format: str | None, schema: Any
+    runtime: Runtime,
+    name: str,
+    source: Any,
+    key: Sequence[str],
+    unique: bool,
+    format: str | None,
+    schema: Any,
 ) -> _Opened:
     from harken.engines.lake import sources
     from harken.engines.spark.inputs import DeltaInput
@@ -109,7 +116,7 @@ def _open(
         return _Opened(FRAME, path, columns, 0, frame=source)
     if hasattr(source, "to_batches"):  # an Arrow table: from now on it is ours
         path = runtime.engine.new_path_named(name)
-        table = LakeTable.create(path, source.schema, key=list(key), bag=True)
+        table = LakeTable.create(path, source.schema, key=list(key), bag=not unique)
         version = table.commit(source, source.slice(0, 0), expected_version=0)
         return _Opened(OWN, path, source.schema, version)
     if not isinstance(source, str | Path):
@@ -224,26 +231,17 @@ def _check_unique(far: Any, key: list[str]) -> None:
     )
 
 
-def take_in(runtime: Runtime, note: Callable[[str, list[tuple[Any, ...]]], None]) -> Step:
-    """Move every input on to its newest version, inside the open transaction. `note` is told the
-    changed rows of each relation, with their weights."""
+def take_in(runtime: Runtime, network: Network) -> Step:
+    """Move every input on to its newest version, inside the open transaction, and let the network
+    know what changed. A large change stays where it is: Spark reads it there."""
     engine = runtime.engine
     taken, versions = {}, {}
     for far, version in engine.news():
-        _refuse_conflict(far)
-        rows = far.changes(version)
-        engine.move_on(far, version)
-        note(far.relation.id, rows)
-        taken[far.relation.name] = len(rows)
+        change = engine.take_in(far, version)
+        if isinstance(change, int):
+            network.note_large(far.relation.id, change)
+        else:
+            network.note_changes(far.relation.id, change)
+        taken[far.relation.name] = change if isinstance(change, int) else len(change)
         versions[far.relation.name] = version
     return Step(taken, versions)
-
-
-def _refuse_conflict(far: Any) -> None:
-    if far.place.is_own and not far.pending.is_empty():
-        raise IntegrityError(
-            f"{far.relation.name} was changed here and by someone else, and neither has seen the "
-            "other",
-            code="lake-conflict",
-            hint="let one of the two write at a time",
-        )

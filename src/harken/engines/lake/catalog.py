@@ -12,7 +12,7 @@ so that a commit of the resident file is a commit of everything, whatever happen
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -160,6 +160,10 @@ class Pending:
     def balance(self) -> int:
         """How many rows more there are than in the table."""
         return int(self._connection.value(f"SELECT total(weight) FROM main.{self.table}"))
+
+    def forget(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        same = " AND ".join(f"c{i} = ?" for i in range(self._relation.arity))
+        self._connection.run_many(f"DELETE FROM main.{self.table} WHERE {same}", rows)
 
     def clear(self) -> None:
         self._connection.run(f"DELETE FROM main.{self.table}")

@@ -13,16 +13,18 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harken.calculus.states import delta
 from harken.engines.lake.catalog import OWN, UNWRITTEN, Place, Places
 from harken.engines.lake.query import FarQuery
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query, SQLiteEngine
-from harken.errors import EngineError, HarkenError
+from harken.errors import EngineError, HarkenError, IntegrityError
+from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation, is_extent
 from harken.planner.demand import Demand, demands
 from harken.planner.prepare import Plan
@@ -39,10 +41,35 @@ MOST_ROWS = 200_000
 """A larger one is not: a statement that needs all of it is Spark's."""
 MOST_KEYS = 20_000
 """A statement that needs the rows of more keys than these is Spark's."""
+MOST_HELD = 100_000
+"""A change that is taken in is held here up to so many rows."""
 CACHE_ROWS = 2_000_000
 LAZY_REWRITE = 1_000_000
 """A commit that would rewrite more rows than these, for few changed ones, waits for others."""
 LAZY_PART = 0.01
+COMPACT_EVERY = 32
+"""After so many commits to a table, its small files are merged."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has been done to answer: for explanations and benchmarks."""
+
+    seeks: int = 0
+    files: int = 0
+    rows: int = 0
+    queries: int = 0
+    """Those that Spark answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class LargeDelta:
+    """A change that is not held here: the way of a far relation from one version to another."""
+
+    far: FarRelation
+    before: int
+    after: int
+    rows: int
 
 
 class LakeEngine(SQLiteEngine):
@@ -55,7 +82,10 @@ class LakeEngine(SQLiteEngine):
         """The Python functions behind foreign relations, for Spark."""
         self.forced: str | None = None
         """`resident` or `spark`: where statements over far relations run, whatever it costs."""
-        self.told: Callable[[str], None] | None = None
+        self.large: dict[str, LargeDelta] = {}
+        """The changes of this transaction that are too large to be held here, by their Δ's id."""
+        self.tally = Tally()
+        self._untidy: set[str] = set()
         self.statistics.elsewhere = self._rows_far_away
 
     # --- far relations ---------------------------------------------------------------------
@@ -74,6 +104,11 @@ class LakeEngine(SQLiteEngine):
         if kind == OWN:
             far.pending.create()
         self._make_cache(far)
+
+    def establish(self, far: FarRelation) -> None:
+        """Have a table in the lake, be it an empty one, so that others can write to it."""
+        if not far.is_written:
+            self._stand(far, far.table.version)
 
     def new_path(self, relation: Relation) -> str:
         """Beside the file, named as people would look for it."""
@@ -165,8 +200,12 @@ class LakeEngine(SQLiteEngine):
 
     def expect(self, relation: Relation, rows: Sequence[Row]) -> None:
         """These rows, or keys, are going to be changed one by one: fetch all that takes at once."""
-        if relation.id in self.far and rows:
-            home = self.far[relation.id].cache.home
+        if relation.id not in self.far or not rows:
+            return
+        home = self.far[relation.id].cache.home
+        if not home:
+            self.bring_all(relation)
+        elif max(home) < len(rows[0]):
             self.bring(relation, home, {tuple(row[i] for i in home) for row in rows})
 
     def _expect_deletion(self, oid: int) -> None:
@@ -279,7 +318,8 @@ class LakeEngine(SQLiteEngine):
     def compile(self, plan: Plan) -> Query:
         query = super().compile(plan)
         wanted = demands(plan, self.is_far) if self.far else ()
-        if not wanted:
+        deltas = self._deltas(plan) if self.far else frozenset()
+        if not wanted and not deltas:
             return query
         asked = tuple((each, self._question(each)) for each in wanted)
         return FarQuery(
@@ -290,17 +330,21 @@ class LakeEngine(SQLiteEngine):
             query.connection,
             plan,
             asked,
+            deltas,
             self,
         )
+
+    def _deltas(self, plan: Plan) -> frozenset[str]:
+        """The Δ-sets of far relations that a plan reads."""
+        far = {delta(each.relation).id for each in self.far.values()}
+        return frozenset(far & stored_relations(plan.program).keys())
 
     def _question(self, demand: Demand) -> Query | None:
         return None if demand.plan is None else super().compile(demand.plan)
 
     def is_at_hand(self, query: FarQuery, values: Sequence[Any]) -> bool:
         """Bring what a query needs; false if Spark is to answer it."""
-        if self.forced == "spark":
-            return False
-        if not self._fits(query):
+        if self.forced == "spark" or query.deltas & self.large.keys() or not self._fits(query):
             return False
         try:
             for demand, question in query.asked:
@@ -370,31 +414,84 @@ class LakeEngine(SQLiteEngine):
                     found.append((far, newest))
         return found
 
+    def _hold_large(self, far: FarRelation, version: int, rows: int) -> None:
+        """The change of a far relation to a version stays where it is, and Spark reads it."""
+        name = delta(far.relation).id
+        self.large[name] = LargeDelta(far, far.place.version, version, rows)
+
+    def forget_large(self, relation: str | None = None) -> None:
+        """The change of a relation, or of all, has been propagated."""
+        for name, each in list(self.large.items()):
+            if relation in (None, each.far.relation.id):
+                del self.large[name]
+
+    def take_in(self, far: FarRelation, version: int) -> list[Row] | int:
+        """Move on to another version; what that changes in the relation, with weights. Of a change
+        that is too large to be held here, its size: Spark reads it where it is."""
+        if far.place.is_own and not far.pending.is_empty():
+            self._finish(far)
+        size = far.change_size(version)
+        if size > MOST_HELD and self.has_spark and not (far.place.is_own and far.pending.size()):
+            self._hold_large(far, version, size)
+            self.move_on(far, version)
+            return size
+        rows = far.changes(version)
+        if far.place.is_own and not far.pending.is_empty():
+            rows = far.give_way(rows)
+        if far.place.is_own and version // COMPACT_EVERY > far.place.version // COMPACT_EVERY:
+            self._untidy.add(far.relation.id)
+        self.move_on(far, version)
+        return rows
+
+    def _finish(self, far: FarRelation) -> None:
+        """A commit to the lake whose end was not written down here, because a process died."""
+        version = far.written_before()
+        if version is not None:
+            self._record(far, version)
+
     def move_on(self, far: FarRelation, version: int) -> None:
         """From now on, in this transaction and after it, stand on another version."""
         far.cache.clear()
-        far.place = replace(far.place, version=version)
-        self._places.advance(far.relation.id, version, far.place.commits)
+        self._stand(far, version)
 
     # --- the end of a transaction ----------------------------------------------------------
 
     def after_commit(self) -> None:
         """Write what is pending to the lake, unless that is dear and may as well wait."""
         if self.far or self._places.gone():
-            self.flush(lazily=True)
+            self.flush(lazily=True, give_way=True)
+            self._tidy()
             for far in self.far.values():
                 if far.cache.size() > CACHE_ROWS:
                     far.cache.clear()
 
-    def flush(self, lazily: bool = False) -> None:
-        """Bring the tables of the lake up to date with what is committed here."""
+    def _tidy(self) -> None:
+        """Tables that others write, a stream for one, are tidied now and then as well."""
+        while self._untidy:
+            far = self.far.get(self._untidy.pop())
+            if far is not None:
+                self._in_transaction(lambda: self._stand(far, far.tidy(far.place.version)))  # noqa: B023
+
+    def flush(self, lazily: bool = False, give_way: bool = False) -> None:
+        """Bring the tables of the lake up to date with what is committed here.
+
+        Where someone else has changed a table, the next step sees to both changes. `give_way`
+        leaves it to that without a word.
+        """
         from harken.engines.lake.far import remove_files
 
         if self.connection.read_only:
             return
         for far in list(self.far.values()):
             if far.place.is_own and not (lazily and self._may_wait(far)):
-                self._write(far)
+                try:
+                    self._write(far)
+                except IntegrityError as error:
+                    if error.code != "lake-conflict":
+                        raise
+                    error.hint = "take those changes in first: db.step()"
+                    if not give_way:
+                        raise
         for path in self._places.gone():
             remove_files(path)
             self._in_transaction(lambda: self._places.forget_gone(path))  # noqa: B023
@@ -411,16 +508,23 @@ class LakeEngine(SQLiteEngine):
             if place is None or far.pending.is_empty():
                 return
             far.place = place
-            version = far.write()
-            commits = place.commits + 1
-            far.place = replace(place, version=version, commits=commits)
-            version = far.tidy()
-            far.place = replace(far.place, version=version)
-            self._places.advance(place.name, version, commits)
-            far.pending.clear()
+            self._record(far, far.write())
+            if far.place.commits % COMPACT_EVERY == 0:
+                self._stand(far, far.tidy(far.place.version))
 
         if not far.pending.is_empty():
             self._in_transaction(write)
+
+    def _record(self, far: FarRelation, version: int) -> None:
+        """What was pending is in this version."""
+        far.place = replace(far.place, version=version, commits=far.place.commits + 1)
+        self._places.advance(far.relation.id, version, far.place.commits)
+        far.pending.clear()
+
+    def _stand(self, far: FarRelation, version: int) -> None:
+        """On another version with the same rows."""
+        far.place = replace(far.place, version=version)
+        self._places.advance(far.relation.id, version, far.place.commits)
 
     def _in_transaction(self, work: Callable[[], None]) -> None:
         self.connection.begin()

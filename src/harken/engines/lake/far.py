@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pyarrow as pa
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.cache import Cache
 from harken.engines.lake.catalog import UNWRITTEN, Pending, Place
-from harken.engines.lake.sources import Source, open_source
+from harken.engines.lake.sources import Source, change_size, open_source
 from harken.engines.spark import weighted
 from harken.engines.spark.tables import LakeTable, Mark
 from harken.engines.sqlite.connection import Connection
@@ -22,7 +23,6 @@ from harken.ir.types import INTEGER
 
 Row = tuple[Any, ...]
 
-COMPACT_EVERY = 32
 VERSIONS_KEPT = 8
 
 
@@ -75,6 +75,9 @@ class FarRelation:
     def reopen(self, frame: Any = None) -> None:
         self.frame = frame
         self._table = None
+
+    def change_size(self, to_version: int) -> int:
+        return change_size(self.table, self.place.version, to_version)
 
     def changes(self, to_version: int) -> list[Row]:
         """What leads from the version that is read to another: rows with their weights."""
@@ -137,29 +140,50 @@ class FarRelation:
             conversion.to_arrow(plus, columns, schema),
             conversion.to_arrow(minus, columns, schema),
             expected_version=max(0, self.place.version),
-            mark=Mark(self._application, self.place.commits + 1),
+            mark=self._mark(),
         )
 
-    def tidy(self) -> int:
-        """Now and then merge small files and remove versions that nobody reads; the version."""
+    def written_before(self) -> int | None:
+        """The version that has what is pending, if it was written and only that is not known."""
         table = self.table
         assert isinstance(table, LakeTable)
-        version = table.version
-        if self.place.commits % COMPACT_EVERY == 0:
-            version = table.compact()
-            table.remove_old_versions(max(0, version - VERSIONS_KEPT))
-        return version
+        return table.version_of(self._mark())
 
-    def check_unchanged(self) -> None:
-        """Our own table, written by someone else since we read it."""
-        found = self.table.version
-        if found != max(0, self.place.version):
-            raise IntegrityError(
-                f"{self.place.path} is at version {found}, and the database stands on "
-                f"{self.place.version}: someone else changed it",
-                code="lake-conflict",
-                hint="take its changes in first: db.step()",
-            )
+    def _mark(self) -> Mark:
+        return Mark(self._application, self.place.commits + 1)
+
+    def give_way(self, changes: list[Row]) -> list[Row]:
+        """Someone else has made these changes while others are pending here. Theirs are the later
+        ones: what is pending of the same keys (in a set: of the same rows) is forgotten. What
+        then changes in the relation, each row with its weight:
+
+            changes − what is forgotten
+        """
+        if not self.relation.is_set:
+            return changes
+        identity = self.relation.key or range(self.relation.arity)
+        touched = {tuple(row[i] for i in identity) for row in changes}
+        weights = Counter({row[:-1]: row[-1] for row in changes})
+        forgotten = []
+        for *values, weight in self.pending.rows():
+            row = tuple(values)
+            if tuple(row[i] for i in identity) in touched:
+                forgotten.append(row)
+                weights[row] -= weight
+        self.pending.forget(forgotten)
+        return [(*row, weight) for row, weight in weights.items() if weight]
+
+    def tidy(self, version: int) -> int:
+        """Merge small files, and remove versions that nobody reads. The version to stand on then:
+        the newest, if it has the same rows as this one."""
+        table = self.table
+        assert isinstance(table, LakeTable)
+        try:
+            newest = table.compact()
+        except IntegrityError:  # someone else is writing: another time
+            return version
+        table.remove_old_versions(max(0, version - VERSIONS_KEPT))
+        return newest if not table.changes(version, newest).num_rows else version
 
 
 def remove_files(path: str) -> None:

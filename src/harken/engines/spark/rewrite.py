@@ -68,6 +68,35 @@ def apply(layout: Layout, delta: pa.Table) -> Rewritten:
     return Rewritten(files, [layout.snapshot.files[index] for index in changed])
 
 
+def fill(layout: Layout, rows: pa.Table) -> Rewritten:
+    """Write the first rows of an empty table."""
+    rows = _sorted(rows, layout.key)
+    if not layout.bag:
+        rows = rows.filter(pa.array(~_repeats(rows, layout.key)))
+    return Rewritten(_write(layout, rows))
+
+
+def _repeats(rows: pa.Table, key: Sequence[str]) -> Any:
+    """Which of the sorted rows are equal to an earlier one; only rows of one key can be."""
+    found = np.zeros(rows.num_rows, bool)
+    keys = weighted.row_numbers(rows.select(key))[0] if len(key) > 1 else _codes(rows[key[0]])
+    near = np.flatnonzero(keys[1:] == keys[:-1])
+    if len(near):
+        concerned = np.unique(np.concatenate([near, near + 1]))
+        (numbers,) = weighted.row_numbers(rows.take(pa.array(concerned)))
+        _, first = np.unique(numbers, return_index=True)
+        again = np.ones(len(concerned), bool)
+        again[first] = False
+        found[concerned[again]] = True
+    return found
+
+
+def _codes(column: pa.ChunkedArray) -> Any:
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return column.to_numpy()
+    return weighted.row_numbers(pa.table({"k": column}))[0]
+
+
 def compact(layout: Layout) -> Rewritten:
     """Merge runs of neighbouring files that are small or whose keys overlap."""
     result = Rewritten()
@@ -255,6 +284,13 @@ def _runs(layout: Layout) -> list[list[int]]:
 
 
 def _sorted(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    first = rows[key[0]]
+    if rows.num_rows and pa.types.is_integer(first.type) and not first.null_count:
+        numbers = first.to_numpy()
+        if len(key) == 1 and (numbers[1:] >= numbers[:-1]).all():
+            return rows
+        if (numbers[1:] > numbers[:-1]).all():
+            return rows
     return rows.sort_by([(name, "ascending") for name in key])
 
 

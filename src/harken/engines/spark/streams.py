@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 NAME = "harken-feed.json"
 MOST_ATTEMPTS = 20
+AMBIGUOUS = "a batch has several rows for the key ({}), and none of them is the latest"
+APPENDED = "with this batch there would be several rows for the key ({})"
 
 
 class Mode(enum.StrEnum):
@@ -62,11 +64,17 @@ class Sink:
     mode: Mode
     latest_by: str | None = None
     storage_options: dict[str, str] | None = None
+    facts: bool = False
+    """Are rows left out that say nothing: with a NULL, or with a number that is not finite?"""
+    unique: bool = False
+    """Has a key one row, also after an append?"""
 
     def write(self, rows: pa.Table, number: int) -> Batch:
         """Commit a batch; again, if someone else changed the table meanwhile."""
         table = LakeTable.open(self.path, self.storage_options)
         rows = _conform(rows, table)
+        if self.facts:
+            rows = _facts(rows)
         for attempt in range(MOST_ATTEMPTS):
             version = table.version
             plus, minus = self._change(table, version, rows)
@@ -82,12 +90,15 @@ class Sink:
         return Batch(number, rows.num_rows, made)
 
     def _change(self, table: LakeTable, version: int, rows: pa.Table) -> tuple[pa.Table, pa.Table]:
-        if self.mode is Mode.APPEND and table.bag:
+        if self.mode is Mode.APPEND and table.bag and not self.unique:
             return rows, rows.slice(0, 0)
         keys = _distinct(rows.select(table.key))
         there = table.rows(version, keys) if keys.num_rows else rows.slice(0, 0)
         if self.mode is Mode.APPEND:
-            return _distinct(pa.concat_tables([there, rows])), there
+            all_rows = _distinct(pa.concat_tables([there, rows]))
+            if self.unique:
+                _refuse_ambiguity(all_rows, table.key, APPENDED)
+            return all_rows, there
         return _newest(there, rows, table.key, self.latest_by), there
 
 
@@ -151,19 +162,21 @@ def feed(
     available_now: bool = False,
     on_batch: Callable[[Batch], None] | None = None,
     storage_options: dict[str, str] | None = None,
+    facts: bool = False,
+    unique: bool = False,
 ) -> Feed:
     """Start to feed the table from a streaming DataFrame that has its columns, by name.
 
     `checkpoint` is a directory of this feed alone. An upsert needs at most one row of a key in a
     batch, unless `latest_by` names the column whose greatest value wins, also against the row that
     is there. `on_batch` is told of each batch where the session has it in this process, not under
-    Spark Connect. A batch passes through the memory of the driver: bound it at the source
-    (`maxFilesPerTrigger`, `rowsPerSecond`, `maxOffsetsPerTrigger`).
+    Spark Connect. `facts` and `unique` are as in `Sink`. A batch passes through the memory of the
+    driver: bound it at the source (`maxFilesPerTrigger`, `rowsPerSecond`, `maxOffsetsPerTrigger`).
     """
     chosen = Mode(mode)
     _check(stream, table, latest_by)
     name = feed_name(checkpoint, storage_options)
-    sink = Sink(table.path, name, chosen, latest_by, storage_options)
+    sink = Sink(table.path, name, chosen, latest_by, storage_options, facts, unique)
     failures: list[HarkenError] = []
     here = not is_connect(stream.sparkSession)
 
@@ -260,13 +273,23 @@ def _newest(
     return both.filter(pa.array(wins | (~new & ~won[numbers])))
 
 
-def _refuse_ambiguity(rows: pa.Table, key: tuple[str, ...]) -> None:
+def _facts(rows: pa.Table) -> pa.Table:
+    rows = rows.drop_null()
+    for index, field in enumerate(rows.schema):
+        if pa.types.is_floating(field.type):
+            rows = rows.filter(pc.is_finite(rows.column(index)))
+    return rows
+
+
+def _refuse_ambiguity(rows: pa.Table, key: tuple[str, ...], why: str = AMBIGUOUS) -> None:
     counts = rows.group_by(list(key), use_threads=False).aggregate([([], "count_all")])
     twice = counts.filter(pc.greater(counts["count_all"], 1))
     if twice.num_rows:
         shown = ", ".join(f"{name}={twice[name][0].as_py()!r}" for name in key)
         raise IntegrityError(
-            f"a batch has several rows for the key ({shown}), and none of them is the latest",
+            why.format(shown),
             code="many-values",
-            hint="name the column that says which row is the latest: latest_by=...",
+            hint='replace the row of a key: mode="upsert"'
+            if why is APPENDED
+            else "name the column that says which row is the latest: latest_by=...",
         )

@@ -22,6 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs
+import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
@@ -148,6 +149,28 @@ class LakeTable:
         parts = [self._change(note) for note in self._notes(from_version, to_version)]
         return weighted.consolidate(pa.concat_tables([weighted.empty(self.schema), *parts]))
 
+    def change_parts(
+        self, from_version: int, to_version: int
+    ) -> list[tuple[list[str], int | None, int]]:
+        """Where the changes between two versions are: files with what their rows weigh (None: they
+        say it themselves), and how many rows they have. Only together are they net."""
+        parts: list[tuple[list[str], int | None, int]] = []
+        for version, note in self._notes(from_version, to_version):
+            path = (note or {}).get("changes")
+            if note is not None and "changes" in note and path is None:
+                continue
+            if path is not None and self._exists(path):
+                with self._storage.open_input_file(path) as source:
+                    rows = pq.ParquetFile(source).metadata.num_rows
+                parts.append(([f"{self.path}/{path}"], None, rows))
+                continue
+            old, new = ({f.path: f for f in self.files(v)} for v in (version - 1, version))
+            for one, other, weight in ((old, new, -1), (new, old, 1)):
+                files = [file for name, file in one.items() if name not in other]
+                if files:
+                    parts.append(([f.uri for f in files], weight, sum(f.rows for f in files)))
+        return parts
+
     def notes(self, version: int) -> dict[str, Any]:
         """What the commit of this version noted: see `commit`."""
         found = [note for at, note in self._notes(version - 1, version) if at == version]
@@ -172,6 +195,10 @@ class LakeTable:
             return done
         if current != expected_version:
             raise self._conflict(expected_version, current)
+        if plus.num_rows and not minus.num_rows and not self.snapshot(current).files:
+            rewritten = rewrite.fill(self._layout(current), self._conform(plus))
+            self._enter(rewritten, current, mark, dict(notes or {}), data_change=True)
+            return current + 1
         delta = weighted.net(self._conform(plus), self._conform(minus))
         if not delta.num_rows and not notes:
             return current
@@ -181,6 +208,11 @@ class LakeTable:
             note["changes"] = self._write_changes(delta, current + 1)
         self._enter(rewritten, current, mark, note, data_change=True)
         return current + 1
+
+    def version_of(self, mark: Mark) -> int | None:
+        """The version that the commit with this mark made, if there was one."""
+        self._delta.update_incremental()
+        return self._version_marked(mark)
 
     def compact(self) -> int:
         """Merge small files and files whose keys overlap; the rows stay what they are."""
