@@ -179,7 +179,7 @@ def _floor(warehouse: Warehouse, rounds: int) -> Iterator[Figure]:
 
 
 def _parts(warehouse: Warehouse) -> Iterator[Figure]:
-    """A good part of the rows changed from outside: differentials, recomputing, what Harken chooses."""
+    """Many rows changed from outside: by differentials, by recomputing, and as Harken chooses."""
     warehouse.watch("inventory")
     for part in PARTS:
         params = {"items": warehouse.items, "changed": part}
