@@ -385,9 +385,27 @@ class Database:
                 hint="commit first",
             )
         started = time.monotonic()
-        with self._transactions.block():
-            step = take_in(self._runtime, self._rules.network.note_changes)
-        return replace(step, seconds=time.monotonic() - started)
+        network, fired = self._rules.network, self._rules.firings()
+        views: dict[str, float] = {}
+        network.timing = views
+        try:
+            with self._transactions.block():
+                step = take_in(self._runtime, network.note_changes)
+        finally:
+            network.timing = None
+        now = self._connection.now().timestamp()
+        acted = self._rules.firings()
+        return replace(
+            step,
+            lag={name: max(0.0, now - written) for name, written in step.lag.items()},
+            fired={
+                name: times - fired.get(name, 0)
+                for name, times in acted.items()
+                if times != fired.get(name, 0)
+            },
+            views=views,
+            seconds=time.monotonic() - started,
+        )
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

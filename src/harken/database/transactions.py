@@ -297,6 +297,7 @@ class Transactions:
     def _undo(self, schema_changed: bool) -> None:
         self._runtime.objects.forget()
         self._runtime.engine.indexes.reload()
+        self._runtime.engine.after_undo()
         if schema_changed:
             self._reread()
         self._rules.after_undo()

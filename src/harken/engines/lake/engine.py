@@ -14,7 +14,7 @@ import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from harken.engines.spark.reader import LakeReader
 
 Row = tuple[Any, ...]
+Progress = Callable[[str, int, int], None]
 
 SMALL = 20_000
 """A relation of so many rows is brought as a whole when it is first asked for."""
@@ -57,7 +58,8 @@ class LakeEngine(SQLiteEngine):
         """The Python functions behind foreign relations, for Spark."""
         self.forced: str | None = None
         """`resident` or `spark`: where statements over far relations run, whatever it costs."""
-        self.told: Callable[[str], None] | None = None
+        self.progress: Progress | None = None
+        """Who is told how far a step is: the relation, the parts it has, and of how many."""
         self._untidy: set[str] = set()
         self.statistics.elsewhere = self._rows_far_away
 
@@ -154,6 +156,13 @@ class LakeEngine(SQLiteEngine):
                 far.place = places[name]
             if far.cache.exists():
                 far.cache.clear()
+
+    def after_undo(self) -> None:
+        """A rollback has put the rows at hand back; stand where the file says."""
+        if self.far:
+            for place in self._places:
+                if place.name in self.far:
+                    self.far[place.name].place = place
 
     # --- bringing rows ---------------------------------------------------------------------
 
@@ -371,10 +380,13 @@ class LakeEngine(SQLiteEngine):
         found = []
         for far in self.far.values():
             if far.is_written or not far.place.is_own:
-                newest = far.table.capture()
+                newest = far.table.capture(self._progress_of(far))
                 if newest != far.place.version:
                     found.append((far, newest))
         return found
+
+    def _progress_of(self, far: FarRelation) -> Callable[[int, int], None] | None:
+        return None if self.progress is None else partial(self.progress, far.relation.name)
 
     def take_in(self, far: FarRelation, version: int) -> list[Row]:
         """Move on to another version; what that changes in the relation, with weights."""
