@@ -1,8 +1,9 @@
 """Every script in `cases/` prints what its comments say; `cases/README.md` describes the notation.
 
-Each runs in memory, and in a file that is closed and opened again after commits. A statement that
-is to fail must leave the data, the schema and the interface variables as they were; where a rule
-undoes the transaction, it must leave what was committed last.
+Each runs in memory, in a file that is closed and opened again after commits, and with its functions
+in the lake; there nothing is at hand when a statement begins. A statement that is to fail must
+leave the data, the schema and the interface variables as they were; where a rule undoes the
+transaction, it must leave what was committed last.
 """
 
 from __future__ import annotations
@@ -12,18 +13,36 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import lakes
 import pytest
 
 import harken
 from harken.lang.amosql.shapes import split
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.amosql"))
 EXPECTATION = re.compile(r"/\*([=!])(.*?)\*/", re.DOTALL)
 COMMIT = re.compile(r"commit(\s+work)?", re.IGNORECASE)
 UNDONE_BY_RULE = "rolled-back"
 REOPENINGS = (1, 2, 3, 5, 8, 13, 21, 34)
+IN_LAKE_FILES = (
+    "bags",
+    "deleting_objects",
+    "rules_over_aggregates",
+    "rules_over_bags",
+    "rules_transactions",
+    "transactions_of_data",
+    "transactions_of_schema",
+)
+ON_SPARK = ("functions_without_arguments", "text", "time_values")
+
+
+def named(case: str) -> Path:
+    return next(path for path in CASES if path.stem == case)
 
 
 @dataclass(frozen=True)
@@ -56,14 +75,16 @@ def steps(script: str) -> Iterator[Step]:
 class Runner:
     """A session that can lose its connection at a commit, but not its interface variables."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, **options: Any) -> None:
         self.path = path
-        self.db = harken.connect(path)
+        self.options = options
+        self.db = harken.connect(path, **options)
         self.commits = 0
         self.committed = self.rows()
 
     def run(self, statement: str) -> list[str]:
         printed: list[str] = []
+        self.before_statement()
         self.db.run(statement, lambda result: printed.extend(result.lines()))
         if COMMIT.fullmatch(statement):
             self.commits += 1
@@ -72,6 +93,9 @@ class Runner:
                 self.reopen()
         return printed
 
+    def before_statement(self) -> None:
+        """Nothing, here."""
+
     def is_time_to_reopen(self) -> bool:
         """Not every time in a long script: a new session compiles all active rules again."""
         return self.commits in REOPENINGS
@@ -79,7 +103,7 @@ class Runner:
     def reopen(self) -> None:
         variables = dict(self.db.variables)
         self.db.close()
-        self.db = harken.connect(self.path)
+        self.db = harken.connect(self.path, **self.options)
         for name, value in variables.items():
             self.db.assign(name, value)
 
@@ -95,6 +119,34 @@ class Runner:
         )
         rows = {name: connection.rows(f'SELECT * FROM "{name}"') for (name,) in tables}
         return {name: sorted(each) for name, each in rows.items()}
+
+
+class LakeRunner(Runner):
+    """One whose functions lie in the lake, some of it written, some pending, none at hand."""
+
+    def __init__(self, path: str, forced: str | None = None, **options: Any) -> None:
+        self.forced = forced
+        super().__init__(path, engine="lake", **options)
+        self.db._runtime.engine.forced = forced
+
+    def reopen(self) -> None:
+        super().reopen()
+        self.db._runtime.engine.forced = self.forced
+
+    def before_statement(self) -> None:
+        lakes.let_go(self.db)
+
+    def run(self, statement: str) -> list[str]:
+        printed = super().run(statement)
+        lakes.check(self.db)
+        if COMMIT.fullmatch(statement) and self.is_time_to_reopen():
+            self.db.flush()
+            assert lakes.written(self.db) == lakes.state(self.db)
+            self.committed = self.rows()
+        return printed
+
+    def rows(self) -> dict[str, Any]:
+        return super().rows() | {"lake": lakes.state(self.db)}
 
 
 def check(runner: Runner, step: Step) -> None:
@@ -129,15 +181,59 @@ def any_number(line: str) -> str:
     return re.sub(r"#\[(\w+) \d+\]", r"#[\1 ?]", line)
 
 
-@pytest.mark.parametrize("store", ["memory", "file"])
-@pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
-def test_case(case: Path, store: str, tmp_path: Path) -> None:
-    runner = Runner(":memory:" if store == "memory" else str(tmp_path / "case.db"))
+def run_case(case: Path, runner: Runner) -> None:
     try:
         for step in steps(case.read_text("utf-8")):
             check(runner, step)
     finally:
         runner.db.close()
+
+
+@pytest.mark.parametrize("store", ["memory", "file"])
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
+def test_case(case: Path, store: str, tmp_path: Path) -> None:
+    run_case(case, Runner(":memory:" if store == "memory" else str(tmp_path / "case.db")))
+
+
+@pytest.fixture
+def rows_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    lakes.seek_by_key(monkeypatch)
+    lakes.write_later(monkeypatch)
+
+
+@pytest.mark.usefixtures("rows_by_key")
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
+def test_case_in_the_lake(case: Path) -> None:
+    run_case(case, LakeRunner(":memory:"))
+
+
+@pytest.mark.usefixtures("rows_by_key")
+@pytest.mark.parametrize("case", IN_LAKE_FILES)
+def test_case_in_the_lake_of_a_file(case: str, tmp_path: Path) -> None:
+    run_case(named(case), LakeRunner(str(tmp_path / "case.db")))
+
+
+@pytest.mark.usefixtures("rows_by_key")
+@pytest.mark.parametrize("case", ON_SPARK)
+def test_case_on_spark(case: str, spark: SparkSession) -> None:
+    run_case(named(case), LakeRunner(":memory:", forced="spark", spark=spark))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("rows_by_key")
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
+def test_every_case_on_spark(case: Path, spark: SparkSession) -> None:
+    run_case(case, LakeRunner(":memory:", forced="spark", spark=spark))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("case", CASES, ids=lambda path: path.stem)
+def test_every_case_written_at_each_commit(
+    case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lakes.seek_by_key(monkeypatch)
+    run_case(case, LakeRunner(str(tmp_path / "case.db")))
 
 
 def test_each_case_has_a_title() -> None:

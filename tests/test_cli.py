@@ -466,7 +466,7 @@ def test_a_step_tells_what_it_did(command: Command, warehouse: Warehouse) -> Non
     assert (outcome.code, printed, outcome.err) == (0, "order nib", "")
     assert line.startswith("stock: 2 rows, version 2, ")
     assert " s behind | order_more acted on 1 | " in line
-    assert "rule order_more" in line
+    assert " s, of it order_more 0." in line
     assert command("pipeline", "run", *db).out == "nothing new\n"
 
 
@@ -483,7 +483,30 @@ def test_a_step_as_json(command: Command, warehouse: Warehouse) -> None:
     assert told[2] == {"kind": "step", "rows": 3, "fired": {"order_more": 1}}
     assert isinstance(seconds, float)
     assert isinstance(views, dict)
-    assert 0 < views["rule order_more"] < seconds
+    assert 0 < views["order_more"] < seconds
+
+
+def test_a_step_shows_what_durable_monitors_record(command: Command, warehouse: Warehouse) -> None:
+    db = ("--db", warehouse.database)
+    with harken.connect(warehouse.database) as database:
+        database.amosql(
+            "create function low() -> charstring as select i for each charstring i, integer q "
+            "where stock(i) = q and q < 10; commit;"
+        )
+        database.monitor("low", durable="purchasing")
+    warehouse.arrive("second", "nib,3\n")
+    line = command("pipeline", "run", *db).out.splitlines()[-1]
+    assert " | order_more acted on 1 | low +1 −0 | " in line
+    warehouse.gone("second")
+    change = command("pipeline", "run", *db, "--format", "json").results[1]
+    del change["transaction"]
+    assert change == {"kind": "change", "view": "low", "plus": [], "minus": [["nib"]]}
+    with harken.connect(warehouse.database) as database:
+        recorded = database.monitor("low", durable="purchasing").changes()
+        assert [(each.plus, each.minus) for each in recorded] == [
+            ([("nib",)], []),
+            ([], [("nib",)]),
+        ]
 
 
 def test_where_the_inputs_stand(command: Command, warehouse: Warehouse) -> None:

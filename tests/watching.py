@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harken import Database
-from harken.calculus.bags import differentiate_bag
+from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
-from harken.calculus.states import delta
+from harken.calculus.states import delta, in_old_state
 from harken.engines.base import CompiledQuery
 from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.events import Capture
@@ -87,7 +87,7 @@ class Watch:
     def change(self, changed: Collection[str]) -> Weights:
         """What the calculus says, given which relations have changed."""
         if self.is_bag:
-            return self._by_weights(changed)
+            return self._by_weights(differentiate_bag, changed)
         plus, minus = self._signed(differentiate, changed)
         return signed(plus.rows(()), minus.rows(()))
 
@@ -95,6 +95,16 @@ class Watch:
         """The rows gained and lost according to `recompute`: a bag is taken as a set."""
         plus, minus = self._signed(recompute, changed)
         return set(plus.rows(())), set(minus.rows(()))
+
+    def recounted(self, changed: Collection[str]) -> Weights:
+        """The change of a bag according to `recompute_bag`."""
+        return self._by_weights(recompute_bag, changed)
+
+    def old_state(self, changed: Collection[str]) -> Counter[Row]:
+        """The rows before the changes, by logical rollback."""
+        key = ("old", frozenset(changed))
+        (query,) = self._compiled(key, lambda: (in_old_state(self.program, changed),))
+        return Counter(query.rows(()))
 
     def candidates(self, changed: Collection[str]) -> Counter[Row]:
         """Δ+P without the check against the old state: what a nervous rule reacts to."""
@@ -114,9 +124,11 @@ class Watch:
 
         return self._compiled((method.__name__, frozenset(changed)), programs)
 
-    def _by_weights(self, changed: Collection[str]) -> Weights:
+    def _by_weights(
+        self, method: Callable[[Program, Collection[str]], Program], changed: Collection[str]
+    ) -> Weights:
         (query,) = self._compiled(
-            ("bag", frozenset(changed)), lambda: (differentiate_bag(self.program, changed),)
+            (method.__name__, frozenset(changed)), lambda: (method(self.program, changed),)
         )
         total: Counter[Row] = Counter()
         for *row, weight in query.rows(()):
@@ -238,6 +250,11 @@ class Watching:
         again = signed(*watch.recomputed(watch.influents))
         moved = difference(dict.fromkeys(now, 1), dict.fromkeys(watch.before, 1))
         assert again == moved, f"{told}: recompute gives {again}, the states {moved}"
+        if watch.is_bag:
+            counted = watch.recounted(watch.influents)
+            assert counted == wanted, f"{told}: recompute_bag gives {counted}, not {wanted}"
+        before = watch.old_state(watch.influents)
+        assert before == watch.before, f"{told}: the old state is {before}, not {watch.before}"
         return wanted
 
 

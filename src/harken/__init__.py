@@ -2,6 +2,8 @@
 
 from harken.database.database import Database, connect
 from harken.database.handles import FunctionHandle, NoValue
+from harken.database.monitors.changes import Change
+from harken.database.monitors.subscription import Subscription
 from harken.database.objects import Object
 from harken.database.results import Result, Results
 from harken.errors import (
@@ -22,6 +24,7 @@ from harken.errors import (
 
 __all__ = [
     "ArithmeticFault",
+    "Change",
     "Database",
     "EngineError",
     "EvaluationError",
@@ -37,6 +40,7 @@ __all__ = [
     "Results",
     "SafetyFault",
     "StorageError",
+    "Subscription",
     "SyntaxFault",
     "TypeFault",
     "ValueFault",

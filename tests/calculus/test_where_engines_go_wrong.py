@@ -363,3 +363,18 @@ def test_a_late_bound_function_changes_with_the_type_of_an_object() -> None:
         (2,): -1, (10,): -1, (3,): 1, (30,): 1,
     }  # fmt: skip
     assert shop.run("remove luxury from :a;") == {(30,): -1}
+
+
+@pytest.mark.parametrize("kind", ["", "bag of "], ids=["set", "bag"])
+def test_an_argument_that_a_negated_inequality_gives_its_value(kind: str) -> None:
+    """Nothing stored holds the 5, yet a row with it comes and goes with the objects."""
+    shop = Shop(
+        "", f"(integer n, item i) -> {kind}shop as select s for each shop s where not (n != 5)"
+    )
+    assert shop.run("delete :a;") == {(5, "a", "north"): -1, (5, "a", "south"): -1}
+    assert shop.run("delete :north; delete :b;") == {
+        (5, "b", "north"): -1, (5, "c", "north"): -1, (5, "d", "north"): -1, (5, "b", "south"): -1,
+    }  # fmt: skip
+    assert shop.run("create item instances :e; delete :c; delete :d;") == {
+        (5, "e", "south"): 1, (5, "c", "south"): -1, (5, "d", "south"): -1,
+    }  # fmt: skip

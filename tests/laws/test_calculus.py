@@ -5,8 +5,8 @@
 - the Δ of a batch is the net of the Δs of its parts;
 - a transaction and its inverse together change nothing, one after the other they cancel out;
 - what a nervous rule sees holds now, and lacks nothing that is new;
-- from the first state to the last, all Δs together are the difference between what the reference
-  interpreter, which knows no differences, says of the two.
+- the first state and the last are what the reference interpreter, which knows no differences, says
+  of them, and all Δs together are the difference of the two.
 
 A pair is one schema with one transaction. A failure shows the script that leads to it.
 """
@@ -161,7 +161,8 @@ class Trial:
     # --- the model -------------------------------------------------------------------------
 
     def model(self) -> dict[str, Counter[Row]]:
-        """What the reference interpreter says of each function, as far as it has the patience."""
+        """What the reference interpreter says of each function, as far as it has the patience,
+        and the database says too."""
         world = world_of(self.scenario)
         found = {}
         for functions in world.functions.values():
@@ -171,6 +172,8 @@ class Trial:
                     rows = interpreted(world, function)
                     if rows is not None:
                         found[name] = normal(rows)
+                        state = normal(self.watching.watches[name].state())
+                        assert state == found[name], f"{name} is not what its text says"
         return found
 
 

@@ -16,7 +16,7 @@ import pytest
 from focuses import FOCUSES
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from twins import Twins
+from twins import Question, Twins
 
 pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 
@@ -93,6 +93,44 @@ def test_a_query_means_the_same_inside_a_function(tally: Counter[str], random: R
     for _ in range(8):
         twins.ask_inside()
     tally += twins.counts
+
+
+BINDINGS = (
+    *("not (i != 5)", "not (i != 5 or i = 6)", "i = 5 or not (i != 6)", "not (not (i = 5))"),
+    *("i + 1 = 5", "1 - (i - 2) = 5", "i in s(3)", "(select i) = 5", "i = min(select s(3))"),
+    "(select j for each integer j where not (j != i)) = 5",
+    "u((select b for each boolean b where b)) = i",
+    *("<i, true> = w(3)", "<i + 1, true> = w(3)", "w(i) = <1, true>", "<inc(i), true> = w(3)"),
+    *("<inc(i), i> = <(select j for each integer j where j = i + 1), 5>", "equal((select i, 3))"),
+    *("s(i) = 4", "s(i + 1) = 4", "s(1 - i) = 4", "s(s(i) - 1) = 4", "s(inc(i)) = 4"),
+    *("tclose(s, i) = 5", "tclose(s, i + 1) = 5", "tclose(s, i, 2) = 5"),
+    *("same(i) = 5", "inc(i) = 5", "inc(inc(i)) + 1 = 5", "5 in same(i)", "same(i) = inc(3)"),
+    *("equal(i, 3)", "equal(inc(i), 3)", "equal(<i, 3>)", "equal(s(3), i)"),
+)
+"""Each gives an integer i its values in another way."""
+
+
+@pytest.mark.parametrize("condition", BINDINGS)
+def test_a_variable_has_all_the_values_that_its_condition_gives_it(condition: str) -> None:
+    twins = Twins(Random(0))
+    for text in (
+        "create function s(integer) -> integer",
+        "create function u(boolean) -> integer",
+        "create function w(integer) -> <integer, boolean>",
+        "create function same(integer q) -> integer as select q",
+        "create function inc(integer q) -> integer as select q + 1",
+        "create function equal(integer q, integer r) -> boolean as select true where q = r",
+        f"create function d(integer i) -> integer as select i where {condition}",
+    ):
+        assert twins.define(text)
+    for text in (
+        *("set s(3) = 4", "set s(4) = 5", "set u(true) = 5", "set u(false) = 6"),
+        "set w(3) = <1, true>",
+    ):
+        twins.revise(text)
+    twins.ask(Question(f"select i for each integer i where {condition}"))
+    twins.ask(Question("select i, d(i) for each integer i"))
+    assert twins.counts["with rows"] == 2, twins.refusals
 
 
 @given(choices)

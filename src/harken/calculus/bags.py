@@ -25,6 +25,7 @@ from harken.calculus.states import (
     affected_relations,
     delta,
     literal_in_old,
+    old,
     old_definitions,
 )
 from harken.ir.clauses import (
@@ -76,6 +77,20 @@ def differentiate_bag(
         for term in _terms(clause, target, finder)
     )
     known = {**program.definitions, **old_definitions(program, changed, nodes), **finder.made}
+    return Program(target, {**known, target.id: Definition(target, clauses)})
+
+
+def recompute_bag(program: Program, changed: Collection[str]) -> Program:
+    """The same change by evaluating P in both states: the rows of P count for, those of P@old
+    against."""
+    goal, target = program.goal, weighted(program.goal)
+    known = {**program.definitions, **old_definitions(program, changed)}
+    row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(goal.columns))
+    clauses = tuple(
+        Clause(Atom(target, (*row, Constant(weight, INTEGER))), (Atom(state, row),))
+        for state, weight in ((goal, 1), (old(goal), -1))
+        if old(goal).id in known
+    )
     return Program(target, {**known, target.id: Definition(target, clauses)})
 
 

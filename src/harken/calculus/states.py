@@ -165,6 +165,13 @@ def literal_in_old(literal: Literal, affected: Collection[str]) -> Literal:
     return literal
 
 
+def in_old_state(program: Program, changed: Collection[str]) -> Program:
+    """The program of the rows that the goal had before the changes."""
+    definitions = {**program.definitions, **old_definitions(program, changed)}
+    before = old(program.goal)
+    return Program(before if before.id in definitions else program.goal, definitions)
+
+
 def old_definitions(
     program: Program, changed: Collection[str], nodes: Collection[str] = ()
 ) -> dict[str, Definition]:

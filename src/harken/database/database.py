@@ -21,6 +21,8 @@ from harken.database.feeds import prepare_table, start_feed
 from harken.database.handles import FunctionHandle
 from harken.database.lake import Step, register, take_in
 from harken.database.load import load_objects
+from harken.database.monitors.monitors import Listener
+from harken.database.monitors.subscription import Subscription, subscribe
 from harken.database.objects import Object, Objects
 from harken.database.results import Result, Results
 from harken.database.rules.explain import RuleExplanation, explain_rule
@@ -101,6 +103,7 @@ class Database:
         catalog.reload()
         self._rules = Rules(self._runtime)
         self._runtime.rules = self._rules
+        self._runtime.monitors = self._rules.monitors
         self._transactions = Transactions(self._runtime, self._rules)
         self._rules.synchronise()
         self._session = Session(self._runtime, self._transactions, self._rules)
@@ -184,6 +187,26 @@ class Database:
         if not self._transactions.active:
             self._transactions.refresh()
         return FunctionHandle(self._runtime, self._transactions, self._find(name))
+
+    def monitor(
+        self, name: str, listener: Listener | None = None, durable: str | None = None
+    ) -> Subscription:
+        """Be told exactly how the rows of a function change: `sub.changes()` after a commit.
+
+        A `listener` is called with each change right after its commit. A `durable` monitor has a
+        name, is kept in the file and records changes also while nobody listens.
+        """
+        self._check_open()
+        check_text(name, "the name of a function")
+        if durable is not None:
+            check_text(durable, "the name of a durable monitor")
+        if not self._transactions.active:
+            self._transactions.refresh()
+        function = self._find(name)
+        monitors = self._rules.monitors
+        return subscribe(
+            self._runtime, self._transactions, monitors, function, name, listener, durable
+        )
 
     def _find(self, name: str) -> Function:
         overloads = self._runtime.catalog.named(name)
@@ -389,8 +412,8 @@ class Database:
         views: dict[str, float] = {}
         network.timing = views
         try:
-            with self._transactions.block():
-                step = take_in(self._runtime, network.note_changes)
+            with self._transactions.block(), self._large_changes():
+                step = take_in(self._runtime, network)
         finally:
             network.timing = None
         now = self._connection.now().timestamp()
@@ -406,6 +429,14 @@ class Database:
             views=views,
             seconds=time.monotonic() - started,
         )
+
+    @contextmanager
+    def _large_changes(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._rules.network.forget_large()
+            raise
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -434,6 +465,7 @@ class Database:
             return
         self._transactions.commit()
         self._closed = True
+        self._rules.monitors.close()
         try:
             self._runtime.engine.flush(give_way=True)
         finally:

@@ -10,7 +10,8 @@ Law: each operation does what the statement of the same meaning does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -193,6 +194,27 @@ class FunctionHandle:
             self._connection.execute(self._set_sql, row)
         except faults.RAISED as error:
             raise faults.fault(error) from error
+
+    def update(self, values: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        """Set many values, as one statement: `quantity.update({item: 5, other: 7})`."""
+        pairs = list(values.items() if isinstance(values, Mapping) else values)
+        self._refresh()
+        target = updates.find_target(self._function, self._runtime.catalog, None)
+        changes = [(self._encode(given), self._encode_values(value)) for given, value in pairs]
+        if not changes:
+            return
+        block = self._transactions.statement if self._transactions.active else self._in_block
+        with block():
+            engine = self._runtime.engine
+            if target.is_direct:
+                engine.expect(target.relation, [given for given, _ in changes])
+            for given, rows in changes:
+                updates.apply(engine, "set", target, given, rows)
+
+    @contextmanager
+    def _in_block(self) -> Iterator[None]:
+        with self._transactions.block(), self._transactions.statement():
+            yield
 
     def __delitem__(self, arguments: Any) -> None:
         """Leave the function without a value for the arguments."""

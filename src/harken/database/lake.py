@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import declare_stored
 from harken.database.system import META
@@ -241,15 +242,18 @@ def _check_unique(far: Any, key: list[str]) -> None:
     )
 
 
-def take_in(runtime: Runtime, note: Callable[[str, list[tuple[Any, ...]]], None]) -> Step:
-    """Move every input on to its newest version, inside the open transaction. `note` is told the
-    changed rows of each relation, with their weights."""
+def take_in(runtime: Runtime, network: Network) -> Step:
+    """Move every input on to its newest version, inside the open transaction, and let the network
+    know what changed. A large change stays where it is: Spark reads it there."""
     engine = runtime.engine
     taken, versions, written = {}, {}, {}
     for far, version in engine.news():
-        rows = engine.take_in(far, version)
-        note(far.relation.id, rows)
-        taken[far.relation.name] = len(rows)
+        change = engine.take_in(far, version)
+        if isinstance(change, int):
+            network.note_large(far.relation.id, change)
+        else:
+            network.note_changes(far.relation.id, change)
+        taken[far.relation.name] = change if isinstance(change, int) else len(change)
         versions[far.relation.name] = version
         when = far.table.written(version)
         if when is not None:

@@ -86,7 +86,6 @@ class Objects:
         self.refuse_system(type_, "removed")
         self._refuse_system_object(oid)
         self._index_mentions(type_.name)
-        self._engine.expect_deletion(oid)
         self._engine.remove_row(extent_relation(type_), (oid,))
         self.forget()
 
@@ -97,7 +96,6 @@ class Objects:
         self._refuse_system_object(oid)
         for name in types:
             self._index_mentions(name)
-        self._engine.expect_deletion(oid)
         self._engine.remove_row(extent_relation(OBJECT), (oid,))
         self.deletions += 1
         self.forget()

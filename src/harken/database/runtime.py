@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from harken.database.results import Result
 from harken.database.system import FIRED
 from harken.engines.lake.engine import LakeEngine
 from harken.errors import NameFault, ValueFault, nearest
+from harken.ir.schema import Function
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import Argument
@@ -27,6 +28,16 @@ class RuleSwitch(Protocol):
     def activate(self, name: str, arguments: tuple[Any, ...], priority: int) -> None: ...
 
     def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None: ...
+
+
+class MonitorWatch(Protocol):
+    """What a change of the schema must know of monitors."""
+
+    def before_change(self, names: Collection[str] | None) -> None: ...
+
+    def check(self) -> None: ...
+
+    def users_of(self, function: Function) -> list[str]: ...
 
 
 @dataclass(slots=True)
@@ -45,6 +56,7 @@ class Runtime:
     """Who is told of each result, as soon as it is there."""
     depth: int = 0
     rules: RuleSwitch = field(init=False)
+    monitors: MonitorWatch = field(init=False)
     all_in_lake: bool = False
     """Do stored functions go to the lake even where nothing says so?"""
     immediate_rules: bool = False

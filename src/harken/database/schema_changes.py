@@ -34,6 +34,8 @@ MAX_NAME = 200
 
 def change_schema(runtime: Runtime, node: syntax.Statement, text: str) -> bool:
     """Carry out a schema statement; false if the statement is not one. `text` is its own."""
+    functions = syntax.CreateFunction | syntax.DeleteFunction
+    runtime.monitors.before_change({node.name} if isinstance(node, functions) else None)
     match node:
         case syntax.CreateType():
             create_type(runtime, node)
@@ -229,7 +231,8 @@ def _recheck_after_removal(runtime: Runtime, function: Function, span: Span | No
     try:
         recheck(runtime, function.name)
     except HarkenError as error:
-        users = sorted(f.id for f in runtime.catalog.dependents(function.name))
+        users = runtime.monitors.users_of(function)
+        users += sorted(f.id for f in runtime.catalog.dependents(function.name))
         users += [f"rule {rule}" for rule in runtime.catalog.rules_that_call(function.name)]
         raise IntegrityError(
             f"{function.id} cannot be deleted: {_listed(users)} would no longer work "
@@ -259,6 +262,7 @@ def recheck(runtime: Runtime, name: str, skip: str | None = None) -> None:
     names = {name, *(function_id.partition("(")[0] for function_id in seen)}
     for rule in {rule for each in names for rule in runtime.catalog.rules_that_call(each)}:
         _check_rule(runtime, rule)
+    runtime.monitors.check()
 
 
 def _check_rule(runtime: Runtime, name: str) -> None:

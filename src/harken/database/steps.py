@@ -70,9 +70,18 @@ class ChangeFunction:
 
     def run(self, runtime: Runtime, frame: Frame) -> None:
         values = self.value.stored(frame)
-        for arguments in self.arguments.stored(frame):
+        given = self.arguments.stored(frame)
+        self._expect(runtime, given)
+        for arguments in given:
             target = self.find_target(self._choose(runtime, arguments))
             updates.apply(runtime.engine, self.verb, target, arguments, values)
+
+    def _expect(self, runtime: Runtime, given: list[tuple[Any, ...]]) -> None:
+        """Let what is far be fetched for all at once."""
+        if len(given) > 1 and len(self.candidates) == 1:
+            target = self.find_target(self.candidates[0])
+            if target.is_direct:
+                runtime.engine.expect(target.relation, given)
 
     def _choose(self, runtime: Runtime, arguments: tuple[Any, ...]) -> Function:
         if len(self.candidates) == 1:

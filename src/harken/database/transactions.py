@@ -90,8 +90,17 @@ class Transactions:
         self._check_and_commit(lambda: None)
         failures = list(self._run_detached())
         self._rules.check_phase.forget()
+        failures += self._tell()
         if failures:
             raise failures[0]
+
+    def _tell(self) -> list[HarkenError]:
+        """Listeners are told when all is over: they may begin a transaction of their own."""
+        blocks, self._blocks = self._blocks, 0
+        try:
+            return self._rules.monitors.tell()
+        finally:
+            self._blocks = blocks
 
     def _run_detached(self) -> Iterator[HarkenError]:
         """Detached rules act after the commit that triggered them, each activation in a
@@ -117,6 +126,7 @@ class Transactions:
         try:
             first()
             self._rules.check("deferred")
+            self._rules.monitors.before_commit()
             if not self._connection.read_only:
                 self._runtime.catalog.save_counter()
             self._connection.commit()
@@ -128,6 +138,7 @@ class Transactions:
         self._runtime.catalog.changed = False
         self._begun = False
         self._text_open = False
+        self._rules.monitors.after_commit()
         self._rules.after_transaction()
         self._write_to_lake()
 

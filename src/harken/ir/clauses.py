@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from harken.errors import Span
 from harken.ir.operations import AGGREGATES, COMPARISONS, OPERATIONS
-from harken.ir.relations import Relation
+from harken.ir.relations import Kind, Relation
 from harken.ir.terms import Term, Variable
 
 
@@ -242,3 +242,16 @@ def rename_relations(definition: Definition, named: Callable[[Relation], Relatio
         for clause in definition.clauses
     )
     return replace(definition, relation=named(definition.relation), clauses=clauses)
+
+
+def stored_relations(program: Program) -> dict[str, Relation]:
+    """The stored relations that a program reads, by id."""
+    goal = program.goal
+    is_stored = goal.kind is Kind.STORED and goal.id not in program.definitions
+    return ({goal.id: goal} if is_stored else {}) | {
+        atom.relation.id: atom.relation
+        for definition in program.definitions.values()
+        for clause in definition.clauses
+        for atom in atoms(clause.body)
+        if atom.relation.kind is Kind.STORED
+    }

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from harken.database.lake import Step
-from harken.database.results import to_json
+from harken.database.monitors.changes import Change
+from harken.database.results import NameObject, Result, to_json
 
 KINDS = {
     "own": "written by Harken",
@@ -18,11 +19,11 @@ KINDS = {
 }
 
 
-def step_line(step: Step, changes: Iterable[str] = ()) -> str:
+def step_line(step: Step, changes: Iterable[Change] = ()) -> str:
     """
     >>> print(step_line(Step({"sales": 3}, {"sales": 12}, {"sales": 0.8}, {"order": 2},
-    ...                      {"rule order": 0.1}, 0.4)))
-    sales: 3 rows, version 12, 0.80 s behind | order acted on 2 | 0.40 s, of it rule order 0.10 s
+    ...                      {"order": 0.1}, 0.4)))
+    sales: 3 rows, version 12, 0.80 s behind | order acted on 2 | 0.40 s, of it order 0.10 s
     """
     if not step.taken:
         return "nothing new"
@@ -31,7 +32,10 @@ def step_line(step: Step, changes: Iterable[str] = ()) -> str:
     views = sorted(step.views.items(), key=lambda each: -each[1])
     parts = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in views)
     took = f"{step.seconds:.2f} s" + (f", of it {parts}" if parts else "")
-    return " | ".join(filter(None, [inputs, rules, "; ".join(changes), took]))
+    views_changed = "; ".join(
+        f"{each.view} +{len(each.plus):,} −{len(each.minus):,}" for each in changes
+    )
+    return " | ".join(filter(None, [inputs, rules, views_changed, took]))
 
 
 def _input(step: Step, name: str, rows: int) -> str:
@@ -43,8 +47,8 @@ def _rows(number: int) -> str:
     return "row" if number == 1 else "rows"
 
 
-def step_json(step: Step) -> list[str]:
-    """A line for each input, then one for the step."""
+def step_json(step: Step, changes: Iterable[Change], name: NameObject) -> list[str]:
+    """A line for each input and each changed view, then one for the step."""
     inputs = [
         to_json(
             {
@@ -64,7 +68,20 @@ def step_json(step: Step) -> list[str]:
         "views": {name: _rounded(seconds) for name, seconds in step.views.items()},
         "seconds": _rounded(step.seconds),
     }
-    return [*inputs, to_json(whole)]
+    return [*inputs, *(_change_json(each, name) for each in changes), to_json(whole)]
+
+
+def _change_json(change: Change, name: NameObject) -> str:
+    plus, minus = (Result("rows", (), rows, name) for rows in (change.plus, change.minus))
+    return to_json(
+        {
+            "kind": "change",
+            "view": change.view,
+            "plus": plus.json_rows(),
+            "minus": minus.json_rows(),
+            "transaction": change.transaction,
+        }
+    )
 
 
 def _rounded(seconds: float | None) -> float | None:

@@ -17,6 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import harken
 from harken.database.lake import Step
+from harken.database.monitors.changes import Change
+from harken.database.monitors.subscription import Subscription
 from harken.errors import HarkenError
 from harken.pipeline.reports import step_json, step_line
 
@@ -26,21 +28,45 @@ Signals = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_once(database: harken.Database, *, as_json: bool) -> None:
-    _tell(_step(database), as_json)
+    views = Views(database)
+    views.refresh()
+    _tell(database, _step(database), views.changes(), as_json)
+
+
+class Views:
+    """What durable monitors watch, watched here as well: what they record is not ours to take."""
+
+    def __init__(self, database: harken.Database) -> None:
+        self._database = database
+        self._watched: dict[str, Subscription] = {}
+
+    def refresh(self) -> None:
+        """Others may have made a monitor, or deleted one."""
+        outbox = self._database._rules.monitors.outbox
+        wanted = {durable.view for durable in outbox.durables().values()}
+        for view in self._watched.keys() - wanted:
+            self._watched.pop(view).close()
+        for view in sorted(wanted - self._watched.keys()):
+            self._watched[view] = self._database.monitor(view)
+
+    def changes(self) -> list[Change]:
+        return [change for each in self._watched.values() for change in each.changes()]
 
 
 def keep_running(database: harken.Database, every: float, *, as_json: bool) -> None:
     """Until Ctrl-C or SIGTERM: the step under way is finished first, at the second it is undone."""
-    stop = threading.Event()
+    stop, views = threading.Event(), Views(database)
     before = {each: signal.getsignal(each) for each in Signals}
     try:
         while not stop.is_set():
             # Spark puts a handler of its own there when it starts.
             for each in Signals:
                 signal.signal(each, _stopping(stop))
+            views.refresh()
             step = _patient_step(database)
+            changes = views.changes()
             if step is not None and step.taken:
-                _tell(step, as_json)
+                _tell(database, step, changes, as_json)
             stop.wait(every)
     except KeyboardInterrupt:
         pass
@@ -102,6 +128,8 @@ def _progress(database: harken.Database) -> Iterator[None]:
         bar.stop()
 
 
-def _tell(step: Step, as_json: bool) -> None:
-    lines = step_json(step) if as_json else [step_line(step)]
+def _tell(database: harken.Database, step: Step, changes: list[Change], as_json: bool) -> None:
+    lines = [step_line(step, changes)]
+    if as_json:
+        lines = step_json(step, changes, database._runtime.name_object)
     print("\n".join(lines), flush=True)

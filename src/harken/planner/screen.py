@@ -8,7 +8,7 @@ is chosen by cost (section 7.2), between nothing and all of it.
 Two kinds are told apart. A *row test* needs nothing but the row: a row that fails it never matters,
 in no state, and leaves no event. A *moment test* also asks other relations, as they are when the
 row changes: one that fails it is remembered, for it is part of the old state, but does not by
-itself bring about a check.
+itself bring about a check. It asks no far relation, whose rows need not be at hand at that moment.
 
 Law: if a condition gains or loses a tuple, at least one of the changes since the last check has
 passed its screener.
@@ -16,7 +16,7 @@ passed its screener.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harken.ir.clauses import Atom, Clause, Comparison, Computation, Literal, literal_variables
@@ -56,11 +56,15 @@ class Screener:
 
 
 def choose_screener(
-    relation: Relation, parts: Sequence[Part], model: CostModel, changes: float
+    relation: Relation,
+    parts: Sequence[Part],
+    model: CostModel,
+    changes: float,
+    is_far: Callable[[Relation], bool] = lambda _: False,
 ) -> Screener:
     """The screener of a relation for the conditions it influences; `changes` is how many rows of
     it a transaction changes, about."""
-    occurrences = list(_occurrences(relation, parts))
+    occurrences = list(_occurrences(relation, parts, is_far))
     if any(each is None for each in occurrences) or len(occurrences) > ALTERNATIVES:
         return Screener(relation, None, None, changes)
     rows, moments = [], []
@@ -80,7 +84,9 @@ def choose_screener(
 Occurrence = tuple[tuple[Variable, ...], tuple[Literal, ...]]
 
 
-def _occurrences(relation: Relation, parts: Sequence[Part]) -> Iterator[Occurrence | None]:
+def _occurrences(
+    relation: Relation, parts: Sequence[Part], is_far: Callable[[Relation], bool]
+) -> Iterator[Occurrence | None]:
     """Every occurrence of the relation with the tests around it; None if one is not in a clause
     of the condition itself, but below a negation, an aggregate or another relation."""
     for part in parts:
@@ -89,7 +95,7 @@ def _occurrences(relation: Relation, parts: Sequence[Part]) -> Iterator[Occurren
             for literal in clause.body:
                 if isinstance(literal, Atom) and literal.relation == relation:
                     inside += 1
-                    yield _around(literal, clause)
+                    yield _around(literal, clause, is_far)
         if inside < _mentions(relation, part):
             yield None
 
@@ -104,13 +110,19 @@ def _mentions(relation: Relation, part: Part) -> int:
     return found
 
 
-def _around(atom: Atom, clause: Clause) -> Occurrence:
+def _around(atom: Atom, clause: Clause, is_far: Callable[[Relation], bool]) -> Occurrence:
     """The rest of the body, as far as it can be tested when a row changes."""
     row = tuple(Variable(f"ROW{i}", c.type) for i, c in enumerate(atom.relation.columns))
     same = tuple(
         Comparison("=", variable, term) for variable, term in zip(row, atom.terms, strict=True)
     )
-    rest = (each for each in clause.body if each is not atom and _testable(each, atom.relation))
+    rest = (
+        each
+        for each in clause.body
+        if each is not atom
+        and _testable(each, atom.relation)
+        and not (isinstance(each, Atom) and is_far(each.relation))
+    )
     return row, (*same, *rest)
 
 

@@ -45,6 +45,7 @@ class Activation:
 
 
 Weights = dict[tuple[str, Row], dict[Row, int]]
+Snapshot = tuple[Weights, int]
 
 
 @dataclass(slots=True)
@@ -57,6 +58,8 @@ class CheckPhase:
     limit: int = ROUND_LIMIT
     trace: Callable[[str], None] | None = None
     action_sets: Weights = field(default_factory=dict)
+    monitored: list[ConditionChange] = field(default_factory=list)
+    """What monitored views gained and lost in this transaction, one propagation after another."""
 
     def run(self, coupling: str = "deferred") -> None:
         """Act until no rule of this coupling is triggered."""
@@ -74,12 +77,14 @@ class CheckPhase:
     def forget(self) -> None:
         """The transaction ended: nothing of it is left to act on."""
         self.action_sets.clear()
+        self.monitored.clear()
 
-    def snapshot(self) -> Weights:
-        return {key: dict(rows) for key, rows in self.action_sets.items()}
+    def snapshot(self) -> Snapshot:
+        return {key: dict(rows) for key, rows in self.action_sets.items()}, len(self.monitored)
 
-    def restore(self, snapshot: Weights) -> None:
-        self.action_sets = snapshot
+    def restore(self, snapshot: Snapshot) -> None:
+        self.action_sets, length = snapshot
+        del self.monitored[length:]
 
     def _begin_check(self) -> None:
         """From here on each propagation is a check of its own: what was only lost is settled."""
@@ -109,13 +114,17 @@ class CheckPhase:
         return self.network.propagate(waiting.__contains__)
 
     def _accumulate(self, change: ConditionChange) -> None:
-        name = change.rule.rule.name
-        inputs = len(change.rule.rule.parameters)
         if self.trace is not None:
             self._tell(change)
+        if not isinstance(change.condition, CompiledRule):
+            if change.plus or change.minus:
+                self.monitored.append(change)
+            return
+        rule = change.condition.rule
+        name, inputs = rule.name, len(rule.parameters)
         # For an immediate rule each statement is a check of its own; for the others the
         # transaction is, and what they lost may come back before it ends.
-        keep_losses = self.runtime.immediate_rules and change.rule.rule.coupling != "immediate"
+        keep_losses = self.runtime.immediate_rules and rule.coupling != "immediate"
         for row in change.minus:
             self._weigh((name, row[:inputs]), row, -1, keep_losses)
         for row in change.plus:
@@ -154,11 +163,11 @@ class CheckPhase:
         return taken
 
     def _activation(self, name: str, arguments: Row) -> Activation | None:
-        node = self.network.node(name)
-        if node is None:
+        rule = self.network.rule(name)
+        if rule is None:
             return None
-        rows = self.runtime.engine.results(node.rule.rule.activations, arguments)
-        return Activation(node.rule, arguments, *rows[0]) if rows else None
+        rows = self.runtime.engine.results(rule.rule.activations, arguments)
+        return Activation(rule, arguments, *rows[0]) if rows else None
 
     def act(self, activation: Activation, action_set: list[Row] | None = None) -> None:
         """Run the action for each tuple of the action set, which is then empty."""
@@ -219,7 +228,8 @@ class CheckPhase:
             self.trace("no change passes its screener")
 
     def _tell(self, change: ConditionChange) -> None:
-        self._tell_change(change.rule.rule.condition, change.rule.rule.condition.name, change)
+        goal = change.condition.program.goal
+        self._tell_change(goal, goal.name, change)
 
     def _tell_node(self, change: NodeChange) -> None:
         self._tell_change(change.relation, change.relation.id, change)

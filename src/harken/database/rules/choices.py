@@ -7,7 +7,7 @@ kept until the sizes have changed a good deal.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from harken.calculus.differentials import differentiate, recompute
 from harken.database.rules.nodes import (
@@ -39,8 +39,9 @@ OTHERWISE = 4.0
 
 
 class Choices:
-    def __init__(self, statistics: Statistics) -> None:
+    def __init__(self, statistics: Statistics, is_far: Callable[[Relation], bool]) -> None:
         self.statistics = statistics
+        self._is_far = is_far
         self.forced: str | None = None
         """`incremental` or `naive`, whatever it costs."""
 
@@ -109,19 +110,13 @@ class Choices:
         updates = self.statistics.updates.get(relation.id)
         changes = max(1.0, updates.lately) if updates is not None else 1.0
         simple = 0 < len(nodes) <= ALTERNATIVES and all(
-            isinstance(node, ConditionNode) and node.kept is None and not node.rule.events
+            isinstance(node, ConditionNode) and node.kept is None and not node.condition.events
             for node in nodes
-        )
-        # A trigger cannot fetch: what it reads must be here.
-        simple = simple and not any(
-            self.statistics.elsewhere(each) is not None
-            for node in nodes
-            for each in node.part.stored.values()
         )
         if not simple:
             return Screener(relation, None, None, changes)
         parts = [node.part for node in nodes]
-        return choose_screener(relation, parts, CostModel(self.statistics), changes)
+        return choose_screener(relation, parts, CostModel(self.statistics), changes, self._is_far)
 
     def is_outdated(self, screener: Screener) -> bool:
         """Has the relation come to be updated in another way than it was chosen for?"""

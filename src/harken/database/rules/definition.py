@@ -23,6 +23,7 @@ from harken.database.catalog import Catalog
 from harken.database.complaints import cannot_be_watched, not_one_to_watch
 from harken.database.definitions import columns
 from harken.database.memory import Dependencies
+from harken.database.rules.conditions import CompiledEvent, Condition
 from harken.database.system import activations_relation
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.errors import SafetyFault, TypeFault
@@ -73,29 +74,35 @@ class Rule:
         return Relation(f"cnd_{self.name}", names, len(self.parameters), Kind.DERIVED)
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledEvent:
-    """A kind of change, and of what: the rows of a function as a set.
-
-    `positions` are the columns of the condition that the arguments of the function are about, if
-    their types leave no doubt; else None, and the event is about every tuple.
-    """
-
-    kind: str
-    program: Program
-    positions: tuple[int, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledRule:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledRule(Condition):
     rule: Rule
-    program: Program
-    """The condition with all its definitions, none of them expanded."""
     build_action: Callable[[], steps.Step]
     """The action, compiled when it first runs: what only a session knows may be in it."""
     dependencies: Dependencies
-    events: tuple[CompiledEvent, ...] = ()
-    """What must happen for the condition to be considered."""
+
+    @property
+    def name(self) -> str:
+        return self.rule.name
+
+    @property
+    def title(self) -> str:
+        return f"the condition of rule {self.rule.name}"
+
+    @property
+    def strict(self) -> bool:
+        return not self.rule.nervous
+
+    @property
+    def only_events(self) -> bool:
+        return bool(self.events) and not self.rule.has_condition
+
+    def says_the_same(self, other: Condition) -> bool:
+        return (
+            isinstance(other, CompiledRule)
+            and self.rule == other.rule
+            and Condition.says_the_same(self, other)
+        )
 
 
 def read_rule(text: str, oid: int, catalog: Catalog) -> Rule:
@@ -147,11 +154,11 @@ def compile_rule(
     surrogates = frozenset(name for name in mentioned if name in catalog.hierarchy)
     statement = node.action
     return CompiledRule(
-        rule,
-        program,
-        lambda: compile_action(rule, statement, engine, catalog)[0],
-        Dependencies(frozenset(called), surrogates),
-        tuple(_event(event, rule, catalog) for event in rule.events),
+        rule=rule,
+        program=program,
+        build_action=lambda: compile_action(rule, statement, engine, catalog)[0],
+        dependencies=Dependencies(frozenset(called), surrogates),
+        events=tuple(_event(event, rule, catalog) for event in rule.events),
     )
 
 

@@ -150,7 +150,7 @@ def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> 
 
 def _influent(runtime: Runtime, node: ConditionNode, relation: Relation) -> InfluentExplanation:
     part = node.part
-    change = differentiate(part.program, {relation.id}, not node.rule.rule.nervous, part.nodes)
+    change = differentiate(part.program, {relation.id}, node.condition.strict, part.nodes)
 
     def clauses(sign: int) -> tuple[str, ...]:
         return tuple(_shown(each) for each in change.differentials if each.sign == sign)

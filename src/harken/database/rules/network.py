@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from harken.database.catalog import Catalog
 from harken.database.rules.choices import COPY_LIMIT
-from harken.database.rules.definition import CompiledRule
+from harken.database.rules.conditions import Condition
 from harken.database.rules.nodes import (
     COPIED,
     NAIVE,
@@ -41,7 +41,7 @@ from harken.planner.network import Part
 class ConditionChange:
     """What a condition gained and lost, and how that was found out."""
 
-    rule: CompiledRule
+    condition: Condition
     plus: list[Row]
     minus: list[Row]
     changed: frozenset[str]
@@ -101,9 +101,9 @@ class Network(Topology):
     def propagate(self, wants_minus: Callable[[str], bool]) -> list[ConditionChange]:
         """The changes of all conditions since the last time.
 
-        Rows that a condition lost are only computed for the rules that `wants_minus`.
+        Rows that a condition lost are only computed where it needs them, or `wants_minus`.
         """
-        marked = events.marked(self._engine.connection)
+        marked = events.marked(self._engine.connection) if self._captures else {}
         if not marked:
             return []
         stored = frozenset(name for name in marked if name in self._captures)
@@ -115,14 +115,15 @@ class Network(Topology):
         for level, nodes in wave.levels():
             for node in nodes:
                 started = 0.0 if self.timing is None else time.perf_counter()
-                with _told_of(self._rule_above(node)):
+                with _told_of(self._condition_above(node)):
                     if isinstance(node, ConditionNode):
                         found.append(self._change_of(node, wave, wants_minus))
                     else:
                         self._advance(node, wave)
                 if self.timing is not None:
+                    name = node.condition.name if isinstance(node, ConditionNode) else node.id
                     taken = time.perf_counter() - started
-                    self.timing[node.id] = self.timing.get(node.id, 0.0) + taken
+                    self.timing[name] = self.timing.get(name, 0.0) + taken
             self._drop_read(wave, level)
         self._settle(stored)
         for totals in wave.to_build:
@@ -135,11 +136,12 @@ class Network(Topology):
     def _settle(self, stored: frozenset[str]) -> None:
         for name in stored:
             self._captures[name].clear()
+            self._engine.forget_large(name)
         events.unmark(self._engine.connection)
 
     def has_work(self) -> bool:
         """Has any change passed its screener?"""
-        return self._passed(events.marked(self._engine.connection))
+        return bool(self._captures) and self._passed(events.marked(self._engine.connection))
 
     def _passed(self, marked: Mapping[str, bool]) -> bool:
         return any(marked.values()) or (bool(marked) and self.choices.forced == NAIVE)
@@ -159,10 +161,10 @@ class Network(Topology):
             if name in self._derived:
                 self._derived[name].delta.clear()
 
-    def _rule_above(self, node: Node) -> str:
+    def _condition_above(self, node: Node) -> Condition:
         while isinstance(node, DerivedNode):
             node = next(iter(self._affects[node.id].values()))
-        return node.rule.rule.name
+        return node.condition
 
     def _advance(self, node: DerivedNode, wave: Wave) -> None:
         """Fill the Δ-set of a node; if it holds anything, the wave goes on from there."""
@@ -225,26 +227,30 @@ class Network(Topology):
         self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
     ) -> ConditionChange:
         about = None
-        if node.rule.events:
+        condition = node.condition
+        if condition.events:
             about = what_happened(node, wave.stored, self._planning)
             if not about.happened:
-                return ConditionChange(node.rule, [], [], wave.stored, "no event")
-            if not node.rule.rule.has_condition:
+                return ConditionChange(condition, [], [], wave.stored, "no event")
+            if condition.only_events:
                 query = self._planning.compile(node.part.program)
                 rows = about.concerning(query.rows(()))
-                return ConditionChange(node.rule, rows, [], wave.stored, "event")
+                return ConditionChange(condition, rows, [], wave.stored, "event")
         strategy = self._choose(node, wave)
         below = frozenset(wave.changed & node.influents(strategy).keys())
         if not below:
-            return ConditionChange(node.rule, [], [], below, "no change")
-        checked = not node.rule.rule.nervous
+            return ConditionChange(condition, [], [], below, "no change")
+        if not node.part.relation.is_set:
+            plus, minus = node.counted(strategy, below, self._planning)
+            return ConditionChange(condition, plus, minus, below, strategy)
+        checked = condition.strict
         plus = node.query(1, strategy, below, self._planning, checked).rows(())
         minus = []
-        if wants_minus(node.rule.rule.name):
+        if condition.needs_losses or wants_minus(condition.name):
             minus = node.query(-1, strategy, below, self._planning, checked).rows(())
         if about is not None:
             plus = about.concerning(plus)
-        return ConditionChange(node.rule, plus, minus, below, strategy)
+        return ConditionChange(condition, plus, minus, below, strategy)
 
     def _choose(self, node: Node, wave: Wave) -> str:
         kept = node.kept is not None and self._are_kept(node.kept, wave)
@@ -263,11 +269,11 @@ class Network(Topology):
 
 
 @contextmanager
-def _told_of(rule: str) -> Iterator[None]:
-    """Let an error say which rule's condition it is in."""
+def _told_of(condition: Condition) -> Iterator[None]:
+    """Let an error say which condition it is in."""
     try:
         yield
     except HarkenError as error:
-        error.message = f"in the condition of rule {rule}: {error.message}"
+        error.message = f"in {condition.title}: {error.message}"
         error.span = None
         raise

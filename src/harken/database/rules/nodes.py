@@ -10,18 +10,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from harken.calculus.bags import differentiate_bag
+from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
 from harken.calculus.totals import Totals
 from harken.database import steps
 from harken.database.catalog import Catalog
-from harken.database.rules.definition import CompiledRule
+from harken.database.rules.conditions import Condition
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.totals import TotalsTable
-from harken.ir.clauses import Definition, Program, atoms
-from harken.ir.relations import Kind, Relation
+from harken.ir.clauses import Definition, Program, stored_relations
+from harken.ir.relations import Relation
 from harken.planner.network import Part
 from harken.planner.prepare import prepare
 
@@ -173,41 +173,51 @@ class TotalsNode(DerivedNode):
 
 @dataclass(slots=True, eq=False)
 class ConditionNode(Monitored):
-    rule: CompiledRule = field(kw_only=True)
+    condition: Condition = field(kw_only=True)
     events: dict[tuple[str, frozenset[str]], tuple[Query, Query]] = field(default_factory=dict)
+    weighted: dict[tuple[str, frozenset[str]], Query] = field(default_factory=dict)
     action: steps.Step | None = None
     action_epoch: int = -1
 
     @property
     def id(self) -> str:
-        return f"rule {self.rule.rule.name}"
+        return f"condition {self.condition.name}"
 
     def depends_on(self) -> dict[str, Relation]:
         names = Monitored.depends_on(self)
-        for event in self.rule.events:
+        for event in self.condition.events:
             names |= stored_relations(event.program)
         return names
 
-    def is_for(self, rule: CompiledRule) -> bool:
+    def counted(
+        self, strategy: str, changed: frozenset[str], planning: Planning
+    ) -> tuple[list[Row], list[Row]]:
+        """What a bag has gained and lost: each row as often as that."""
+        query = self.weighted.get((strategy, changed))
+        if query is None:
+            query = planning.compile(self._weighted_change(strategy, changed))
+            self.weighted[strategy, changed] = query
+        plus: list[Row] = []
+        minus: list[Row] = []
+        for *row, weight in query.summed():
+            (plus if weight > 0 else minus).extend([tuple(row)] * abs(weight))
+        return plus, minus
+
+    def _weighted_change(self, strategy: str, changed: frozenset[str]) -> Program:
+        if strategy == NAIVE:
+            return recompute_bag(self.part.program, changed)
+        part = self.kept if strategy == WITH_TOTALS and self.kept is not None else self.part
+        return differentiate_bag(part.program, changed, part.nodes)
+
+    def is_for(self, condition: Condition) -> bool:
         """Does the node already monitor just this? Then it keeps its plans."""
-        same = self.rule.program == rule.program and self.rule.events == rule.events
-        if same and self.rule.rule == rule.rule:
-            self.rule = rule
-            return True
-        return False
+        same = self.condition.says_the_same(condition)
+        if same:
+            self.condition = condition
+        return same
 
 
 Node: TypeAlias = DerivedNode | ConditionNode
-
-
-def stored_relations(program: Program) -> dict[str, Relation]:
-    return {
-        atom.relation.id: atom.relation
-        for definition in program.definitions.values()
-        for clause in definition.clauses
-        for atom in atoms(clause.body)
-        if atom.relation.kind is Kind.STORED
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harken.calculus.differentials import differentiate
-from harken.database.rules.definition import CompiledEvent
-from harken.database.rules.nodes import ConditionNode, Planning, Row, stored_relations
+from harken.database.rules.conditions import CompiledEvent
+from harken.database.rules.nodes import ConditionNode, Planning, Row
+from harken.ir.clauses import stored_relations
 
 
 @dataclass(slots=True)
@@ -44,7 +45,7 @@ class Occurrence:
 def what_happened(node: ConditionNode, stored: frozenset[str], planning: Planning) -> Occurrence:
     """Which of the rule's events occurred, and for which of its tuples."""
     happened = Occurrence()
-    for event in node.rule.events:
+    for event in node.condition.events:
         arguments = _occurrences(node, event, stored, planning)
         if arguments:
             happened.add(event.positions, arguments)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from harken.database.complaints import unknown_rule
+from harken.database.monitors.monitors import Monitors
 from harken.database.rules.check_phase import CheckPhase
 from harken.database.rules.definition import (
     CompiledRule,
@@ -31,6 +32,7 @@ class Rules:
         self._runtime = runtime
         self.network = Network(runtime.engine, runtime.catalog)
         self.check_phase = CheckPhase(runtime, self.network)
+        self.monitors = Monitors(runtime, self.network, self.check_phase)
         self._read: dict[str, Rule] = {}
         self._broken: dict[str, HarkenError] = {}
         self._epoch = -1
@@ -69,6 +71,8 @@ class Rules:
                 span=node.span,
                 hint="delete those first",
             )
+        if self.network.watching_rules:
+            self.monitors.before_change(None)
         if rule.name in self.network:
             self.network.remove(rule.name)
         self._runtime.engine.drop(rule.activations)
@@ -131,14 +135,16 @@ class Rules:
         return compile_rule(rule, self._runtime.engine, self._runtime.catalog)
 
     def synchronise(self) -> None:
-        """Let the network be what the catalog and the activations say; Δ-sets stay."""
+        """Let the network be what the catalog, the activations and the monitors say; Δ-sets
+        stay."""
         catalog = self._runtime.catalog
         self.network.release_missing()
+        self.monitors.synchronise()
         if catalog.epoch == self._epoch and self._fits():
             return
         self._epoch = catalog.epoch
         active = self._active()
-        for name in [node.rule.rule.name for node in self.network.nodes()]:
+        for name in [rule.name for rule in self.network.rules()]:
             if name not in active:
                 self.network.remove(name)
         self._broken.clear()
@@ -179,11 +185,11 @@ class Rules:
         ]
 
     def _fits(self) -> bool:
-        known = {node.rule.rule.name for node in self.network.nodes()} | set(self._broken)
+        known = {rule.name for rule in self.network.rules()} | set(self._broken)
         return known == set(self._active())
 
     def _notice_coupling(self) -> None:
-        couplings = {node.rule.rule.coupling for node in self.network.nodes()}
+        couplings = {compiled.rule.coupling for compiled in self.network.rules()}
         self._runtime.immediate_rules = "immediate" in couplings
 
     # --- moments ---------------------------------------------------------------------------
@@ -196,6 +202,7 @@ class Rules:
         """The check phase for the rules of a coupling."""
         if self._broken:
             self.synchronise_broken()
+        self.monitors.check_durables()
         if not self.network.is_empty:
             self.check_phase.run(coupling)
 
@@ -206,6 +213,7 @@ class Rules:
             self.network.capture_again()
 
     def after_transaction(self) -> None:
+        self.monitors.after_transaction()
         self.network.release_idle()
 
     def compiled(self, name: str) -> CompiledRule:

@@ -1,8 +1,9 @@
 """The shape of the propagation network: which nodes there are, and who depends on whom.
 
-Level 0 holds a node for each stored relation that an activated rule depends on; its Δ-set is kept
+Level 0 holds a node for each stored relation that a watched condition depends on; its Δ-set is kept
 by triggers. Above it are the derived relations that have nodes (`planner.network` says which) and,
-above those, the conditions. Two rules that share a part share its node.
+above those, the conditions, of activated rules and of monitors. Two conditions that share a part
+share its node.
 
 Law: a node is one level higher than the highest it depends on, and exists while something above it
 does: those it `affects` are its reference count.
@@ -16,6 +17,7 @@ from harken.calculus.totals import Totals
 from harken.database import steps
 from harken.database.catalog import Catalog
 from harken.database.rules.choices import Choices
+from harken.database.rules.conditions import Condition
 from harken.database.rules.definition import CompiledRule
 from harken.database.rules.nodes import (
     ConditionNode,
@@ -54,32 +56,41 @@ class Topology:
         self._captures: dict[str, Capture] = {}
         self._affects: dict[str, dict[str, Node]] = {}
         self.watching_rules: set[str] = set()
-        """The rules whose conditions are about rules themselves."""
-        self.choices = Choices(engine.statistics)
+        """The conditions that are about rules themselves."""
+        self.choices = Choices(engine.statistics, engine.is_far)
 
     @property
     def is_empty(self) -> bool:
         return not self._conditions
 
-    def __contains__(self, rule_name: str) -> bool:
-        return rule_name in self._conditions
+    def __contains__(self, name: str) -> bool:
+        return name in self._conditions
 
-    def node(self, rule_name: str) -> ConditionNode | None:
-        return self._conditions.get(rule_name)
-
-    def nodes(self) -> Iterator[ConditionNode]:
-        yield from self._conditions.values()
+    def node(self, name: str) -> ConditionNode | None:
+        return self._conditions.get(name)
 
     def derived(self) -> Iterator[DerivedNode]:
         yield from self._derived.values()
 
+    def conditions(self) -> Iterator[Condition]:
+        return (node.condition for node in self._conditions.values())
+
+    def rules(self) -> list[CompiledRule]:
+        """The rules among the conditions."""
+        return [each for each in self.conditions() if isinstance(each, CompiledRule)]
+
+    def rule(self, name: str) -> CompiledRule | None:
+        node = self._conditions.get(name)
+        rule = node.condition if node is not None else None
+        return rule if isinstance(rule, CompiledRule) else None
+
     def action(self, rule_name: str) -> steps.Step | None:
         """The compiled action of a rule, made again when the schema has changed."""
-        node = self._conditions.get(rule_name)
-        if node is None:
+        node, rule = self._conditions.get(rule_name), self.rule(rule_name)
+        if node is None or rule is None:
             return None
         if node.action is None or node.action_epoch != self._catalog.epoch:
-            node.action = node.rule.build_action()
+            node.action = rule.build_action()
             node.action_epoch = self._catalog.epoch
         return node.action
 
@@ -88,7 +99,8 @@ class Topology:
 
     def note_activation(self, rule_name: str, before: list[Row], after: list[Row]) -> None:
         """The activations of a rule have changed; those of one with parameters have triggers."""
-        capture = self._captures.get(self._conditions[rule_name].rule.rule.activations.id)
+        rule = self.rule(rule_name)
+        capture = self._captures.get(rule.rule.activations.id) if rule is not None else None
         if capture is not None and capture.is_told:
             for rows, weight in ((before, -1), (after, 1)):
                 for row in rows:
@@ -100,42 +112,52 @@ class Topology:
         if capture is not None:
             capture.note_many(rows)
 
+    def note_large(self, name: str, size: int) -> None:
+        """A stored relation has changed elsewhere, too much to be held here."""
+        capture = self._captures.get(name)
+        if capture is not None:
+            capture.note_elsewhere(size)
+
+    def forget_large(self) -> None:
+        """What was noted as elsewhere is undone."""
+        self._engine.forget_large()
+        for capture in self._captures.values():
+            capture.elsewhere = 0
+
     # --- growing and shrinking -------------------------------------------------------------
 
-    def insert(self, rule: CompiledRule) -> None:
+    def insert(self, condition: Condition) -> None:
         """Add a condition, or put another in its place; Δ-sets that both need are kept."""
-        name = rule.rule.name
+        name = condition.name
         others = self._sharing.remove(name) if name in self._conditions else set()
-        others |= self._sharing.add(name, rule.program)
-        if ACTIVATED.name in rule.dependencies.functions:
+        others |= self._sharing.add(name, condition.program)
+        if ACTIVATED.id in condition.program.definitions:
             self.watching_rules.add(name)
-        self._attach(rule)
+        self._attach(condition)
         for other in others - {name}:
-            self._attach(self._conditions[other].rule)
+            self._attach(self._conditions[other].condition)
 
-    def remove(self, rule_name: str) -> None:
-        node = self._conditions.pop(rule_name)
-        self.watching_rules.discard(rule_name)
-        others = self._sharing.remove(rule_name)
+    def remove(self, name: str) -> None:
+        node = self._conditions.pop(name)
+        self.watching_rules.discard(name)
+        others = self._sharing.remove(name)
         self._disconnect(node)
         for other in others:
-            self._attach(self._conditions[other].rule)
+            self._attach(self._conditions[other].condition)
 
-    def _attach(self, rule: CompiledRule) -> None:
-        name = rule.rule.name
-        before = self._conditions.get(name)
-        part = self.plan(rule)
-        node = ConditionNode(part, with_kept_totals(part), rule=rule)
-        self._conditions[name] = node
-        self._connect(node, rule.program)
+    def _attach(self, condition: Condition) -> None:
+        before = self._conditions.get(condition.name)
+        part = self.plan(condition)
+        node = ConditionNode(part, with_kept_totals(part), condition=condition)
+        self._conditions[condition.name] = node
+        self._connect(node, condition.program)
         if before is not None:
             self._disconnect(before)
 
-    def plan(self, rule: CompiledRule) -> Part:
-        name = rule.rule.name
+    def plan(self, condition: Condition) -> Part:
+        name, program = condition.name, condition.program
         kept = self._sharing.nodes(name) if name in self._sharing.programs else ()
-        goal = rule.program.goal
-        return plan_part(rule.program, goal, Reason.CONDITION, kept, self._catalog.hierarchy)
+        return plan_part(program, program.goal, Reason.CONDITION, kept, self._catalog.hierarchy)
 
     def _connect(self, node: Node, program: Program) -> None:
         """Connect a node to those it depends on, which are made if they are missing."""
@@ -293,14 +315,14 @@ class Topology:
 
     # --- looking at it ---------------------------------------------------------------------
 
-    def preview(self, rule: CompiledRule) -> tuple[ConditionNode, dict[str, DerivedNode]]:
-        """The condition of a rule and the nodes below it, as they are, or as they would be if it
-        were active."""
-        known = self._conditions.get(rule.rule.name)
-        part = self.plan(rule)
-        node = known or ConditionNode(part, with_kept_totals(part), rule=rule)
+    def preview(self, condition: Condition) -> tuple[ConditionNode, dict[str, DerivedNode]]:
+        """A condition and the nodes below it, as they are, or as they would be if it were
+        active."""
+        known = self._conditions.get(condition.name)
+        part = self.plan(condition)
+        node = known or ConditionNode(part, with_kept_totals(part), condition=condition)
         found: dict[str, DerivedNode] = {}
-        self._look_below(node, rule.program, found)
+        self._look_below(node, condition.program, found)
         return node, found
 
     def _look_below(self, node: Node, program: Program, found: dict[str, DerivedNode]) -> None:

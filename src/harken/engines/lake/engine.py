@@ -13,17 +13,19 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harken.calculus.states import delta
 from harken.engines.lake.catalog import OWN, UNWRITTEN, Place, Places
 from harken.engines.lake.query import FarQuery
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.errors import EngineError, HarkenError, IntegrityError
-from harken.ir.relations import Relation
+from harken.ir.clauses import stored_relations
+from harken.ir.relations import Relation, is_extent
 from harken.planner.demand import Demand, demands
 from harken.planner.prepare import Plan
 
@@ -40,12 +42,35 @@ MOST_ROWS = 200_000
 """A larger one is not: a statement that needs all of it is Spark's."""
 MOST_KEYS = 20_000
 """A statement that needs the rows of more keys than these is Spark's."""
+MOST_HELD = 100_000
+"""A change that is taken in is held here up to so many rows."""
 CACHE_ROWS = 2_000_000
 LAZY_REWRITE = 1_000_000
 """A commit that would rewrite more rows than these, for few changed ones, waits for others."""
 LAZY_PART = 0.01
 COMPACT_EVERY = 32
 """After so many commits to a table, its small files are merged."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has been done to answer: for explanations and benchmarks."""
+
+    seeks: int = 0
+    files: int = 0
+    rows: int = 0
+    queries: int = 0
+    """Those that Spark answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class LargeDelta:
+    """A change that is not held here: the way of a far relation from one version to another."""
+
+    far: FarRelation
+    before: int
+    after: int
+    rows: int
 
 
 class LakeEngine(SQLiteEngine):
@@ -60,6 +85,9 @@ class LakeEngine(SQLiteEngine):
         """`resident` or `spark`: where statements over far relations run, whatever it costs."""
         self.progress: Progress | None = None
         """Who is told how far a step is: the relation, the parts it has, and of how many."""
+        self.large: dict[str, LargeDelta] = {}
+        """The changes of this transaction that are too large to be held here, by their Δ's id."""
+        self.tally = Tally()
         self._untidy: set[str] = set()
         self.statistics.elsewhere = self._rows_far_away
 
@@ -182,12 +210,16 @@ class LakeEngine(SQLiteEngine):
 
     def expect(self, relation: Relation, rows: Sequence[Row]) -> None:
         """These rows, or keys, are going to be changed one by one: fetch all that takes at once."""
-        if relation.id in self.far and rows:
-            home = self.far[relation.id].cache.home
+        if relation.id not in self.far or not rows:
+            return
+        home = self.far[relation.id].cache.home
+        if not home:
+            self.bring_all(relation)
+        elif max(home) < len(rows[0]):
             self.bring(relation, home, {tuple(row[i] for i in home) for row in rows})
 
-    def expect_deletion(self, oid: int) -> None:
-        """An object is going to be deleted, and what mentions it with it."""
+    def _expect_deletion(self, oid: int) -> None:
+        """An object is going to be deleted, or to lose a type, and what mentions it with it."""
         for far in list(self.far.values()):
             for position, column in enumerate(far.relation.columns):
                 if column.type.surrogate:
@@ -256,6 +288,8 @@ class LakeEngine(SQLiteEngine):
         super().set_row(relation, row)
 
     def remove_row(self, relation: Relation, row: Sequence[Any]) -> None:
+        if self.far and is_extent(relation):
+            self._expect_deletion(row[0])
         self._bring_row(relation, row)
         super().remove_row(relation, row)
 
@@ -294,7 +328,8 @@ class LakeEngine(SQLiteEngine):
     def compile(self, plan: Plan) -> Query:
         query = super().compile(plan)
         wanted = demands(plan, self.is_far) if self.far else ()
-        if not wanted:
+        deltas = self._deltas(plan) if self.far else frozenset()
+        if not wanted and not deltas:
             return query
         asked = tuple((each, self._question(each)) for each in wanted)
         return FarQuery(
@@ -305,17 +340,21 @@ class LakeEngine(SQLiteEngine):
             query.connection,
             plan,
             asked,
+            deltas,
             self,
         )
+
+    def _deltas(self, plan: Plan) -> frozenset[str]:
+        """The Δ-sets of far relations that a plan reads."""
+        far = {delta(each.relation).id for each in self.far.values()}
+        return frozenset(far & stored_relations(plan.program).keys())
 
     def _question(self, demand: Demand) -> Query | None:
         return None if demand.plan is None else super().compile(demand.plan)
 
     def is_at_hand(self, query: FarQuery, values: Sequence[Any]) -> bool:
         """Bring what a query needs; false if Spark is to answer it."""
-        if self.forced == "spark":
-            return False
-        if not self._fits(query):
+        if self.forced == "spark" or query.deltas & self.large.keys() or not self._fits(query):
             return False
         try:
             for demand, question in query.asked:
@@ -388,15 +427,30 @@ class LakeEngine(SQLiteEngine):
     def _progress_of(self, far: FarRelation) -> Callable[[int, int], None] | None:
         return None if self.progress is None else partial(self.progress, far.relation.name)
 
-    def take_in(self, far: FarRelation, version: int) -> list[Row]:
-        """Move on to another version; what that changes in the relation, with weights."""
+    def _hold_large(self, far: FarRelation, version: int, rows: int) -> None:
+        """The change of a far relation to a version stays where it is, and Spark reads it."""
+        name = delta(far.relation).id
+        self.large[name] = LargeDelta(far, far.place.version, version, rows)
+
+    def forget_large(self, relation: str | None = None) -> None:
+        """The change of a relation, or of all, has been propagated."""
+        for name, each in list(self.large.items()):
+            if relation in (None, each.far.relation.id):
+                del self.large[name]
+
+    def take_in(self, far: FarRelation, version: int) -> list[Row] | int:
+        """Move on to another version; what that changes in the relation, with weights. Of a change
+        that is too large to be held here, its size: Spark reads it where it is."""
         if far.place.is_own and not far.pending.is_empty():
             self._finish(far)
+        size = far.change_size(version)
+        if size > MOST_HELD and self.has_spark and not (far.place.is_own and far.pending.size()):
+            self._hold_large(far, version, size)
+            self.move_on(far, version)
+            return size
         rows = far.changes(version)
         if far.place.is_own and not far.pending.is_empty():
             rows = far.give_way(rows)
-        if far.place.is_own and version // COMPACT_EVERY > far.place.version // COMPACT_EVERY:
-            self._untidy.add(far.relation.id)
         self.move_on(far, version)
         return rows
 
@@ -409,6 +463,8 @@ class LakeEngine(SQLiteEngine):
     def move_on(self, far: FarRelation, version: int) -> None:
         """From now on, in this transaction and after it, stand on another version."""
         far.cache.clear()
+        if far.place.is_own and version // COMPACT_EVERY > far.place.version // COMPACT_EVERY:
+            self._untidy.add(far.relation.id)
         self._stand(far, version)
 
     # --- the end of a transaction ----------------------------------------------------------

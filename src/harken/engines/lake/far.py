@@ -13,7 +13,7 @@ import pyarrow as pa
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.cache import Cache
 from harken.engines.lake.catalog import UNWRITTEN, Pending, Place
-from harken.engines.lake.sources import Source, open_source
+from harken.engines.lake.sources import Source, change_size, open_source
 from harken.engines.spark import weighted
 from harken.engines.spark.tables import LakeTable, Mark
 from harken.engines.sqlite.connection import Connection
@@ -75,6 +75,9 @@ class FarRelation:
     def reopen(self, frame: Any = None) -> None:
         self.frame = frame
         self._table = None
+
+    def change_size(self, to_version: int) -> int:
+        return change_size(self.table, self.place.version, to_version)
 
     def changes(self, to_version: int) -> list[Row]:
         """What leads from the version that is read to another: rows with their weights."""

@@ -20,10 +20,12 @@ ANSWER = "harken_answer"
 
 @dataclass(frozen=True, slots=True)
 class FarQuery(Query):
-    """`asked` is what it needs, with the queries that say which keys."""
+    """`asked` is what it needs, with the queries that say which keys; `deltas` are the changes of
+    far relations that it reads."""
 
     plan: Plan
     asked: tuple[tuple[Demand, Query | None], ...]
+    deltas: frozenset[str]
     engine: LakeEngine
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -32,11 +34,10 @@ class FarQuery(Query):
                 return Query.rows(self, values)
             return self._by_spark(values)
 
-    def run_from(self, before: str, after: str) -> None:
+    def run_from(self, before: str, after: str) -> list[tuple[Any, ...]]:
         with self.connection.fixed_time():
             if self.engine.is_at_hand(self, ()):
-                Query.run_from(self, before, after)
-                return
+                return Query.run_from(self, before, after)
             rows = self._by_spark(())
         columns = layout.typed_columns(self.relation) or "c0 INTEGER"
         table = quote(ANSWER)
@@ -46,10 +47,11 @@ class FarQuery(Query):
         self.connection.run_many(
             f"INSERT INTO temp.{table} VALUES ({marks})", (row or (1,) for row in rows)
         )
-        self.connection.run(f"{before} (SELECT * FROM temp.{table}) {after}")
+        found = self.connection.rows(f"{before} (SELECT * FROM temp.{table}) {after}")
         self.connection.run(f"DROP TABLE temp.{table}")
+        return found
 
     def _by_spark(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        from harken.engines.lake.distributed import answer
+        from harken.engines.spark.distributed import answer
 
         return answer(self.engine, self, values)

@@ -23,8 +23,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME
-from harken.engines.spark import weighted
-from harken.engines.spark.inputs import FILE, DeltaInput, DirectoryInput, Progress
+from harken.engines.spark.inputs import DeltaInput, DirectoryInput, Progress
 from harken.engines.spark.snapshot import LakeFile
 from harken.engines.spark.tables import LakeTable
 from harken.errors import EngineError, StorageError
@@ -193,9 +192,13 @@ def _schema_of(directory: Path, format: str) -> pa.Schema:
         ) from error
 
 
-def kept_columns(schema: pa.Schema) -> list[str]:
-    return [name for name in schema.names if name != FILE]
-
-
-def empty_change(schema: pa.Schema) -> pa.Table:
-    return weighted.empty(schema)
+def change_size(source: Source, before: int, after: int) -> int:
+    """About how many rows changed between two versions; never fewer than did."""
+    kept = source.kept if isinstance(source, KeptSource) else source
+    if isinstance(kept, LakeTable):
+        parts = kept.change_parts(before, after)
+        return sum(rows for _, _, rows in parts)
+    old, new = ({file.path: file.rows for file in source.files(v)} for v in (before, after))
+    return sum(rows for path, rows in old.items() if path not in new) + sum(
+        rows for path, rows in new.items() if path not in old
+    )

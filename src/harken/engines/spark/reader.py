@@ -144,15 +144,15 @@ class LakeReader:
             return self.small(schema.empty_table())
         paths = [file.uri for file in files]
         if not self._threshold < len(paths) <= MOST_UNITED * self._threshold:
-            return self._open(schema, paths)
+            return self.open(schema, paths)
         starts = range(0, len(paths), self._threshold)
         lots = [paths[start : start + self._threshold] for start in starts]
-        first, *others = (self._open(schema, lot) for lot in lots)
+        first, *others = (self.open(schema, lot) for lot in lots)
         for other in others:
             first = first.union(other)
         return first
 
-    def _open(self, schema: pa.Schema, paths: Sequence[str]) -> DataFrame:
+    def open(self, schema: pa.Schema, paths: Sequence[str]) -> DataFrame:
         reader = self.session.read.options(**OPTIONS).schema(spark_schema(schema))
         try:
             return reader.parquet(*paths)

@@ -22,6 +22,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.fs
+import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
@@ -152,6 +153,28 @@ class LakeTable:
             return weighted.negate(self.changes(to_version, from_version))
         parts = [self._change(note) for note in self._notes(from_version, to_version)]
         return weighted.consolidate(pa.concat_tables([weighted.empty(self.schema), *parts]))
+
+    def change_parts(
+        self, from_version: int, to_version: int
+    ) -> list[tuple[list[str], int | None, int]]:
+        """Where the changes between two versions are: files with what their rows weigh (None: they
+        say it themselves), and how many rows they have. Only together are they net."""
+        parts: list[tuple[list[str], int | None, int]] = []
+        for version, note in self._notes(from_version, to_version):
+            path = (note or {}).get("changes")
+            if note is not None and "changes" in note and path is None:
+                continue
+            if path is not None and self._exists(path):
+                with self._storage.open_input_file(path) as source:
+                    rows = pq.ParquetFile(source).metadata.num_rows
+                parts.append(([f"{self.path}/{path}"], None, rows))
+                continue
+            old, new = ({f.path: f for f in self.files(v)} for v in (version - 1, version))
+            for one, other, weight in ((old, new, -1), (new, old, 1)):
+                files = [file for name, file in one.items() if name not in other]
+                if files:
+                    parts.append(([f.uri for f in files], weight, sum(f.rows for f in files)))
+        return parts
 
     def notes(self, version: int) -> dict[str, Any]:
         """What the commit of this version noted: see `commit`."""

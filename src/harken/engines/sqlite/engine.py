@@ -51,10 +51,17 @@ class Query:
         shown = f"{columns}{beside}" if columns else beside.removeprefix(", ")
         self.run_from(f"{insert} SELECT {shown} FROM", "" if columns else "LIMIT 1")
 
-    def run_from(self, before: str, after: str) -> None:
+    def summed(self) -> list[tuple[Any, ...]]:
+        """The rows of a weighted change, each once and with the sum of its weights, the last
+        column; those that come to nothing are left out."""
+        row = ", ".join(f"c{i}" for i in range(self.relation.arity - 1))
+        weight = f"sum(c{self.relation.arity - 1})"
+        return self.run_from(f"SELECT {row}, {weight} FROM", f"GROUP BY {row} HAVING {weight} <> 0")
+
+    def run_from(self, before: str, after: str) -> list[tuple[Any, ...]]:
         """Run a statement around the query, which has no parameters."""
         with self.connection.fixed_time():
-            self._fetch(f"{before} ({self.sql}) {after}", lambda _: ())
+            return self._fetch(f"{before} ({self.sql}) {after}", lambda _: ())
 
     def _fetch(self, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
         if not self.fixpoints:

@@ -124,6 +124,8 @@ class Capture(DeltaSet):
         super().__init__(connection, relation, announced=not told)
         self.is_told = told
         self._schema = schema
+        self.elsewhere = 0
+        """The size of a change that is not held here."""
         self._noticed = NOTICED if schema == "temp" else ""
         self.screener = Screener(relation, None, None, 1.0)
 
@@ -152,6 +154,19 @@ class Capture(DeltaSet):
         )
         for sql in self._marks([]) if rows else ():
             self._connection.run(sql)
+
+    def note_elsewhere(self, size: int) -> None:
+        """So many rows have come and gone that they are not held here."""
+        self.elsewhere = size
+        for sql in self._marks([]):
+            self._connection.run(sql)
+
+    def size(self) -> int:
+        return self.elsewhere or super().size()
+
+    def clear(self) -> None:
+        self.elsewhere = 0
+        super().clear()
 
     def screen(self, screener: Screener) -> None:
         """From now on, let this be the screener."""

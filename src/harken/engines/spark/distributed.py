@@ -12,21 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from harken.calculus.states import delta, old
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.far import FarRelation
-from harken.engines.spark import weighted
+from harken.engines.spark import keyfilter, weighted
+from harken.engines.spark.changes import change_frame
 from harken.engines.spark.query import compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
 from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.expressions import quote
-from harken.ir.clauses import atoms
-from harken.ir.relations import Kind, Relation
+from harken.ir.clauses import stored_relations
+from harken.ir.relations import Relation
 from harken.planner.prepare import Plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harken.engines.lake.engine import LakeEngine
+    from harken.engines.lake.engine import LakeEngine, LargeDelta
     from harken.engines.lake.query import FarQuery
 
 Row = tuple[Any, ...]
@@ -38,33 +40,30 @@ MOST_PUSHED = 100_000
 def answer(engine: LakeEngine, query: FarQuery, values: Sequence[Any]) -> list[Row]:
     """The rows of the query, as stored values."""
     reader = engine.reader
-    relations = _stored(query.plan)
+    relations = stored_relations(query.plan.program)
     keys = _known_keys(engine, query, values)
     frames: dict[str, DataFrame] = {}
     names: dict[str, str] = {}
-    for number, relation in enumerate(relations.values()):
-        far = engine.far.get(relation.id)
-        frame = (
-            _near(engine, reader, relation)
-            if far is None
-            else _far(reader, far, keys.get(relation.id))
-        )
-        names[relation.id] = f"stored{number}"
-        frames[f"⟦stored{number}⟧"] = frame
+
+    def give(name: str, frame: DataFrame) -> None:
+        names[name] = f"stored{len(names)}"
+        frames[f"⟦{names[name]}⟧"] = frame
+
+    for relation in relations.values():
+        far, large = engine.far.get(relation.id), engine.large.get(relation.id)
+        if far is not None:
+            give(relation.id, _far(reader, far, far.place.version, keys.get(relation.id)))
+        elif large is not None:
+            give(relation.id, _changes(reader, large))
+        else:
+            give(relation.id, _near(engine, reader, relation))
+    for large in engine.large.values():
+        before = old(large.far.relation).id
+        if before in query.plan.program.definitions:
+            give(before, _far(reader, large.far, large.before, None))
+    engine.tally.queries += 1
     compiled = compile_plan(query.plan, names, engine.python(), marked=True)
     return compiled.rows(reader.session, values, engine.connection.now(), frames)
-
-
-def _stored(plan: Plan) -> dict[str, Relation]:
-    found = {}
-    if plan.program.definition(plan.program.goal) is None:
-        found[plan.program.goal.id] = plan.program.goal
-    for definition in plan.program.definitions.values():
-        for clause in definition.clauses:
-            for atom in atoms(clause.body):
-                if atom.relation.kind is Kind.STORED:
-                    found[atom.relation.id] = atom.relation
-    return found
 
 
 def _known_keys(
@@ -94,7 +93,9 @@ def _known_keys(
 
 
 def _asks_far(engine: LakeEngine, plan: Plan | None) -> bool:
-    return plan is None or any(engine.is_far(each) for each in _stored(plan).values())
+    return plan is None or any(
+        engine.is_far(each) for each in stored_relations(plan.program).values()
+    )
 
 
 def _near(engine: LakeEngine, reader: LakeReader, relation: Relation) -> DataFrame:
@@ -108,25 +109,37 @@ def _schema(relation: Relation) -> pa.Schema:
     return pa.schema([(f"c{i}", type_) for i, type_ in enumerate(types)])
 
 
-def _far(reader: LakeReader, far: FarRelation, keys: pa.Table | None) -> DataFrame:
-    from pyspark.sql import functions as F
-
+def _far(reader: LakeReader, far: FarRelation, version: int, keys: pa.Table | None) -> DataFrame:
     relation, schema = far.relation, _schema(far.relation)
     if not far.is_written:
         frame = reader.small(schema.empty_table())
     else:
-        types = spark_schema(schema)
-        frame = reader.frame(far.table, far.place.version, keys)
-        frame = frame.select(
-            *(
-                F.col(f"`{name.replace('`', '``')}`").cast(types[i].dataType).alias(f"c{i}")
-                for i, name in enumerate(far.columns)
-            )
-        )
+        frame = _named(reader.frame(far.table, version, keys), far.columns, schema)
         if not far.place.is_own:
             frame = frame.dropna()
     pending = far.pending.rows() if far.place.is_own else []
     return _with_pending(reader, frame, relation, pending) if pending else frame
+
+
+def _named(frame: DataFrame, columns: Sequence[str], schema: pa.Schema) -> DataFrame:
+    """These columns, under the names and with the types that statements know them by."""
+    from pyspark.sql import functions as F
+
+    types = spark_schema(schema)
+    return frame.select(
+        *(
+            F.col(keyfilter.quoted(name)).cast(types[i].dataType).alias(f"c{i}")
+            for i, name in enumerate(columns)
+        )
+    )
+
+
+def _changes(reader: LakeReader, large: LargeDelta) -> DataFrame:
+    """The rows of a Δ-set that is not held here, each with its weight."""
+    far = large.far
+    frame = change_frame(reader, far.table, large.before, large.after, far.columns)
+    schema = _schema(delta(far.relation))
+    return _named(frame, [*far.columns, weighted.WEIGHT], schema).dropna()
 
 
 def _with_pending(

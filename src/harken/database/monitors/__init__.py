@@ -1,0 +1,1 @@
+"""Monitors: views whose exact changes a client is told."""

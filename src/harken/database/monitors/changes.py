@@ -1,0 +1,80 @@
+"""A change as its client gets it, and as it is before that: stored rows with their types.
+
+The types belong to it. A function may be defined again with other results, and what it lost is then
+of other types than what it gained.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harken.database.evaluation import decode_rows
+from harken.ir.types import LITERAL_TYPES, Type
+
+Row = tuple[Any, ...]
+Types = tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a view gained and lost in one transaction. Its rows are the arguments and the results
+    of the function; of a bag they stand there as often as they came or went."""
+
+    view: str
+    plus: list[Row]
+    minus: list[Row]
+    transaction: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    types: Types
+    rows: list[Row]
+
+    def values(self, home: str) -> list[Row]:
+        return decode_rows(self.rows, self.types, home)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"types": [type_.name for type_ in self.types], "rows": self.rows}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChange:
+    plus: StoredRows
+    minus: StoredRows
+
+    def __bool__(self) -> bool:
+        return bool(self.plus.rows or self.minus.rows)
+
+    def change(self, view: str, transaction: int, home: str) -> Change:
+        return Change(view, self.plus.values(home), self.minus.values(home), transaction)
+
+    def text(self) -> str:
+        parts = {"plus": self.plus.as_json(), "minus": self.minus.as_json()}
+        return json.dumps(parts, ensure_ascii=False)
+
+
+def read_change(text: str) -> StoredChange:
+    parts = json.loads(text)
+    return StoredChange(_read_rows(parts["plus"]), _read_rows(parts["minus"]))
+
+
+def _read_rows(part: Mapping[str, Any]) -> StoredRows:
+    types = tuple(LITERAL_TYPES.get(name) or Type(name) for name in part["types"])
+    return StoredRows(types, [tuple(row) for row in part["rows"]])
+
+
+def net_change(types: Types, weights: Mapping[Row, int]) -> StoredChange:
+    """What is left of gains (weights above nothing) and losses (below), each row so many times."""
+    gained = Counter({row: weight for row, weight in weights.items() if weight > 0})
+    lost = Counter({row: -weight for row, weight in weights.items() if weight < 0})
+    return StoredChange(stored_rows(types, gained), stored_rows(types, lost))
+
+
+def stored_rows(types: Types, rows: Counter[Row]) -> StoredRows:
+    """Stored values are ordered as the values are, objects by their age."""
+    return StoredRows(types, sorted(rows.elements()))

@@ -1,0 +1,69 @@
+"""What a monitor watches: the rows of a function, as a condition of the propagation network.
+
+    monitored f(A, R) ← f(A, R)
+
+It is a condition like that of a rule, without an action: it shares nodes, Δ-sets and choices with
+all others. But its client wants both signs, each time.
+
+Law: the rows before the transaction, with what was gained and lost, are the rows after it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from harken.database.catalog import Catalog
+from harken.database.complaints import cannot_be_watched
+from harken.database.rules.conditions import Condition
+from harken.errors import SafetyFault, TypeFault
+from harken.ir.assemble import assemble
+from harken.ir.clauses import Atom, Clause, Definition
+from harken.ir.relations import Kind
+from harken.ir.schema import Function
+from harken.ir.terms import Variable
+from harken.ir.types import Type
+from harken.planner.prepare import prepare
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitoredView(Condition):
+    function: str
+
+    @property
+    def name(self) -> str:
+        return f"monitor {self.function}"
+
+    @property
+    def title(self) -> str:
+        return f"the monitored function {self.function}"
+
+    @property
+    def needs_losses(self) -> bool:
+        return True
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return tuple(column.type for column in self.program.goal.columns)
+
+
+def compile_view(function: Function, catalog: Catalog) -> MonitoredView:
+    relation = function.relation
+    if relation is None:
+        raise TypeFault(
+            f"{function.id} is a procedure, and has no rows that could change",
+            code="side-effect",
+            hint="name the function that it changes",
+        )
+    if relation.kind is Kind.FOREIGN:
+        raise cannot_be_watched(function, None)
+    goal = replace(relation, name=f"monitored {relation.name}", kind=Kind.DERIVED)
+    row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(relation.columns))
+    definition = Definition(goal, (Clause(Atom(goal, row), (Atom(relation, row),)),))
+    program = assemble(goal, (definition,), catalog)
+    try:
+        prepare(program, catalog.hierarchy)
+    except SafetyFault as error:
+        if error.code != "unsafe":
+            raise
+        raise cannot_be_watched(function, None) from error
+    return MonitoredView(program=program, function=function.id)

@@ -1,0 +1,61 @@
+"""What the propagation network watches: a relation whose changes someone wants.
+
+A rule wants them to act on, a monitor to hand them to its client. To the network both are the same:
+a program whose goal is watched, under a name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from harken.ir.clauses import Program
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledEvent:
+    """A kind of change, and of what: the rows of a function as a set.
+
+    `positions` are the columns of the condition that the arguments of the function are about, if
+    their types leave no doubt; else None, and the event is about every tuple.
+    """
+
+    kind: str
+    program: Program
+    positions: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition(ABC):
+    program: Program
+    """The condition with all its definitions, none of them expanded."""
+    events: tuple[CompiledEvent, ...] = ()
+    """What must happen for the condition to be considered."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What it is called in the network; no two conditions have the same."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """What an error calls it."""
+
+    @property
+    def strict(self) -> bool:
+        """Are rows that it had already left out of those it gained?"""
+        return True
+
+    @property
+    def only_events(self) -> bool:
+        """Does it hold for everything that its events are about?"""
+        return False
+
+    @property
+    def needs_losses(self) -> bool:
+        """Are the rows that it lost wanted every time?"""
+        return False
+
+    def says_the_same(self, other: Condition) -> bool:
+        return self.program == other.program and self.events == other.events

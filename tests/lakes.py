@@ -1,0 +1,89 @@
+"""Databases whose functions lie in the lake, as the tests need them: few rows that are sought as if
+they were many, and what the lake holds, read past the engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from harken import Database
+from harken.engines.lake import engine
+from harken.engines.lake.engine import LakeEngine
+from harken.engines.lake.far import FarRelation
+from harken.engines.lake.rows import from_arrow
+from harken.engines.spark.tables import LakeTable
+
+Row = tuple[Any, ...]
+
+
+def seek_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No relation is so small that it is brought as a whole, and no file holds many rows."""
+    monkeypatch.setattr(engine, "SMALL", -1)
+    monkeypatch.setitem(LakeTable.create.__func__.__kwdefaults__, "rows_per_file", 4)
+
+
+def write_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every commit waits for others: only `flush` writes to the lake."""
+    monkeypatch.setattr(LakeEngine, "_may_wait", lambda self, far: True)
+
+
+def far_relations(db: Database) -> dict[str, FarRelation]:
+    return db._runtime.engine.far
+
+
+def let_go(db: Database) -> None:
+    """Nothing is at hand any more."""
+    for far in far_relations(db).values():
+        far.cache.clear()
+
+
+def state(db: Database) -> dict[str, Counter[Row]]:
+    """By definition: the table at the version the database stands on, and what is pending."""
+    return {name: _state(far) for name, far in far_relations(db).items()}
+
+
+def _state(far: FarRelation) -> Counter[Row]:
+    rows = Counter(far.rows())
+    for *row, weight in far.pending.rows():
+        rows[tuple(row)] += weight
+    return +rows
+
+
+def written(db: Database) -> dict[str, Counter[Row]]:
+    """The rows of the Delta tables as any other reader finds them."""
+    return {name: _written(far) for name, far in far_relations(db).items()}
+
+
+def _written(far: FarRelation) -> Counter[Row]:
+    if not far.is_written:
+        return Counter()
+    found = pa.table(DeltaTable(far.place.path).to_pyarrow_dataset().to_table())
+    return Counter(from_arrow(found.select(far.columns), far.relation.columns))
+
+
+def check(db: Database) -> None:
+    """What is at hand is what the relation has, for every key that is; no row is there twice, and
+    none less than never."""
+    for far in far_relations(db).values():
+        rows = Counter(far.rows())
+        for *row, weight in far.pending.rows():
+            rows[tuple(row)] += weight
+        assert min(rows.values(), default=0) >= 0, far.relation.id
+        cache, connection = far.cache, db._connection
+        if far.relation.is_set:
+            assert max(rows.values(), default=0) <= 1, far.relation.id
+        columns = ", ".join(f"c{i}" for i in range(far.relation.arity))
+        at_hand = Counter(connection.rows(f"SELECT {columns} FROM {cache._table}"))
+        present = cache._present_keys()
+        wanted = Counter(
+            {
+                row: n
+                for row, n in rows.items()
+                if n and (cache.is_whole() or (cache.home and cache._key(row) in present))
+            }
+        )
+        assert at_hand == wanted, far.relation.id
