@@ -297,6 +297,11 @@ class Database:
         """How many actions a check phase may run before it is taken for an endless one."""
         self._rules.check_phase.limit = rounds
 
+    def action_limit(self, tuples: int) -> None:
+        """On how many tuples a rule may act at once. More are refused, and the transaction is
+        undone: for so many, an action is one update over the whole set."""
+        self._rules.check_phase.largest = tuples
+
     def monitoring(self, strategy: str) -> None:
         """How conditions are monitored: `adaptive`, or always `incremental` or `naive`."""
         if strategy not in ("adaptive", "incremental", "naive"):
