@@ -33,12 +33,7 @@ LAYERS = {
 # The outermost ring, which may import anything; "harken" is the package's own __init__.py.
 SURFACE = {"harken", "__main__", "bench", "cli", "demo", "doctor", "pipeline", "server", "shell"}
 
-PYSPARK_ALLOWED = (
-    "harken.engines.lake.distributed",
-    "harken.engines.spark",
-    "harken.pipeline",
-    "harken.sources",
-)
+PYSPARK_ALLOWED = ("harken.engines.spark", "harken.pipeline", "harken.sources")
 NAMES_THAT_SAY_NOTHING = {"helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 
 

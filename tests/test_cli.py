@@ -556,6 +556,17 @@ def test_an_input_that_is_broken(command: Command, warehouse: Warehouse) -> None
     assert command("pipeline", "run", "--db", warehouse.database).out.startswith("order pen2\n")
 
 
+def test_the_shell_and_explain_know_the_lake(command: Command, warehouse: Warehouse) -> None:
+    db = ("--db", warehouse.database)
+    assert command("shell", *db, stdin=b'select stock("pen");\n') == (0, "<12>\n", "")
+    text = command("explain", "stock", *db).out
+    assert "stock(charstring), 2 rows: brought here as a whole, because they are few" in text
+    (explained,) = command("explain", "stock", *db, "--format", "json").results
+    lake = explained["lake"]
+    assert isinstance(lake, list)
+    assert [(each["relation"], each["how"]) for each in lake] == [("stock(charstring)", "whole")]
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_a_pipeline_that_keeps_going(warehouse: Warehouse, how: int) -> None:
     arguments = ["pipeline", "run", "--watch", "--every", "0.05", "--db", str(warehouse.database)]
