@@ -320,6 +320,20 @@ def test_an_immediate_rule_acts_within_the_transaction(db: Database) -> None:
     assert low.changes() == []
 
 
+def test_what_was_propagated_and_undone_is_no_change(db: Database) -> None:
+    """An immediate rule makes each statement propagate; the text it is in may still fail."""
+    db.amosql(
+        "create rule floor() immediate as for each item i when quantity(i) < 0 "
+        "do set quantity(i) = 0; activate floor(); commit;"
+    )
+    sub = db.monitor("quantity")
+    db.amosql("set quantity(:b) = 1;")
+    with fails("division-by-zero"):
+        db.amosql("set quantity(:a) = 0 - 1; set quantity(:c) = div(1, 0);")
+    db.commit()
+    assert net(sub) == ([1], [50])
+
+
 def test_a_detached_rule_makes_a_transaction_of_its_own(db: Database) -> None:
     sub = db.monitor("quantity")
     db.amosql(

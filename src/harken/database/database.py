@@ -417,10 +417,11 @@ class Database:
         views: dict[str, float] = {}
         network.timing = views
         try:
-            with self._transactions.block(), self._large_changes():
+            with self._transactions.block():
                 step = take_in(self._runtime, network)
         finally:
             network.timing = None
+            network.forget_large()
         now = self._connection.now().timestamp()
         acted = self._rules.firings()
         return replace(
@@ -434,14 +435,6 @@ class Database:
             views=views,
             seconds=time.monotonic() - started,
         )
-
-    @contextmanager
-    def _large_changes(self) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            self._rules.network.forget_large()
-            raise
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from harken.calculus.states import delta
 from harken.engines.lake.catalog import OWN, UNWRITTEN, Place, Places
 from harken.engines.lake.query import FarQuery
+from harken.engines.lake.tally import Tally
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.errors import EngineError, HarkenError, IntegrityError
@@ -50,17 +51,6 @@ LAZY_REWRITE = 1_000_000
 LAZY_PART = 0.01
 COMPACT_EVERY = 32
 """After so many commits to a table, its small files are merged."""
-
-
-@dataclass(slots=True)
-class Tally:
-    """What has been done to answer: for explanations and benchmarks."""
-
-    seeks: int = 0
-    files: int = 0
-    rows: int = 0
-    queries: int = 0
-    """Those that Spark answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +147,12 @@ class LakeEngine(SQLiteEngine):
         from harken.engines.lake.far import FarRelation
 
         self.far[relation.id] = FarRelation(
-            self.connection, relation, place, self._places.signature(), lambda: self.reader
+            self.connection,
+            relation,
+            place,
+            self._places.signature(),
+            lambda: self.reader,
+            self.tally,
         )
         self.indexes.temporary.add(relation.id)
 
