@@ -14,7 +14,7 @@ import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from harken.engines.spark.reader import LakeReader
 
 Row = tuple[Any, ...]
+Progress = Callable[[str, int, int], None]
 
 SMALL = 20_000
 """A relation of so many rows is brought as a whole when it is first asked for."""
@@ -73,6 +74,8 @@ class LakeEngine(SQLiteEngine):
         """The Python functions behind foreign relations, for Spark."""
         self.forced: str | None = None
         """`resident` or `spark`: where statements over far relations run, whatever it costs."""
+        self.progress: Progress | None = None
+        """Who is told how far a step is: the relation, the parts it has, and of how many."""
         self.large: dict[str, LargeDelta] = {}
         """The changes of this transaction that are too large to be held here, by their Δ's id."""
         self.tally = Tally()
@@ -182,6 +185,13 @@ class LakeEngine(SQLiteEngine):
         for name, far in self.far.items():
             if name in places:
                 far.place = places[name]
+
+    def after_undo(self) -> None:
+        """A rollback has put the rows at hand back; stand where the file says."""
+        if self.far:
+            for place in self._places:
+                if place.name in self.far:
+                    self.far[place.name].place = place
 
     # --- bringing rows ---------------------------------------------------------------------
 
@@ -412,10 +422,13 @@ class LakeEngine(SQLiteEngine):
             if far.place.is_own:
                 self._finish(far)
             if far.is_written or not far.place.is_own:
-                newest = far.table.capture()
+                newest = far.table.capture(self._progress_of(far))
                 if newest != far.place.version:
                     found.append((far, newest))
         return found
+
+    def _progress_of(self, far: FarRelation) -> Callable[[int, int], None] | None:
+        return None if self.progress is None else partial(self.progress, far.relation.name)
 
     def _hold_large(self, far: FarRelation, version: int, rows: int) -> None:
         """The change of a far relation to a version stays where it is, and Spark reads it."""
@@ -439,8 +452,6 @@ class LakeEngine(SQLiteEngine):
         rows = far.changes(version)
         if far.place.is_own and not far.pending.is_empty():
             rows = far.give_way(rows)
-        if far.place.is_own and version // COMPACT_EVERY > far.place.version // COMPACT_EVERY:
-            self._untidy.add(far.relation.id)
         self.move_on(far, version)
         return rows
 
@@ -460,6 +471,8 @@ class LakeEngine(SQLiteEngine):
     def move_on(self, far: FarRelation, version: int) -> None:
         """From now on, in this transaction and after it, stand on another version."""
         far.cache.clear()
+        if far.place.is_own and version // COMPACT_EVERY > far.place.version // COMPACT_EVERY:
+            self._untidy.add(far.relation.id)
         self._stand(far, version)
 
     # --- the end of a transaction ----------------------------------------------------------

@@ -32,6 +32,7 @@ from harken.engines.spark import rewrite, weighted
 from harken.engines.spark.datafiles import Written, read_file, read_matching, write_file
 from harken.engines.spark.delta import (
     address,
+    committed_at,
     file_difference,
     no_such_version,
     open_delta,
@@ -126,9 +127,13 @@ class LakeTable:
         self._delta.update_incremental()
         return self._delta.version()
 
-    def capture(self) -> int:
+    def capture(self, progress: Any = None) -> int:
         """What is newest is in the log already."""
         return self.version
+
+    def written(self, version: int) -> float | None:
+        """When, in seconds of the Unix epoch."""
+        return committed_at(self._delta, version)
 
     def snapshot(self, version: int | None = None) -> Snapshot:
         return self._snapshot(self.version if version is None else version)
