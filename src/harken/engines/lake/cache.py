@@ -75,6 +75,8 @@ class Cache:
                 f"CREATE TEMP TABLE {quote(f'present {self.name}')} "
                 f"({columns}, PRIMARY KEY ({key})) WITHOUT ROWID"
             )
+        if self._pending is not None:
+            self._pending.create_changed()
         for statement in self._triggers():
             self._connection.run(statement)
 
@@ -84,6 +86,8 @@ class Cache:
             self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(f'gone {position}')}")
         for table in (self._table, self._present):
             self._connection.run(f"DROP TABLE IF EXISTS {table}")
+        if self._pending is not None:
+            self._pending.drop_changed()
         self._forget_questions()
 
     def clear(self) -> None:

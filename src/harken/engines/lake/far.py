@@ -10,8 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from harken.engines.lake import rows as conversion
 from harken.engines.lake import faults
+from harken.engines.lake import rows as conversion
 from harken.engines.lake.cache import Cache
 from harken.engines.lake.catalog import UNWRITTEN, Pending, Place
 from harken.engines.lake.sources import Source, change_size, open_source

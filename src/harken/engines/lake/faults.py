@@ -26,7 +26,9 @@ def fault(error: Exception, path: str) -> StorageError:
     text = str(error)
     if number in (errno.ENOSPC, errno.EDQUOT) or "No space left" in text:
         return StorageError(
-            f"there is no room for {path}", code="disk-full", hint="free some space, then db.flush()"
+            f"there is no room for {path}",
+            code="disk-full",
+            hint="free some space, then db.flush()",
         )
     if number in (errno.EACCES, errno.EPERM, errno.EROFS) or "denied" in text.lower():
         return StorageError(
@@ -34,7 +36,7 @@ def fault(error: Exception, path: str) -> StorageError:
             code="not-permitted",
             hint="give it the right to, then db.flush()",
         )
-    if number == errno.ENOENT or "not found" in text.lower() or "No such file" in text:
+    if isinstance(error, FileNotFoundError) or "No such file" in text:
         return missing(path)
     return StorageError(
         f"the lake table {path} is damaged: {text.splitlines()[0] if text else error!r}",
