@@ -79,6 +79,11 @@ class Engine(enum.StrEnum):
     LAKE = "lake"
 
 
+class Story(enum.StrEnum):
+    LAKE = "lake"
+    LANGUAGE = "language"
+
+
 class CommandError(HarkenError):
     """cannot-read, not-utf-8, unknown-suffix, unsupported; internal for a bug."""
 
@@ -260,7 +265,7 @@ def shell(db: Database = ":memory:") -> None:
     """Type statements and see their results."""
     from harken.shell import start
 
-    with harken.connect(db) as database:
+    with harken.connect(db, spark=own_session) as database:
         raise typer.Exit(start(database))
 
 
@@ -273,7 +278,7 @@ def explain(
     ] = ExplainFormat.TEXT,
 ) -> None:
     """Show how a function is evaluated or a rule is monitored: its clauses and its SQL."""
-    with harken.connect(db, read_only=True) as database:
+    with harken.connect(db, read_only=True, spark=own_session) as database:
         explanation = database.explain(name)
     if format is ExplainFormat.JSON:
         print(to_json(explanation.as_json()))
@@ -287,6 +292,69 @@ def explain(
             code="unsupported",
             hint="use --format text or --format json",
         )
+
+
+pipeline = typer.Typer(
+    cls=Group, help="Take in what has changed in the lake.", no_args_is_help=True
+)
+app.add_typer(pipeline, name="pipeline")
+
+
+@pipeline.command("run", cls=Command)
+def pipeline_run(
+    db: Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")],
+    watch: Annotated[bool, typer.Option("--watch", help="Keep going until Ctrl-C.")] = False,
+    every: Annotated[
+        float, typer.Option(min=0.0, help="Seconds between two steps of --watch.")
+    ] = 1.0,
+    format: Output = Format.TEXT,
+) -> None:
+    """Take in what has changed in the inputs, as one transaction with all that rules do about it.
+
+    Standard output has what rules print, and a line for each step that found something new.
+    """
+    from harken.pipeline.run import keep_running, run_once
+
+    as_json = format is Format.JSON
+    with reported(format), opened(db) as database, database.listening(writer(format)):
+        if watch:
+            keep_running(database, every, as_json=as_json)
+        else:
+            run_once(database, as_json=as_json)
+
+
+@pipeline.command("status", cls=Command)
+def pipeline_status(
+    db: Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")],
+    format: Output = Format.TEXT,
+) -> None:
+    """Show where each relation in the lake stands."""
+    from harken.pipeline.status import show_status
+
+    with reported(format), opened(db, read_only=True) as database:
+        show_status(database, as_json=format is Format.JSON)
+
+
+@contextmanager
+def reported(format: Format) -> Iterator[None]:
+    """Errors of a command that reads no text of the user's."""
+    try:
+        yield
+    except (BrokenPipeError, typer.Exit):
+        raise
+    except Exception as error:
+        raise typer.Exit(report(as_ours(error), None, format)) from None
+
+
+def opened(db: str, *, read_only: bool = False) -> harken.Database:
+    """A database that exists: one that was mistyped is not made."""
+    if not Path(db).exists():
+        raise CommandError(
+            f"there is no database {db}",
+            code="cannot-open",
+            hint="`harken run FILE --db PATH` makes one",
+        )
+    return harken.connect(db, read_only=read_only, spark=own_session)
 
 
 @app.command(cls=Command)
@@ -322,8 +390,10 @@ def doctor() -> None:
 
 
 @app.command(cls=Command)
-def demo() -> None:
-    """Watch a small inventory at work."""
-    from harken.demo import play
+def demo(
+    story: Annotated[Story, typer.Argument(help="What to show.")] = Story.LAKE,
+) -> None:
+    """Watch Harken at work: on a million items in the lake, or on a small inventory in memory."""
+    from harken.demo import STORIES
 
-    play()
+    STORIES[story.value]()

@@ -1,371 +1,366 @@
-"""Functions in the lake, as a user meets them: where their files are, who else may touch them, and
-what is said when something is wrong."""
+"""Tables of others as functions: every kind of input, and the steps that take their changes in."""
 
 from __future__ import annotations
 
-import os
-import shutil
+import datetime
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import lakes
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
-from peer import Peer
+from deltalake import DeltaTable, write_deltalake
 
 import harken
-from harken import Database, EngineError, HarkenError, StorageError
-from harken.engines.lake import engine as lake_engine
-from harken.engines.spark import datafiles
-from harken.engines.spark.tables import LakeTable
+from harken import Database, HarkenError
 
-SCHEMA = """
-create type item;
-create function quantity(item) -> integer stored in lake;
-create function price(integer) -> integer stored in lake;
-create item instances :a, :b;
-set quantity(:a) = 1; set price(1) = 10; set price(2) = 20;
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STOCK = pa.schema([("item", pa.string()), ("quantity", pa.int64())])
+ALL = "select i, q for each charstring i, integer q where stock(i) = q;"
+RULE = """
+create function ordered(charstring item) -> number quantity;
+create rule order_more() as
+    when for each charstring i, integer q where stock(i) = q and q < 10
+    do set ordered(i) = 100 / q;
+activate order_more();
 commit;
 """
+ORDERED = "select i, q for each charstring i, number q where ordered(i) = q;"
+
 Connect = Callable[..., Database]
+Rows = dict[str, int | None]
 
 
-@pytest.fixture
-def lake(path: str) -> Path:
-    """The directory of the tables."""
-    return Path(path).with_suffix(".lake")
+def stock(rows: Rows) -> pa.Table:
+    return pa.table([list(rows), list(rows.values())], schema=STOCK)
 
 
-@pytest.fixture
-def shop(connect: Connect) -> Database:
-    db = connect()
-    db.amosql(SCHEMA)
-    return db
+def found(db: Database, query: str = ALL) -> Rows:
+    return dict(db.amosql(query).rows)
 
 
-def prices(db: Database) -> list[tuple[int, int]]:
-    return sorted(db.function("price").items())
-
-
-# --- two processes -----------------------------------------------------------------------------
-
-
-@pytest.fixture(params=[20_000, -1], ids=["whole", "by key"])
-def _brought(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lake_engine, "SMALL", request.param)
-
-
-@pytest.mark.usefixtures("_brought")
-def test_another_process_sees_what_is_committed(
-    shop: Database, path: str, peers: Callable[[int], list[Peer]]
-) -> None:
-    (peer,) = peers(1)
-    peer("open", path)
-    for price in range(3):
-        shop.amosql(f"set price(1) = {price}; commit;")
-        assert peer.amosql("price(1);") == [[price]]
-        assert peer.amosql("select p for each integer p where price(2) = p;") == [[20]]
-    peer.amosql("set price(1) = 99; set price(3) = 30; remove price(2) = 20;")
-    assert shop.amosql("price(1);").rows == [(2,)]
-    peer("commit")
-    assert shop.amosql("price(1);").rows == [(99,)]
-    assert prices(shop) == [(1, 99), (3, 30)]
-    shop.amosql("set price(3) = price(3) + price(1); commit;")
-    assert peer.amosql("price(3);") == [[129]]
-    lakes.check(shop)
-    lakes.check_written(shop)
-
-
-@pytest.mark.usefixtures("_brought")
-def test_what_another_process_has_committed_and_not_written_is_seen(
-    shop: Database, path: str, monkeypatch: pytest.MonkeyPatch, connect: Connect
-) -> None:
-    other = connect()
-    with monkeypatch.context() as patch:
-        lakes.write_later(patch)
-        shop.amosql("set price(1) = 11; commit;")
-    assert other.amosql("price(1);").rows == [(11,)]
-    other.flush()
-    assert shop.amosql("price(1);").rows == [(11,)]
-    shop.amosql("set price(1) = 12; commit;")
-    assert other.amosql("price(1);").rows == [(12,)]
-    lakes.check_written(other)
-
-
-def test_what_changes_while_rows_are_brought_is_not_mixed(
-    shop: Database, monkeypatch: pytest.MonkeyPatch, connect: Connect
-) -> None:
-    """The other process commits and flushes between two reads of one statement."""
-    monkeypatch.setattr(lake_engine, "SMALL", -1)
-    other = connect()
-    assert other.amosql("price(1);").rows == [(10,)]
-    bring = lake_engine.LakeEngine.bring
-    interrupted = []
-
-    def bring_slowly(self: Any, *arguments: Any) -> None:
-        if self is other._runtime.engine and not interrupted:
-            interrupted.append(True)
-            shop.amosql("set price(1) = 11; set price(2) = 21; commit;")
-        bring(self, *arguments)
-
-    monkeypatch.setattr(lake_engine.LakeEngine, "bring", bring_slowly)
-    assert other.amosql("select price(1), price(2);").rows in ([(10, 20)], [(11, 21)])
-    assert interrupted
-    assert other.amosql("select price(1), price(2);").rows == [(11, 21)]
-
-
-def test_a_writer_does_not_fail_because_another_is_writing(
-    shop: Database, path: str, peers: Callable[[int], list[Peer]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The commit is done; that the lake has to wait for it is no error."""
-    (peer,) = peers(1)
-    peer("open", path)
-    flush = lake_engine.LakeEngine.flush
-
-    def flush_later(self: Any, **options: Any) -> None:
-        peer.amosql("set price(2) = 22;")  # and it holds the lock
-        shop._connection.raw.set_busy_timeout(0)
-        flush(self, **options)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(lake_engine.LakeEngine, "flush", flush_later)
-        shop.amosql("set price(1) = 11; commit;")
-    peer("commit")
-    assert prices(shop) == [(1, 11), (2, 22)]
-    lakes.check_written(shop)
-
-
-# --- where the files are -----------------------------------------------------------------------
-
-
-def test_tables_lie_beside_the_file(shop: Database, lake: Path) -> None:
-    assert sorted(each.name for each in lake.iterdir()) == ["price", "quantity"]
-    found = pa.table(DeltaTable(lake / "price").to_pyarrow_dataset().to_table())
-    assert sorted(found.to_pylist(), key=str) == [
-        {"integer": 1, "integer_2": 10},
-        {"integer": 2, "integer_2": 20},
-    ]
-
-
-def test_a_database_and_its_lake_can_be_moved_together(
-    shop: Database, path: str, lake: Path, tmp_path: Path
-) -> None:
-    shop.close()
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    shutil.move(path, elsewhere / "store.db")
-    shutil.move(lake, elsewhere / "store.lake")
-    with harken.connect(elsewhere / "store.db") as db:
-        assert prices(db) == [(1, 10), (2, 20)]
-        db.amosql("set price(3) = 30; commit;")
-        lakes.check_written(db)
-    assert not lake.exists()
-
-
-def test_a_copy_without_its_lake_is_refused_not_shared(
-    shop: Database, path: str, tmp_path: Path
-) -> None:
-    shop.close()
-    shutil.copy(path, tmp_path / "copy.db")
-    db = harken.connect(tmp_path / "copy.db")
-    with pytest.raises(StorageError) as caught:
-        db.amosql("price(1);")
-    assert caught.value.code == "no-lake-table"
-    assert "copy.lake" in caught.value.message
-    assert ".lake" in caught.value.hint
-    db._connection.close()
-
-
-# --- deleting ----------------------------------------------------------------------------------
-
-
-def test_a_deleted_function_takes_its_directory_along(shop: Database, lake: Path) -> None:
-    shop.amosql("delete function price;")
-    assert (lake / "price").exists()
-    shop.rollback()
-    assert prices(shop) == [(1, 10), (2, 20)]
-    shop.amosql("delete function price; commit;")
-    assert not (lake / "price").exists()
-
-
-def test_a_function_of_the_same_name_begins_anew(shop: Database, lake: Path) -> None:
-    shop.amosql("delete function price; create function price(integer) -> integer stored in lake;")
-    shop.amosql("set price(7) = 70;")
-    assert prices(shop) == [(7, 70)]
-    shop.rollback()
-    assert prices(shop) == [(1, 10), (2, 20)]
-    shop.amosql("delete function price; create function price(integer) -> integer stored in lake;")
-    shop.amosql("set price(7) = 70; commit;")
-    assert prices(shop) == [(7, 70)]
-    assert sorted(each.name for each in lake.iterdir()) == ["price-2", "quantity"]
-    lakes.check_written(shop)
-
-
-def test_a_function_can_come_out_of_the_lake_and_go_back(shop: Database, connect: Connect) -> None:
-    other = connect()
-    assert prices(other) == [(1, 10), (2, 20)]
-    for where in ("", " stored in lake", ""):
-        shop.amosql(f"delete function price; create function price(integer) -> integer{where};")
-        shop.amosql("set price(7) = 70; commit;")
-        assert prices(shop) == prices(other) == [(7, 70)]
-        other.amosql("set price(8) = 80; commit;")
-        assert prices(shop) == prices(other) == [(7, 70), (8, 80)]
-
-
-def test_a_deleted_type_takes_its_functions_along(connect: Connect, lake: Path) -> None:
-    db = connect(engine="lake")
-    db.amosql("create type book properties (title charstring); commit;")
-    db.amosql('create book(title) instances :b("Dune"); commit;')
-    assert (lake / "title").exists()
-    db.amosql("delete :b; delete type book; commit;")
-    assert not (lake / "title").exists()
-    assert lakes.far_relations(db) == {}
-
-
-# --- what is wrong with the files --------------------------------------------------------------
-
-
-def fails(db: Database, text: str) -> HarkenError:
-    lakes.let_go(db)
+def refused(code: str, act: Callable[[], Any]) -> HarkenError:
     with pytest.raises(HarkenError) as caught:
-        db.amosql(text)
+        act()
+    assert caught.value.code == code, caught.value.report()
     assert caught.value.hint
-    assert "price" in caught.value.message
     return caught.value
 
 
-def test_a_lake_that_is_gone(shop: Database, lake: Path, connect: Connect) -> None:
-    shutil.rmtree(lake / "price")
-    other = connect()
-    for db in (other, shop):
-        assert fails(db, "price(1);").code == "no-lake-table"
-        assert db.amosql("quantity(:a);" if db is shop else "select 1;").rows == [(1,)]
-    assert not (lake / "price").exists(), "an empty table would pass for the lost one"
-    shutil.rmtree(lake)
+# --- each kind of input --------------------------------------------------------------------
 
 
-def test_a_file_that_is_damaged(shop: Database, lake: Path, connect: Connect) -> None:
-    for file in (lake / "price").glob("*.parquet"):
-        file.write_bytes(b"not parquet")
-    assert fails(connect(), "price(1);").code == "lake-damaged"
-    for file in (lake / "price").glob("*.parquet"):
-        file.unlink()
-    assert fails(connect(), "price(1);").code == "no-lake-table"
+class DeltaSource:
+    def __init__(self, path: Path, feed: bool) -> None:
+        self.source = path / "delta"
+        settings = {"delta.enableChangeDataFeed": "true"} if feed else {}
+        write_deltalake(self.source, stock({}), configuration=settings)
+
+    def become(self, rows: Rows) -> None:
+        write_deltalake(self.source, stock(rows), mode="overwrite")
 
 
-def test_a_log_that_is_damaged(shop: Database, lake: Path, connect: Connect) -> None:
-    for file in (lake / "price" / "_delta_log").glob("*.json"):
-        file.write_text("not json")
-    error = fails(connect(), "price(1);")
-    assert isinstance(error, StorageError)
+class DirectorySource:
+    """One file, written anew; a real one would rather get others beside it."""
+
+    def __init__(self, path: Path, format: str) -> None:
+        self.source = path / "files"
+        self.source.mkdir()
+        self._format = format
+        self._number = 0
+
+    def become(self, rows: Rows) -> None:
+        for file in self.source.iterdir():
+            file.unlink()
+        self._number += 1
+        draft = self.source / f".{self._number}"
+        if self._format == "parquet":
+            pq.write_table(stock(rows), draft)
+        elif self._format == "csv":
+            lines = [f"{item},{'' if q is None else q}\n" for item, q in rows.items()]
+            draft.write_text("item,quantity\n" + "".join(lines))
+        else:
+            lines = [json.dumps({"item": i, "quantity": q}) + "\n" for i, q in rows.items()]
+            draft.write_text("".join(lines))
+        draft.rename(self.source / f"{self._number}.{self._format}")
 
 
-def check_written_later(db: Database) -> None:
-    """The commit has happened, and the lake gets it when it can be written again."""
-    assert prices(db) == [(1, 10), (2, 20), (3, 30)]
-    db.amosql("set price(4) = 40; commit;")
-    assert prices(db) == [(1, 10), (2, 20), (3, 30), (4, 40)]
-    lakes.check_written(db)
+KINDS: dict[str, Callable[[Path], Any]] = {
+    "delta with a change feed": lambda path: DeltaSource(path, feed=True),
+    "delta without one": lambda path: DeltaSource(path, feed=False),
+    "parquet": lambda path: DirectorySource(path, "parquet"),
+    "csv": lambda path: DirectorySource(path, "csv"),
+    "json": lambda path: DirectorySource(path, "json"),
+}
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_lake_that_may_not_be_written(shop: Database, lake: Path) -> None:
-    (lake / "price").chmod(0o500)
-    error = fails(shop, "set price(3) = 30; commit;")
-    assert error.code == "not-permitted"
-    (lake / "price").chmod(0o700)
-    check_written_later(shop)
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_input_is_followed(kind: str, connect: Connect, tmp_path: Path) -> None:
+    source = KINDS[kind](tmp_path)
+    source.become({"pen": 20, "ink": 30, "nib": None})
+    db = connect()
+    db.lake("stock", source.source, key=["item"])
+    db.amosql(RULE)
+    assert found(db) == {"pen": 20, "ink": 30}
+    source.become({"pen": 5, "blotter": 50, "nib": 2})
+    assert found(db) == {"pen": 20, "ink": 30}, "not before the step"
+    step = db.step()
+    assert (step.taken, step.fired) == ({"stock": 5}, {"order_more": 2})
+    assert "order_more" in step.views
+    assert 0 <= step.lag["stock"] < 1000
+    assert found(db) == {"pen": 5, "blotter": 50, "nib": 2}
+    assert found(db, ORDERED) == {"pen": 20, "nib": 50}
+    assert (db.step().taken, db.step().fired) == ({}, {})
+    db.close()
+    source.become({"pen": 4})
+    again = connect()
+    again.lake("stock", source.source, key=["item"])  # it is already: nothing happens
+    assert found(again) == {"pen": 5, "blotter": 50, "nib": 2}
+    assert again.step().taken == {"stock": 4}
+    assert found(again) == {"pen": 4}
+    assert found(again, ORDERED) == {"pen": 25, "nib": 50}
 
 
-@pytest.mark.parametrize(
-    ("number", "code"), [(28, "disk-full"), (13, "not-permitted"), (5, "lake-damaged")]
-)
-def test_a_disk_that_refuses(
-    number: int, code: str, shop: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*arguments: Any, **options: Any) -> None:
-        raise OSError(number, os.strerror(number))
+def test_a_data_frame_is_followed(spark: SparkSession, connect: Connect) -> None:
+    def frame(rows: Rows) -> Any:
+        return spark.createDataFrame(list(rows.items()), "item string, quantity bigint")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(datafiles.pq, "write_table", refuse)
-        error = fails(shop, "set price(3) = 30; commit;")
-    assert error.code == code
-    assert error.message.startswith("committed, but not yet in the lake: ")
-    check_written_later(shop)
-
-
-def test_a_table_that_someone_else_has_changed(shop: Database, lake: Path) -> None:
-    table = LakeTable.open(lake / "price")
-    more = pa.table({"integer": [5], "integer_2": [50]})
-    table.commit(more, more.slice(0, 0), expected_version=table.version)
-    assert prices(shop) == [(1, 10), (2, 20)], "the database stands on its version"
-    shop.amosql("set price(3) = 30; commit;")
-    with pytest.raises(HarkenError) as caught:
-        shop.flush()
-    assert caught.value.code == "lake-conflict"
-    assert "db.step()" in caught.value.hint
-    assert prices(shop) == [(1, 10), (2, 20), (3, 30)]
-    shop.step()
-    assert prices(shop) == [(1, 10), (2, 20), (3, 30), (5, 50)]
-    lakes.check_written(shop)
+    spark.sql("DROP VIEW IF EXISTS changing")
+    frame({"pen": 20, "ink": 30, "nib": None}).createOrReplaceTempView("changing")
+    db = connect(spark=spark)
+    db.lake("stock", spark.table("changing"), key=["item"])
+    db.amosql(RULE)
+    assert found(db) == {"pen": 20, "ink": 30}
+    db.close()
+    again = connect(spark=spark)
+    assert again.step().taken == {}
+    assert found(again) == {"pen": 20, "ink": 30}, "until it is given again"
+    again.lake("stock", frame({"pen": 5, "blotter": 50}), key=["item"])
+    assert again.step().taken == {"stock": 4}
+    assert found(again) == {"pen": 5, "blotter": 50}
+    assert found(again, ORDERED) == {"pen": 20}
 
 
-# --- what needs Spark, or may not write --------------------------------------------------------
+def test_an_arrow_table_becomes_ours(connect: Connect, tmp_path: Path) -> None:
+    db = connect()
+    db.lake("stock", stock({"pen": 20, "ink": 30}), key=["item"])
+    db.amosql(RULE + 'set stock("pen") = 4; commit;')
+    db.close()
+    again = connect()
+    assert found(again) == {"pen": 4, "ink": 30}
+    assert found(again, ORDERED) == {"pen": 25}
+    ours = pa.table(DeltaTable(tmp_path / "shop.lake/stock").scan())
+    assert dict(zip(*ours.to_pydict().values(), strict=True)) == {"pen": 4, "ink": 30}
 
 
-def test_too_many_rows_for_one_process(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lake_engine, "SMALL", -1)
-    monkeypatch.setattr(lake_engine, "MOST_ROWS", 1)
-    lakes.let_go(shop)
-    assert shop.amosql("price(1);").rows == [(10,)]
-    with pytest.raises(EngineError) as caught:
-        shop.amosql("select sum(select price(i) for each integer i);")
-    assert caught.value.code == "no-spark"
-    assert "spark=session" in caught.value.hint
+def test_types_and_columns(connect: Connect, tmp_path: Path) -> None:
+    day = datetime.date(2026, 11, 15)
+    moment = datetime.datetime(2026, 11, 15, 12, 30, 1, 5, datetime.UTC)
+    everything = pa.table(
+        {
+            "Item No": pa.array([1], pa.int16()),
+            "name": pa.array(["é"], pa.large_string()),
+            "price": pa.array([1.5], pa.float32()),
+            "sold": pa.array([True]),
+            "since": pa.array([day]),
+            "seen": pa.array([moment.replace(tzinfo=None)], pa.timestamp("us")),
+            "picture": pa.array([b"\0"]),
+            "huge": pa.array([1], pa.uint64()),
+        }
+    )
+    directory = tmp_path / "items"
+    directory.mkdir()
+    pq.write_table(everything, directory / "x.parquet")
+    db = connect()
+    fault = refused("type-mismatch", lambda: db.lake("item", directory, key=["Item No"]))
+    assert "columns=" in str(fault.hint)
+    columns = ["name", "price", "sold", "since", "seen"]
+    db.lake("item", directory, key=["Item No"], columns=columns, format="parquet")
+    assert db.amosql("select item(1);").rows == [("é", 1.5, True, day, moment)]
+    assert db.function("item")[1] == ("é", 1.5, True, day, moment)
 
 
-def test_a_database_that_is_only_read(
-    shop: Database, connect: Connect, monkeypatch: pytest.MonkeyPatch, lake: Path
-) -> None:
-    lakes.write_later(monkeypatch)
-    shop.amosql("set price(3) = 30; commit;")
-    reader = connect(read_only=True)
-    assert prices(reader) == [(1, 10), (2, 20), (3, 30)]
-    assert reader.amosql("price(3);").rows == [(30,)]
-    with pytest.raises(HarkenError) as caught:
-        reader.amosql("set price(3) = 31;")
-    assert caught.value.code == "read-only"
-    reader.rollback()
-    before = LakeTable.open(lake / "price").version
-    reader.flush()
-    assert LakeTable.open(lake / "price").version == before
-    shop.amosql("set price(3) = 32; commit;")
-    assert reader.amosql("price(3);").rows == [(32,)]
+def test_several_rows_of_a_key(connect: Connect, tmp_path: Path) -> None:
+    sales = pa.table({"item": ["pen", "pen", "ink"], "price": [1, 1, 2]})
+    write_deltalake(tmp_path / "sales", sales)
+    db = connect()
+    fault = refused("not-unique", lambda: db.lake("sales", tmp_path / "sales", key=["item"]))
+    assert "'pen'" in fault.message
+    db.lake("sales", tmp_path / "sales", key=["item"], unique=False)
+    assert db.amosql('select sum(sales("pen"));').rows == [(2,)]
+    write_deltalake(tmp_path / "sales", sales, mode="append")
+    db.step()
+    assert db.amosql('select sum(sales("pen")), count(sales("ink"));').rows == [(4, 2)]
 
 
-def test_flush_is_refused_in_a_transaction(shop: Database) -> None:
-    shop.amosql("set price(3) = 30;")
-    with pytest.raises(HarkenError) as caught:
-        shop.flush()
-    assert caught.value.code == "transaction"
+# --- steps ---------------------------------------------------------------------------------
 
 
-def test_a_step_that_a_rule_undoes_is_taken_again(shop: Database, lake: Path) -> None:
-    shop.amosql("""
-        create function limit() -> integer; set limit() = 40;
-        create rule cheap() as for each integer i when price(i) > limit() do rollback;
-        activate cheap(); commit;
-    """)
-    table = LakeTable.open(lake / "price")
-    more = pa.table({"integer": [5], "integer_2": [50]})
-    table.commit(more, more.slice(0, 0), expected_version=table.version)
+@pytest.fixture
+def source(tmp_path: Path) -> DeltaSource:
+    source = DeltaSource(tmp_path, feed=True)
+    source.become({"pen": 20})
+    return source
+
+
+@pytest.fixture
+def shop(connect: Connect, source: DeltaSource) -> Database:
+    db = connect()
+    db.lake("stock", source.source, key=["item"])
+    db.amosql(RULE)
+    return db
+
+
+def test_a_step_that_fails_is_taken_again(shop: Database, source: DeltaSource) -> None:
+    """The action divides by the quantity."""
+    source.become({"pen": 5, "ink": 0})
     for _ in range(2):
-        with pytest.raises(HarkenError):
-            shop.step()
-        assert prices(shop) == [(1, 10), (2, 20)]
-    shop.amosql("set limit() = 60; commit;")
-    assert shop.step().taken == {"price": 1}
-    assert prices(shop) == [(1, 10), (2, 20), (5, 50)]
+        refused("division-by-zero", shop.step)
+        assert found(shop) == {"pen": 20}
+        assert found(shop, ORDERED) == {}
+    source.become({"pen": 5, "ink": 1})
+    assert shop.step().taken == {"stock": 3}
+    assert found(shop, ORDERED) == {"pen": 20, "ink": 100}
+
+
+def test_a_step_is_a_transaction_of_its_own(shop: Database) -> None:
+    shop.amosql('set ordered("ink") = 1;')
+    refused("transaction", shop.step)
+    refused("transaction", shop.flush)
+    shop.commit()
     assert shop.step().taken == {}
+
+
+def test_two_sessions_take_it_in_once(
+    shop: Database, source: DeltaSource, connect: Connect
+) -> None:
+    other = connect()
+    source.become({"pen": 5})
+    assert other.step().fired == {"order_more": 1}
+    assert (shop.step().taken, shop.step().fired) == ({}, {})
+    assert found(shop) == {"pen": 5}
+
+
+def test_an_input_joins_with_resident_and_own_functions(shop: Database) -> None:
+    shop.amosql("""
+        create type item properties (name charstring);
+        create function shelf(charstring item) -> integer number stored in lake;
+        create item(name) instances :pen("pen"), :ink("ink");
+        set shelf("pen") = 3;
+        create function in_stock(item i) -> <integer, integer> as
+            select stock(name(i)), shelf(name(i));
+        commit;
+    """)
+    assert shop.amosql("select in_stock(:pen);").rows == [(20, 3)]
+    assert shop.amosql("select in_stock(:ink);").rows == []
+
+
+# --- what is refused -----------------------------------------------------------------------
+
+
+def test_what_cannot_be_an_input(db: Database, tmp_path: Path, source: DeltaSource) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    path = source.source
+    refused("no-lake-table", lambda: db.lake("stock", tmp_path / "nowhere", key=["item"]))
+    refused("unknown-format", lambda: db.lake("stock", empty, key=["item"]))
+    refused("unknown-format", lambda: db.lake("stock", empty, key=["item"], format="csv"))
+    refused("arity", lambda: db.lake("stock", path, key="item"))
+    refused("arity", lambda: db.lake("stock", path, key=[]))
+    refused("arity", lambda: db.lake("stock", path, key=["article"]))
+    refused("arity", lambda: db.lake("stock", path, key=["item"], columns=["amount"]))
+    refused("bad-name", lambda: db.lake("the stock", path, key=["item"]))
+    refused("bad-value", lambda: db.lake("stock", {"item": 1}, key=["item"]))
+    assert not db.amosql('select name(f) for each function f where name(f) = "stock";').rows
+    db.lake("stock", path, key=["item"])
+    refused("exists", lambda: db.lake("stock", empty, key=["item"]))
+
+
+def test_an_input_is_only_read(shop: Database) -> None:
+    for update in ('set stock("pen") = 1;', 'remove stock("pen") = 20;', 'add stock("x") = 1;'):
+        refused("read-only", lambda: shop.amosql(update))  # noqa: B023
+    assert found(shop) == {"pen": 20}
+
+
+def test_an_input_that_is_gone(
+    shop: Database, source: DeltaSource, connect: Connect, tmp_path: Path
+) -> None:
+    shop.close()
+    source.source.rename(tmp_path / "elsewhere")
+    again = connect()
+    assert found(again, ORDERED) == {}
+    refused("no-lake-table", again.step)
+    refused("no-lake-table", lambda: found(again))
+
+
+def test_what_takes_spark_says_so(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("SMALL", "MOST_ROWS"):
+        monkeypatch.setattr(f"harken.engines.lake.engine.{limit}", 1)
+    db.lake("stock", stock({"pen": 20, "ink": 30}), key=["item"])
+    assert db.amosql('select stock("pen");').rows == [(20,)]
+    refused("no-spark", lambda: found(db))
+
+
+# --- deleting ------------------------------------------------------------------------------
+
+
+def test_a_deleted_function_takes_its_own_files_with_it(
+    connect: Connect, source: DeltaSource, tmp_path: Path
+) -> None:
+    db = connect()
+    db.lake("stock", source.source, key=["item"])
+    db.lake("ours", stock({"pen": 1}), key=["item"])
+    assert (tmp_path / "shop.lake/ours").is_dir()
+    db.amosql("delete function stock; delete function ours; rollback;")
+    assert found(db) == {"pen": 20}
+    db.amosql("delete function stock; delete function ours; commit;")
+    assert not (tmp_path / "shop.lake/ours").exists()
+    assert (source.source / "_delta_log").is_dir()
+
+
+# --- looking inside ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def large(db: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
+    monkeypatch.setattr("harken.engines.lake.engine.SMALL", 1)
+    db.lake("stock", stock({"pen": 20, "ink": 30}), key=["item"])
+    db.amosql(RULE + f"create function all_stock() -> <charstring, integer> as {ALL} commit;")
+    return db
+
+
+def test_explain_says_how_rows_in_the_lake_are_reached(
+    large: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "stock(charstring), 2 rows: fetched by item, with the values given" in str(
+        large.explain("stock")
+    )
+    assert "2 rows: all of them are needed, and brought here" in str(large.explain("all_stock"))
+    explained = large.explain("order_more").as_json()["influents"]
+    assert isinstance(explained, list)
+    (reached,) = [each["lake"][0] for each in explained if each["relation"] == "stock(charstring)"]
+    assert reached["how"] == "keys"
+    assert reached["columns"][0] == "item"
+    assert reached["sources"][0] == "Δstock(charstring)"
+    assert reached["keys"].startswith("need_charstring,integer(V1, V2)")
+    monkeypatch.setattr("harken.engines.lake.engine.MOST_ROWS", 1)
+    assert "Spark answers" in str(large.explain("all_stock"))
+
+
+def test_explain_without_a_lake_says_nothing_of_it(db: Database) -> None:
+    db.amosql("create function f(integer) -> integer;")
+    explained = db.explain("f")
+    assert "lake" not in str(explained)
+    assert explained.as_json()["lake"] == ()
+
+
+def test_in_memory_the_lake_is_temporary() -> None:
+    with harken.connect() as db:
+        db.lake("stock", stock({"pen": 1}), key=["item"])
+        directory = db._runtime.engine.directory
+        assert directory.is_dir()
+    assert not directory.exists()

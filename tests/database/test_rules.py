@@ -562,6 +562,34 @@ def test_a_chain_within_the_limit_is_no_endless_one(shop: Database) -> None:
     fails("no-fixpoint", lambda: shop.amosql("set quantity(:pen) = 121; commit;"))
 
 
+def test_a_rule_with_too_many_tuples_acts_on_the_set_instead(shop: Database) -> None:
+    shop.amosql("""
+        create function checked(item) -> integer;
+        create rule each_item() as
+            when for each item i where quantity(i) > 99 do set checked(i) = quantity(i);
+        activate each_item(); commit;
+    """)
+    shop.action_limit(1)
+    update = "set quantity(:pen) = 100; set quantity(:ink) = 101; commit;"
+    before = quantity_of(shop, "pen")
+    error = fails("large-action-set", lambda: shop.amosql(update))
+    assert "rule each_item would act on 2 tuples" in error.message
+    assert "for each" in str(error.hint)
+    assert quantity_of(shop, "pen") == before
+    shop.amosql("""
+        delete rule each_item;
+        create function many() -> item as select i for each item i where quantity(i) > 99;
+        create rule all_items() as
+            when count(many()) > 0
+            do for each item i where quantity(i) > 99 set checked(i) = quantity(i);
+        activate all_items(); commit;
+    """)
+    shop.amosql(update)
+    assert sorted(shop.amosql("select checked(i) for each item i;").rows) == [(100,), (101,)]
+    shop.action_limit(2)
+    shop.amosql("set quantity(:pen) = 1; set quantity(:ink) = 1; commit;")
+
+
 @pytest.mark.parametrize("strategy", ["adaptive", "incremental", "naive"])
 def test_every_strategy_acts_on_the_same(strategy: str, db: Database, orders: Orders) -> None:
     db.monitoring(strategy)

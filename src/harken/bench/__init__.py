@@ -5,6 +5,7 @@ load        many objects in one call
 query       a join over the whole inventory, and a look-up in it
 inventory   a rule over the inventory: the seven benchmarks of the thesis, at several sizes
 many-rules  thousands of rules, of which a transaction affects one
+lake        a rule over tables of millions of rows in the lake, against Spark
 
 `inventory-small` and `inventory-large` are the parts of `inventory` that change one item and all of
 them: ten million items are a long wait for the latter.
@@ -17,7 +18,7 @@ from functools import partial
 from itertools import chain
 from types import MappingProxyType
 
-from harken.bench import load, many_rules, monitoring, point, query
+from harken.bench import lake, load, many_rules, monitoring, point, query
 from harken.bench.figures import Figure
 
 __all__ = ["BENCHMARKS", "OVER_SIZES", "PARTS", "Figure", "run"]
@@ -29,6 +30,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
         "query": query.figures,
         "inventory": monitoring.figures,
         "many-rules": many_rules.figures,
+        "lake": lake.figures,
     }
 )
 PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(
@@ -38,7 +40,7 @@ PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType
     }
 )
 """Parts of others, run only when they are named."""
-OVER_SIZES = frozenset({"inventory", *PARTS})
+OVER_SIZES = frozenset({"inventory", "lake", *PARTS})
 """Those that compare sizes with each other: they are given all of them at once."""
 
 

@@ -297,6 +297,11 @@ class Database:
         """How many actions a check phase may run before it is taken for an endless one."""
         self._rules.check_phase.limit = rounds
 
+    def action_limit(self, tuples: int) -> None:
+        """On how many tuples a rule may act at once. More are refused, and the transaction is
+        undone: for so many, an action is one update over the whole set."""
+        self._rules.check_phase.largest = tuples
+
     def monitoring(self, strategy: str) -> None:
         """How conditions are monitored: `adaptive`, or always `incremental` or `naive`."""
         if strategy not in ("adaptive", "incremental", "naive"):
@@ -408,17 +413,28 @@ class Database:
                 hint="commit first",
             )
         started = time.monotonic()
-        with self._transactions.block(), self._large_changes():
-            step = take_in(self._runtime, self._rules.network)
-        return replace(step, seconds=time.monotonic() - started)
-
-    @contextmanager
-    def _large_changes(self) -> Iterator[None]:
+        network, fired = self._rules.network, self._rules.firings()
+        views: dict[str, float] = {}
+        network.timing = views
         try:
-            yield
-        except BaseException:
-            self._rules.network.forget_large()
-            raise
+            with self._transactions.block():
+                step = take_in(self._runtime, network)
+        finally:
+            network.timing = None
+            network.forget_large()
+        now = self._connection.now().timestamp()
+        acted = self._rules.firings()
+        return replace(
+            step,
+            lag={name: max(0.0, now - written) for name, written in step.lag.items()},
+            fired={
+                name: times - fired.get(name, 0)
+                for name, times in acted.items()
+                if times != fired.get(name, 0)
+            },
+            views=views,
+            seconds=time.monotonic() - started,
+        )
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from harken.database.handles import compile_call
+from harken.database.handles import plan_call
 from harken.database.runtime import Runtime
+from harken.engines.lake.reach import Reach, described, reaches
 from harken.errors import TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
@@ -23,6 +24,8 @@ class Explanation:
     clauses: str
     expanded: str
     sql: str
+    lake: tuple[Reach, ...] = ()
+    """How the rows of relations in the lake are reached."""
 
     def __str__(self) -> str:
         parts = [f"{self.name} is a {self.kind} function", self.definition]
@@ -30,7 +33,7 @@ class Explanation:
             parts += ["As ObjectLog:", self.clauses]
         if self.expanded and self.expanded != self.clauses:
             parts += ["Expanded:", self.expanded]
-        parts += ["As SQL, for given arguments:", self.sql]
+        parts += ["As SQL, for given arguments:", self.sql, *described(self.lake)]
         return "\n\n".join(parts)
 
     def as_json(self) -> dict[str, object]:
@@ -48,5 +51,13 @@ def explain_function(runtime: Runtime, function: Function) -> Explanation:
         program = assemble(relation, (), runtime.catalog)
         plan = prepare(program, runtime.catalog.hierarchy, range(relation.inputs))
         clauses, expanded = print_program(program), print_program(plan.program)
-    sql = compile_call(runtime, relation).sql
-    return Explanation(function.id, function.kind.value, function.text, clauses, expanded, sql)
+    plan = plan_call(runtime, relation)
+    return Explanation(
+        function.id,
+        function.kind.value,
+        function.text,
+        clauses,
+        expanded,
+        runtime.engine.explain_sql(plan),
+        reaches(runtime.engine, plan),
+    )

@@ -31,7 +31,7 @@ from harken.ir.relations import Kind, Relation
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Parameter, Variable
 from harken.ir.types import Type
-from harken.planner.prepare import prepare
+from harken.planner.prepare import Plan, prepare
 
 Encoder = Callable[[Any], Any]
 
@@ -278,6 +278,10 @@ class FunctionHandle:
 
 
 def compile_call(runtime: Runtime, relation: Relation) -> CompiledQuery:
+    return runtime.engine.compile(plan_call(runtime, relation))
+
+
+def plan_call(runtime: Runtime, relation: Relation) -> Plan:
     """The results of a relation whose arguments are parameters."""
     given = tuple(
         Parameter(position, column.type)
@@ -297,7 +301,7 @@ def compile_call(runtime: Runtime, relation: Relation) -> CompiledQuery:
     )
     clause = Clause(Atom(goal, results), (Atom(relation, (*given, *results)),))
     program = assemble(goal, [Definition(goal, (clause,))], runtime.catalog)
-    return runtime.engine.compile(prepare(program, runtime.catalog.hierarchy))
+    return prepare(program, runtime.catalog.hierarchy)
 
 
 def _needs_decoding(types: tuple[Type, ...]) -> bool:

@@ -38,8 +38,11 @@ class Result:
                 to_json({"kind": "print", "values": [self._json(value) for value in row]})
                 for row in self.rows
             ]
-        rows = [[self._json(value) for value in row] for row in self.rows]
-        return [to_json({"kind": "rows", "columns": list(self.columns), "rows": rows})]
+        columns = list(self.columns)
+        return [to_json({"kind": "rows", "columns": columns, "rows": self.json_rows()})]
+
+    def json_rows(self) -> list[list[Any]]:
+        return [[self._json(value) for value in row] for row in self.rows]
 
     def _plain(self, value: Any) -> str:
         return value if isinstance(value, str) else self._quoted(value)

@@ -28,6 +28,8 @@ from harken.ir.relations import Relation
 Row = tuple[Any, ...]
 
 ROUND_LIMIT = 1000
+ACTION_LIMIT = 100_000
+"""An action runs for one tuple after the other, here: not for millions that Spark found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class CheckPhase:
     runtime: Runtime
     network: Network
     limit: int = ROUND_LIMIT
+    largest: int = ACTION_LIMIT
     trace: Callable[[str], None] | None = None
     action_sets: Weights = field(default_factory=dict)
     monitored: list[ConditionChange] = field(default_factory=list)
@@ -176,6 +179,8 @@ class CheckPhase:
             key = (rule.name, activation.arguments)
             action_set = self._gained(key)
             del self.action_sets[key]
+        if len(action_set) > self.largest:
+            raise self._too_many(rule.name, len(action_set))
         columns = (*rule.parameters, *rule.variables)
         names = [column.name for column in columns]
         rows = decode_rows(action_set, [column.type for column in columns])
@@ -197,6 +202,16 @@ class CheckPhase:
             if error.span is not None:
                 error.locate(rule.text, f"rule {rule.name}")
             raise
+
+    def _too_many(self, rule: str, tuples: int) -> EvaluationError:
+        return EvaluationError(
+            f"rule {rule} would act on {tuples:,} tuples, one after the other, and the limit is "
+            f"{self.largest:,}",
+            code="large-action-set",
+            hint="let it act once on the whole set: a condition without variables, such as "
+            "`when count(f()) > 0`, and an action that is one update, `for each ... where ... set "
+            "...`; or raise db.action_limit",
+        )
 
     def _is_gone(self, row: Row) -> bool:
         """Did the action for an earlier tuple delete an object of this one?"""

@@ -11,6 +11,7 @@ from harken.database.rules.definition import CompiledRule
 from harken.database.rules.network import Network
 from harken.database.rules.nodes import ConditionNode, DerivedNode, Monitored, Node, TotalsNode
 from harken.database.runtime import Runtime
+from harken.engines.lake.reach import Reach, described, reaches
 from harken.engines.sqlite.events import passing
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
@@ -29,6 +30,8 @@ class InfluentExplanation:
     losses: tuple[str, ...]
     gain_sql: str
     loss_sql: str
+    lake: tuple[Reach, ...] = ()
+    """How the rows of relations in the lake are reached, for both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ class RuleExplanation:
             parts.append(f"When {influent.relation} changes, rows are gained by")
             parts += [*influent.gains, influent.gain_sql]
             parts.append("and lost by")
-            parts += [*influent.losses, influent.loss_sql]
+            parts += [*influent.losses, influent.loss_sql, *described(influent.lake)]
         return "\n\n".join(parts)
 
     def as_json(self) -> dict[str, object]:
@@ -155,14 +158,16 @@ def _influent(runtime: Runtime, node: ConditionNode, relation: Relation) -> Infl
     def clauses(sign: int) -> tuple[str, ...]:
         return tuple(_shown(each) for each in change.differentials if each.sign == sign)
 
-    hierarchy = runtime.catalog.hierarchy
+    hierarchy, engine = runtime.catalog.hierarchy, runtime.engine
+    plus, minus = prepare(change.plus, hierarchy), prepare(change.minus, hierarchy)
     return InfluentExplanation(
         relation=relation.id,
-        rows=runtime.engine.count(relation) if relation.kind is Kind.STORED else 0,
+        rows=engine.count(relation) if relation.kind is Kind.STORED else 0,
         gains=clauses(1),
         losses=clauses(-1),
-        gain_sql=runtime.engine.explain_sql(prepare(change.plus, hierarchy)),
-        loss_sql=runtime.engine.explain_sql(prepare(change.minus, hierarchy)),
+        gain_sql=engine.explain_sql(plus),
+        loss_sql=engine.explain_sql(minus),
+        lake=tuple(dict.fromkeys([*reaches(engine, plus), *reaches(engine, minus)])),
     )
 
 

@@ -10,6 +10,7 @@ time, and all Δ-sets are empty.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -89,6 +90,8 @@ class Network(Topology):
         self._planning = Planning(engine, catalog)
         self.observer: Callable[[NodeChange], None] | None = None
         """Who is told of the changes of nodes between the tables and the conditions."""
+        self.timing: dict[str, float] | None = None
+        """Where the seconds that each node takes are added up, if anyone asks."""
 
     def incoming(self) -> list[tuple[str, list[Row], list[Row]]]:
         """The Δ-sets as they stand: what each changed relation gained and lost."""
@@ -111,11 +114,16 @@ class Network(Topology):
         found = []
         for level, nodes in wave.levels():
             for node in nodes:
+                started = 0.0 if self.timing is None else time.perf_counter()
                 with _told_of(self._condition_above(node)):
                     if isinstance(node, ConditionNode):
                         found.append(self._change_of(node, wave, wants_minus))
                     else:
                         self._advance(node, wave)
+                if self.timing is not None:
+                    name = node.condition.name if isinstance(node, ConditionNode) else node.id
+                    taken = time.perf_counter() - started
+                    self.timing[name] = self.timing.get(name, 0.0) + taken
             self._drop_read(wave, level)
         self._settle(stored)
         for totals in wave.to_build:

@@ -22,6 +22,7 @@ from harken.database.rules.definition import (
 )
 from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
+from harken.database.system import FIRED
 from harken.errors import HarkenError, IntegrityError, NameFault, Span
 from harken.lang.amosql import syntax
 
@@ -86,6 +87,12 @@ class Rules:
             self.synchronise()
         else:
             self._epoch = epoch
+
+    def firings(self) -> dict[str, int]:
+        """For how many tuples each rule has acted so far."""
+        times: dict[int, int] = dict(self._runtime.engine.matching(FIRED, {}))
+        rules = self._runtime.catalog.rules
+        return {name: times[oid] for name, (oid, _) in rules.items() if oid in times}
 
     def activate(self, name: str, arguments: tuple[Any, ...], priority: int) -> None:
         """Activate for these arguments (stored values); again changes only the priority."""

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from harken.calculus.states import delta
 from harken.engines.lake import faults
 from harken.engines.lake.catalog import OWN, UNWRITTEN, Place, Places
 from harken.engines.lake.query import FarQuery
+from harken.engines.lake.tally import Tally
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.faults import read_only
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from harken.engines.spark.reader import LakeReader
 
 Row = tuple[Any, ...]
+Progress = Callable[[str, int, int], None]
 
 SMALL = 20_000
 """A relation of so many rows is brought as a whole when it is first asked for."""
@@ -52,17 +54,6 @@ LAZY_REWRITE = 1_000_000
 LAZY_PART = 0.01
 COMPACT_EVERY = 32
 """After so many commits to a table, its small files are merged."""
-
-
-@dataclass(slots=True)
-class Tally:
-    """What has been done to answer: for explanations and benchmarks."""
-
-    seeks: int = 0
-    files: int = 0
-    rows: int = 0
-    queries: int = 0
-    """Those that Spark answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +76,8 @@ class LakeEngine(SQLiteEngine):
         """The Python functions behind foreign relations, for Spark."""
         self.forced: str | None = None
         """`resident` or `spark`: where statements over far relations run, whatever it costs."""
+        self.progress: Progress | None = None
+        """Who is told how far a step is: the relation, the parts it has, and of how many."""
         self.large: dict[str, LargeDelta] = {}
         """The changes of this transaction that are too large to be held here, by their Δ's id."""
         self.tally = Tally()
@@ -159,7 +152,12 @@ class LakeEngine(SQLiteEngine):
         from harken.engines.lake.far import FarRelation
 
         self.far[relation.id] = FarRelation(
-            self.connection, relation, place, self._places.signature(), lambda: self.reader
+            self.connection,
+            relation,
+            place,
+            self._places.signature(),
+            lambda: self.reader,
+            self.tally,
         )
         self.indexes.temporary.add(relation.id)
 
@@ -442,10 +440,13 @@ class LakeEngine(SQLiteEngine):
             if far.place.is_own:
                 self._finish(far)
             if far.is_written or not far.place.is_own:
-                newest = far.table.capture()
+                newest = far.table.capture(self._progress_of(far))
                 if newest != far.place.version:
                     found.append((far, newest))
         return found
+
+    def _progress_of(self, far: FarRelation) -> Callable[[int, int], None] | None:
+        return None if self.progress is None else partial(self.progress, far.relation.name)
 
     def _hold_large(self, far: FarRelation, version: int, rows: int) -> None:
         """The change of a far relation to a version stays where it is, and Spark reads it."""
@@ -469,8 +470,6 @@ class LakeEngine(SQLiteEngine):
         rows = far.changes(version)
         if far.place.is_own and not far.pending.is_empty():
             rows = far.give_way(rows)
-        if far.place.is_own and version // COMPACT_EVERY > far.place.version // COMPACT_EVERY:
-            self._untidy.add(far.relation.id)
         self.move_on(far, version)
         return rows
 
@@ -490,6 +489,8 @@ class LakeEngine(SQLiteEngine):
     def move_on(self, far: FarRelation, version: int) -> None:
         """From now on, in this transaction and after it, stand on another version."""
         far.cache.clear()
+        if far.place.is_own and version // COMPACT_EVERY > far.place.version // COMPACT_EVERY:
+            self._untidy.add(far.relation.id)
         self._stand(far, version)
 
     # --- the end of a transaction ----------------------------------------------------------

@@ -15,6 +15,7 @@ from harken.engines.lake import rows as conversion
 from harken.engines.lake.cache import Cache
 from harken.engines.lake.catalog import UNWRITTEN, Pending, Place
 from harken.engines.lake.sources import Source, change_size, open_source
+from harken.engines.lake.tally import Tally
 from harken.engines.spark import weighted
 from harken.engines.spark.tables import LakeTable, Mark
 from harken.engines.sqlite.connection import Connection
@@ -35,6 +36,7 @@ class FarRelation:
         place: Place,
         application: str,
         reader: Callable[[], Any],
+        tally: Tally,
     ) -> None:
         self.relation = relation
         self.place = place
@@ -42,6 +44,7 @@ class FarRelation:
         self.pending = Pending(connection, relation)
         self.cache = Cache(connection, relation, self.pending if place.is_own else None)
         self._reader = reader
+        self._tally = tally
         self._table: Source | None = None
         self.frame: Any = None
         """The DataFrame behind the relation, where one is and this session was given it."""
@@ -117,7 +120,13 @@ class FarRelation:
             return []
         with faults.translated(self.place.path):
             keys = None if values is None else self.keys(columns, list(values))
+            groups = getattr(self.table, "groups_read", 0)
             found = self.table.rows(self.place.version, keys)
+            files = self.table.files(self.place.version, keys)
+        self._tally.seeks += 1
+        self._tally.files += len(files)
+        self._tally.row_groups += getattr(self.table, "groups_read", 0) - groups
+        self._tally.rows += found.num_rows
         return conversion.from_arrow(found.select(self.columns), self.relation.columns)
 
     def keys(self, columns: Sequence[int], values: list[Row]) -> pa.Table:

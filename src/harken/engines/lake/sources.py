@@ -23,7 +23,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME
-from harken.engines.spark.inputs import DeltaInput, DirectoryInput
+from harken.engines.spark.inputs import DeltaInput, DirectoryInput, Progress
 from harken.engines.spark.snapshot import LakeFile
 from harken.engines.spark.tables import LakeTable
 from harken.errors import EngineError, StorageError
@@ -43,8 +43,11 @@ class Source(Protocol):
     def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]: ...
     def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table: ...
     def changes(self, from_version: int, to_version: int) -> pa.Table: ...
-    def capture(self) -> int:
+    def capture(self, progress: Progress | None = None) -> int:
         """Look what is new; the version that has it."""
+
+    def written(self, version: int) -> float | None:
+        """When what is new in a version was written, in seconds of the Unix epoch, if known."""
 
 
 class KeptSource:
@@ -79,14 +82,17 @@ class DirectorySource(KeptSource):
     def changes(self, from_version: int, to_version: int) -> pa.Table:
         return self._input.changes(from_version, to_version)
 
-    def capture(self) -> int:
+    def written(self, version: int) -> float | None:
+        return self._input.written(version)
+
+    def capture(self, progress: Progress | None = None) -> int:
         if not self._input.directory.is_dir():
             raise StorageError(
                 f"there is no directory {self._input.directory}",
                 code="no-lake-table",
                 hint="an input that has moved is registered again, with db.lake",
             )
-        return self._input.capture()
+        return self._input.capture(progress)
 
 
 class FrameSource(KeptSource):
@@ -97,7 +103,10 @@ class FrameSource(KeptSource):
         self._reader = reader
         self._frame = frame
 
-    def capture(self) -> int:
+    def written(self, version: int) -> float | None:
+        return None
+
+    def capture(self, progress: Progress | None = None) -> int:
         version = self.kept.version
         if self._frame is None:
             return version

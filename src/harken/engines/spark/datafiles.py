@@ -60,6 +60,35 @@ def read_file(storage: Any, path: str, schema: pa.Schema) -> pa.Table:
         return pq.ParquetFile(source).read(columns=schema.names).cast(schema)
 
 
+def read_matching(
+    storage: Any, path: str, schema: pa.Schema, keys: pa.Table
+) -> tuple[pa.Table, int]:
+    """The row groups that can hold one of the keys, by the bounds of their first column, and how
+    many these are. `keys` is sorted by that column."""
+    first = keys.column_names[0]
+    values = keys[first].combine_chunks().drop_null()
+    with storage.open_input_file(path) as source:
+        file = pq.ParquetFile(source)
+        place = file.schema_arrow.get_field_index(first)
+        groups = [
+            group
+            for group in range(file.num_row_groups)
+            if _may_hold(file.metadata.row_group(group).column(place).statistics, values, keys)
+        ]
+        return file.read_row_groups(groups, columns=schema.names).cast(schema), len(groups)
+
+
+def _may_hold(statistics: Any, values: pa.Array, keys: pa.Table) -> bool:
+    if statistics is None or not statistics.has_min_max or len(values) < keys.num_rows:
+        return True
+    try:
+        low, high = (pa.scalar(end, values.type) for end in (statistics.min, statistics.max))
+        inside = pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
+    except (pa.ArrowException, OverflowError):
+        return True
+    return bool(pc.any(inside).as_py())
+
+
 def is_text(type_: pa.DataType) -> bool:
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 

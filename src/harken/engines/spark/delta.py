@@ -65,6 +65,14 @@ def storage(path: str, storage_options: dict[str, str] | None) -> Any:
     return pa.fs.PyFileSystem(DeltaStorageHandler(path, storage_options))
 
 
+def committed_at(delta: DeltaTable, version: int) -> float | None:
+    """When a version was, in seconds of the Unix epoch, if the log still knows."""
+    for entry in delta.history(max(1, delta.version() - version + 1)):
+        if entry["version"] == version and "timestamp" in entry:
+            return float(entry["timestamp"]) / 1000
+    return None
+
+
 def file_difference(
     old: Snapshot, new: Snapshot, schema: pa.Schema, read: Callable[[str], pa.Table]
 ) -> pa.Table:

@@ -24,11 +24,20 @@ import pyarrow.parquet as pq
 from deltalake.exceptions import DeltaError
 
 from harken.engines.spark import rewrite, weighted
-from harken.engines.spark.delta import change_feed, file_difference, open_delta, plain_path, storage
+from harken.engines.spark.delta import (
+    change_feed,
+    committed_at,
+    file_difference,
+    open_delta,
+    plain_path,
+    storage,
+)
 from harken.engines.spark.snapshot import LakeFile, Snapshot
 from harken.engines.spark.tables import SIDE, SNAPSHOTS_KEPT, LakeTable
 from harken.errors import StorageError
 
+Progress = Callable[[int, int], None]
+"""Who is told how many files have been read, and of how many."""
 FILE = "_file"
 # What a file of these keeps from its rows, and a plain Parquet reader would not know of.
 UNREADABLE_FEATURES = frozenset({"columnMapping", "deletionVectors"})
@@ -57,9 +66,13 @@ class DeltaInput:
         self._delta.update_incremental()
         return self._delta.version()
 
-    def capture(self) -> int:
+    def capture(self, progress: Progress | None = None) -> int:
         """What is newest is in the log already."""
         return self.version
+
+    def written(self, version: int) -> float | None:
+        """When, in seconds of the Unix epoch."""
+        return committed_at(self._delta, version)
 
     @property
     def plain_files(self) -> bool:
@@ -149,7 +162,7 @@ class DirectoryInput:
         schema = schema.append(pa.field(FILE, pa.string()))
         return cls(directory, LakeTable.create(path, schema, key=key, bag=True), format=format)
 
-    def capture(self) -> int:
+    def capture(self, progress: Progress | None = None) -> int:
         """Bring the table up to date with the directory; the version that is.
 
         What was captured is noted in the commit itself: a capture that dies is simply repeated.
@@ -160,13 +173,23 @@ class DirectoryInput:
             return version
         gone = [name for name, stamp in old.items() if new.get(name) != stamp]
         come = [name for name, stamp in new.items() if old.get(name) != stamp]
+        parts = [self.table.schema.empty_table()]
+        for number, name in enumerate(come):
+            if progress is not None:
+                progress(number, len(come))
+            parts.append(self._read(name))
         listing = self._write_listing(new, version + 1)
         return self.table.commit(
-            pa.concat_tables([self.table.schema.empty_table(), *map(self._read, come)]),
+            pa.concat_tables(parts),
             self._kept_rows(version, gone),
             expected_version=version,
             notes={"listing": listing},
         )
+
+    def written(self, version: int) -> float | None:
+        """When the newest file of a version was, in seconds of the Unix epoch."""
+        times = [nanoseconds for _, nanoseconds in self._captured(version).values()]
+        return max(times) / 1e9 if times else None
 
     def changes(self, from_version: int, to_version: int) -> pa.Table:
         """The net rows, with weights; a row that moved to another file is no change."""

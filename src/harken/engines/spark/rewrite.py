@@ -79,8 +79,7 @@ def fill(layout: Layout, rows: pa.Table) -> Rewritten:
 def _repeats(rows: pa.Table, key: Sequence[str]) -> Any:
     """Which of the sorted rows are equal to an earlier one; only rows of one key can be."""
     found = np.zeros(rows.num_rows, bool)
-    keys = weighted.row_numbers(rows.select(key))[0] if len(key) > 1 else _codes(rows[key[0]])
-    near = np.flatnonzero(keys[1:] == keys[:-1])
+    near = np.flatnonzero(_as_before(rows.select(key)))
     if len(near):
         concerned = np.unique(np.concatenate([near, near + 1]))
         (numbers,) = weighted.row_numbers(rows.take(pa.array(concerned)))
@@ -91,10 +90,15 @@ def _repeats(rows: pa.Table, key: Sequence[str]) -> Any:
     return found
 
 
-def _codes(column: pa.ChunkedArray) -> Any:
-    if pa.types.is_integer(column.type) and not column.null_count:
-        return column.to_numpy()
-    return weighted.row_numbers(pa.table({"k": column}))[0]
+def _as_before(rows: pa.Table) -> Any:
+    """For each row but the first: is it equal to the one before it?"""
+    same = np.ones(max(0, rows.num_rows - 1), bool)
+    for column in rows.columns:
+        this, last = column.slice(1), column.slice(0, max(0, rows.num_rows - 1))
+        equal = pc.fill_null(pc.equal(this, last), False)
+        both_null = pc.and_(pc.is_null(this), pc.is_null(last))
+        same &= pc.or_(equal, both_null).to_numpy()
+    return same
 
 
 def compact(layout: Layout) -> Rewritten:
@@ -284,14 +288,22 @@ def _runs(layout: Layout) -> list[list[int]]:
 
 
 def _sorted(rows: pa.Table, key: Sequence[str]) -> pa.Table:
-    first = rows[key[0]]
-    if rows.num_rows and pa.types.is_integer(first.type) and not first.null_count:
-        numbers = first.to_numpy()
-        if len(key) == 1 and (numbers[1:] >= numbers[:-1]).all():
-            return rows
-        if (numbers[1:] > numbers[:-1]).all():
-            return rows
+    columns = [rows[name] for name in key]
+    if all(pa.types.is_integer(c.type) and not c.null_count for c in columns) and _in_order(
+        [column.to_numpy() for column in columns]
+    ):
+        return rows
     return rows.sort_by([(name, "ascending") for name in key])
+
+
+def _in_order(columns: list[Any]) -> bool:
+    """Are rows of numbers, column by column, already sorted? That is seen sooner than done."""
+    undecided = np.ones(max(0, len(columns[0]) - 1), bool)
+    for column in columns:
+        if (undecided & (column[1:] < column[:-1])).any():
+            return False
+        undecided &= column[1:] == column[:-1]
+    return True
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -14,6 +14,7 @@ import json
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -28,9 +29,10 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from harken.engines.spark import rewrite, weighted
-from harken.engines.spark.datafiles import Written, read_file, write_file
+from harken.engines.spark.datafiles import Written, read_file, read_matching, write_file
 from harken.engines.spark.delta import (
     address,
+    committed_at,
     file_difference,
     no_such_version,
     open_delta,
@@ -42,6 +44,7 @@ from harken.errors import IntegrityError, StorageError
 
 ROWS_PER_FILE = 131_072
 SNAPSHOTS_KEPT = 8
+READERS = 4
 NOTES = "harken"
 SIDE = "_harken"
 
@@ -81,6 +84,8 @@ class LakeTable:
         self._delta = delta
         self._options = storage_options
         self._storage = storage(self.path, storage_options)
+        self.groups_read = 0
+        """How many row groups were opened to find keys."""
         self._snapshot = lru_cache(SNAPSHOTS_KEPT)(self._load)
 
     @classmethod
@@ -122,9 +127,13 @@ class LakeTable:
         self._delta.update_incremental()
         return self._delta.version()
 
-    def capture(self) -> int:
+    def capture(self, progress: Any = None) -> int:
         """What is newest is in the log already."""
         return self.version
+
+    def written(self, version: int) -> float | None:
+        """When, in seconds of the Unix epoch."""
+        return committed_at(self._delta, version)
 
     def snapshot(self, version: int | None = None) -> Snapshot:
         return self._snapshot(self.version if version is None else version)
@@ -136,10 +145,13 @@ class LakeTable:
 
     def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table:
         """The rows of a version, or those with one of the keys, read without Spark."""
-        parts = [self._read(file.path) for file in self.files(version, keys)]
-        if keys is not None:
-            wanted = self._typed(keys)
-            parts = [part.take(rewrite.positions_of(part, wanted)) for part in parts]
+        if keys is None:
+            parts = [self._read(file.path) for file in self.files(version)]
+            return pa.concat_tables([self.schema.empty_table(), *parts])
+        wanted = self._typed(keys)
+        files = self.files(version, keys)
+        with ThreadPoolExecutor(READERS) as pool:
+            parts = list(pool.map(lambda file: self._read_matching(file.path, wanted), files))
         return pa.concat_tables([self.schema.empty_table(), *parts])
 
     def changes(self, from_version: int, to_version: int) -> pa.Table:
@@ -301,6 +313,11 @@ class LakeTable:
         return rewrite.Layout(
             self.snapshot(version), self.key, self.rows_per_file, self.bag, self._read, self._write
         )
+
+    def _read_matching(self, path: str, keys: pa.Table) -> pa.Table:
+        found, groups = read_matching(self._storage, path, self.schema, keys)
+        self.groups_read += groups
+        return found.take(rewrite.positions_of(found, keys))
 
     def _read(self, path: str) -> pa.Table:
         return read_file(self._storage, path, self.schema)

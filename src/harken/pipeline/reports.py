@@ -1,0 +1,129 @@
+"""What a step and an input look like: a line for people, lines of JSON for tools."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harken.database.lake import Step
+from harken.database.monitors.changes import Change
+from harken.database.results import NameObject, Result, to_json
+
+KINDS = {
+    "own": "written by Harken",
+    "delta": "Delta table",
+    "directory": "directory of files",
+    "frame": "DataFrame",
+}
+
+
+def step_line(step: Step, changes: Iterable[Change] = ()) -> str:
+    """
+    >>> print(step_line(Step({"sales": 3}, {"sales": 12}, {"sales": 0.8}, {"order": 2},
+    ...                      {"order": 0.1}, 0.4)))
+    sales: 3 rows, version 12, 0.80 s behind | order acted on 2 | 0.40 s, of it order 0.10 s
+    """
+    if not step.taken:
+        return "nothing new"
+    inputs = "; ".join(_input(step, name, rows) for name, rows in step.taken.items())
+    rules = "; ".join(f"{name} acted on {times:,}" for name, times in step.fired.items())
+    views = sorted(step.views.items(), key=lambda each: -each[1])
+    parts = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in views)
+    took = f"{step.seconds:.2f} s" + (f", of it {parts}" if parts else "")
+    views_changed = "; ".join(
+        f"{each.view} +{len(each.plus):,} −{len(each.minus):,}" for each in changes
+    )
+    return " | ".join(filter(None, [inputs, rules, views_changed, took]))
+
+
+def _input(step: Step, name: str, rows: int) -> str:
+    behind = f", {step.lag[name]:.2f} s behind" if name in step.lag else ""
+    return f"{name}: {rows:,} {_rows(rows)}, version {step.versions[name]}{behind}"
+
+
+def _rows(number: int) -> str:
+    return "row" if number == 1 else "rows"
+
+
+def step_json(step: Step, changes: Iterable[Change], name: NameObject) -> list[str]:
+    """A line for each input and each changed view, then one for the step."""
+    inputs = [
+        to_json(
+            {
+                "kind": "input",
+                "name": name,
+                "rows": rows,
+                "version": step.versions[name],
+                "lag": _rounded(step.lag.get(name)),
+            }
+        )
+        for name, rows in step.taken.items()
+    ]
+    whole = {
+        "kind": "step",
+        "rows": sum(step.taken.values()),
+        "fired": step.fired,
+        "views": {name: _rounded(seconds) for name, seconds in step.views.items()},
+        "seconds": _rounded(step.seconds),
+    }
+    return [*inputs, *(_change_json(each, name) for each in changes), to_json(whole)]
+
+
+def _change_json(change: Change, name: NameObject) -> str:
+    plus, minus = (Result("rows", (), rows, name) for rows in (change.plus, change.minus))
+    return to_json(
+        {
+            "kind": "change",
+            "view": change.view,
+            "plus": plus.json_rows(),
+            "minus": minus.json_rows(),
+            "transaction": change.transaction,
+        }
+    )
+
+
+def _rounded(seconds: float | None) -> float | None:
+    return None if seconds is None else round(seconds, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class InputStatus:
+    """Where a relation in the lake stands: the version that is read, and the newest there is."""
+
+    name: str
+    kind: str
+    path: str
+    version: int | None
+    newest: int | None
+    rows: int
+    pending: int
+    bytes: int
+
+    def as_json(self) -> dict[str, Any]:
+        values = asdict(self)
+        return {"kind": "input", "name": self.name, "source": values.pop("kind"), **values}
+
+    @property
+    def is_behind(self) -> bool:
+        return self.newest is not None and self.newest != self.version
+
+    def cells(self) -> tuple[str, ...]:
+        newest = f" of {self.newest}" if self.is_behind else ""
+        return (
+            self.name,
+            KINDS[self.kind],
+            "not yet written" if self.version is None else f"{self.version}{newest}",
+            f"{self.rows:,}",
+            f"{self.pending:,}",
+            f"{self.bytes:,}",
+            self.path,
+        )
+
+
+HEADINGS = ("relation", "kind", "version", "rows", "pending", "bytes", "path")
+
+
+def moment(at: datetime.datetime | None) -> str:
+    return "there was no step yet" if at is None else f"last step: {at:%Y-%m-%d %H:%M:%S} UTC"

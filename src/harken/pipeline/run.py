@@ -1,0 +1,135 @@
+"""Steps, one or one after the other, and what each did.
+
+Law: a step is a transaction. Whatever ends the loop (a signal, an error, a kill) ends it between
+two steps or undoes the one under way, which the next run then takes again.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+import harken
+from harken.database.lake import Step
+from harken.database.monitors.changes import Change
+from harken.database.monitors.subscription import Subscription
+from harken.errors import HarkenError
+from harken.pipeline.reports import step_json, step_line
+
+SHOW_AFTER = 0.5
+"""A load that takes longer than so many seconds shows how far it is."""
+Signals = (signal.SIGINT, signal.SIGTERM)
+
+
+def run_once(database: harken.Database, *, as_json: bool) -> None:
+    views = Views(database)
+    views.refresh()
+    _tell(database, _step(database), views.changes(), as_json)
+
+
+class Views:
+    """What durable monitors watch, watched here as well: what they record is not ours to take."""
+
+    def __init__(self, database: harken.Database) -> None:
+        self._database = database
+        self._watched: dict[str, Subscription] = {}
+
+    def refresh(self) -> None:
+        """Others may have made a monitor, or deleted one."""
+        outbox = self._database._rules.monitors.outbox
+        wanted = {durable.view for durable in outbox.durables().values()}
+        for view in self._watched.keys() - wanted:
+            self._watched.pop(view).close()
+        for view in sorted(wanted - self._watched.keys()):
+            self._watched[view] = self._database.monitor(view)
+
+    def changes(self) -> list[Change]:
+        return [change for each in self._watched.values() for change in each.changes()]
+
+
+def keep_running(database: harken.Database, every: float, *, as_json: bool) -> None:
+    """Until Ctrl-C or SIGTERM: the step under way is finished first, at the second it is undone."""
+    stop, views = threading.Event(), Views(database)
+    before = {each: signal.getsignal(each) for each in Signals}
+    try:
+        while not stop.is_set():
+            # Spark puts a handler of its own there when it starts.
+            for each in Signals:
+                signal.signal(each, _stopping(stop))
+            views.refresh()
+            step = _patient_step(database)
+            changes = views.changes()
+            if step is not None and step.taken:
+                _tell(database, step, changes, as_json)
+            stop.wait(every)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _stopping(stop: threading.Event) -> Callable[..., None]:
+    def handle(*_: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    return handle
+
+
+def _patient_step(database: harken.Database) -> Step | None:
+    """None if another process is writing: there is always another time."""
+    try:
+        return _step(database)
+    except HarkenError as error:
+        if error.code != "locked":
+            raise
+        return None
+
+
+def _step(database: harken.Database) -> Step:
+    with _progress(database):
+        return database.step()
+
+
+@contextmanager
+def _progress(database: harken.Database) -> Iterator[None]:
+    """A bar on a terminal, while a load takes long."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    bar = Progress(*columns, console=console, transient=True)
+    tasks: dict[str, object] = {}
+    started = time.monotonic()
+
+    def show(name: str, done: int, of: int) -> None:
+        if time.monotonic() - started < SHOW_AFTER:
+            return
+        if name not in tasks:
+            bar.start()
+            tasks[name] = bar.add_task(f"taking in {name}", total=of)
+        bar.update(tasks[name], completed=done)  # type: ignore[arg-type]
+
+    engine = database._runtime.engine
+    engine.progress = show
+    try:
+        yield
+    finally:
+        engine.progress = None
+        bar.stop()
+
+
+def _tell(database: harken.Database, step: Step, changes: list[Change], as_json: bool) -> None:
+    lines = [step_line(step, changes)]
+    if as_json:
+        lines = step_json(step, changes, database._runtime.name_object)
+    print("\n".join(lines), flush=True)
