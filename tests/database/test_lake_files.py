@@ -18,6 +18,7 @@ from peer import Peer
 import harken
 from harken import Database, EngineError, HarkenError, StorageError
 from harken.engines.lake import engine as lake_engine
+from harken.engines.lake.cache import Cache
 from harken.engines.spark import datafiles
 from harken.engines.spark.tables import LakeTable
 
@@ -310,6 +311,27 @@ def test_a_table_that_someone_else_has_changed(shop: Database, lake: Path) -> No
     shop.step()
     assert prices(shop) == [(1, 10), (2, 20), (3, 30), (5, 50)]
     lakes.check_written(shop)
+
+
+@pytest.mark.parametrize("small", [20_000, -1], ids=["whole", "by key"])
+def test_an_interrupt_while_rows_are_brought(
+    small: int, shop: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lake_engine, "SMALL", small)
+    lakes.let_go(shop)
+    put = Cache._put
+
+    def interrupted(self: Cache, rows: Any) -> None:
+        put(self, rows)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cache, "_put", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            shop.amosql("price(1);")
+    lakes.check(shop)
+    assert shop.amosql("price(1);").rows == [(10,)]
+    lakes.check(shop)
 
 
 # --- what needs Spark, or may not write --------------------------------------------------------
