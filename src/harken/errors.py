@@ -5,23 +5,23 @@
     ├── LanguageError          the program text is wrong; nothing was executed
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
-    │   │                      exists, bad-name
+    │   │                      exists, bad-name, not-in-lake
     │   ├── TypeFault          type-mismatch, arity, ambiguous
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect,
     │                          too-complex
     ├── EvaluationError        a correct program met bad data; its statement was undone
-    │   │                      ambiguous, no-fixpoint
+    │   │                      ambiguous, no-fixpoint, large-action-set
     │   ├── ArithmeticFault    division-by-zero, overflow, bad-value
     │   ├── ValueFault         no-value, many-values, wrong-object, bad-value, overflow
     │   └── ForeignFault       foreign
     ├── EngineError            no-java, wrong-java, wrong-python, no-spark, no-memory,
     │                          no-temporary-space, spark-start, stream (Spark)
     ├── IntegrityError         in-use, transaction, rolled-back, lake-conflict, no-such-row,
-    │                          row-exists
+    │                          row-exists, not-unique
     └── StorageError           not-a-database, newer-format, disk-full, disk-error, locked,
                                read-only, cannot-open, closed, storage, no-lake-table,
                                not-a-lake-table, no-such-version, bad-path, bad-file,
-                               unknown-format
+                               unknown-format, lake-damaged, not-permitted
 
 Codes are part of the contract: scripts match on them, so they never change their meaning.
 """

@@ -221,6 +221,9 @@ def check_recovered(path: str) -> int:
         if n >= 0:
             wanted = ledger.ledger_after(n).answers()
             assert ledger.answers(db) == wanted
+            assert ledger.told(db) == Counter(
+                db.amosql("select a, twice(a) for each account a;").rows
+            )
             lakes.let_go(db)
             lakes.check(db)
             check_lake(db)

@@ -129,6 +129,7 @@ class Transactions:
             self._rules.monitors.before_commit()
             if not self._connection.read_only:
                 self._runtime.catalog.save_counter()
+                self._runtime.engine.before_commit()
             self._connection.commit()
         except BaseException:
             self._rollback()

@@ -75,6 +75,8 @@ class Cache:
                 f"CREATE TEMP TABLE {quote(f'present {self.name}')} "
                 f"({columns}, PRIMARY KEY ({key})) WITHOUT ROWID"
             )
+        if self._pending is not None:
+            self._pending.create_changed()
         for statement in self._triggers():
             self._connection.run(statement)
 
@@ -84,6 +86,8 @@ class Cache:
             self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(f'gone {position}')}")
         for table in (self._table, self._present):
             self._connection.run(f"DROP TABLE IF EXISTS {table}")
+        if self._pending is not None:
+            self._pending.drop_changed()
         self._forget_questions()
 
     def clear(self) -> None:
@@ -116,8 +120,9 @@ class Cache:
         for *row, weight in self._pending.rows() if self._pending is not None else ():
             rows[tuple(row)] += weight
         present = self._present_keys()
-        self._put(row for row in rows.elements() if self._key(row) not in present)
-        self._connection.run(f"INSERT INTO temp.{WHOLE} VALUES (?)", (self.name,))
+        with self._all_or_nothing():
+            self._put(row for row in rows.elements() if self._key(row) not in present)
+            self._connection.run(f"INSERT INTO temp.{WHOLE} VALUES (?)", (self.name,))
 
     def bring(self, columns: tuple[int, ...], values: Collection[Row], source: Source) -> None:
         """Have all rows at hand that have one of the values in the columns."""
@@ -163,9 +168,10 @@ class Cache:
             for key in missing:
                 for *row, weight in self._pending.matching(self.home, key):
                     rows[tuple(row)] += weight
-        self._put(rows.elements())
         marks = ", ".join("?" for _ in self.home)
-        self._connection.run_many(f"INSERT INTO {self._present} VALUES ({marks})", missing)
+        with self._all_or_nothing():
+            self._put(rows.elements())
+            self._connection.run_many(f"INSERT INTO {self._present} VALUES ({marks})", missing)
 
     def _put(self, rows: Iterable[Row]) -> None:
         with self._unnoticed():
@@ -182,6 +188,18 @@ class Cache:
         if not self.home:
             return set()
         return set(self._connection.rows(f"SELECT * FROM {self._present}"))
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Rows whose key is not known to be present, after an interrupt, would be brought twice."""
+        self._connection.run("SAVEPOINT bring")
+        try:
+            yield
+        except BaseException:
+            self._connection.run("ROLLBACK TO bring")
+            raise
+        finally:
+            self._connection.run("RELEASE bring")
 
     @contextmanager
     def _unnoticed(self) -> Iterator[None]:

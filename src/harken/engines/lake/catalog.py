@@ -126,55 +126,86 @@ class Places:
 
 
 class Pending:
-    """What a far relation has gained and lost since the version that is written."""
+    """What a far relation has gained and lost since the version that is written.
+
+    What the open transaction changes is noted in a temporary table, and moves to that in the file
+    when it ends: a trigger on the rows at hand that named the file's table would have even those
+    who only bring rows wait for the right to write.
+    """
 
     def __init__(self, connection: Connection, relation: Relation) -> None:
         self._connection = connection
         self._relation = relation
         self.name = f"pending {table_name(relation)}"
         self.table = quote(self.name)
+        self._changed = quote(f"changed {table_name(relation)}")
         self.columns = ", ".join(f"c{i}" for i in range(relation.arity))
 
     def create(self) -> None:
+        self._create(f"TABLE IF NOT EXISTS main.{self.table}")
+
+    def create_changed(self) -> None:
+        """The part of the session."""
+        self._create(f"TEMP TABLE {self._changed}")
+
+    def _create(self, what: str) -> None:
         columns = layout.typed_columns(self._relation)
         self._connection.run(
-            f"CREATE TABLE IF NOT EXISTS main.{self.table} ({columns}, weight INTEGER NOT NULL, "
+            f"CREATE {what} ({columns}, weight INTEGER NOT NULL, "
             f"PRIMARY KEY ({self.columns})) WITHOUT ROWID"
         )
 
     def drop(self) -> None:
         self._connection.run(f"DROP TABLE IF EXISTS main.{self.table}")
 
+    def drop_changed(self) -> None:
+        self._connection.run(f"DROP TABLE IF EXISTS temp.{self._changed}")
+
     def counting(self, values: str, weight: int) -> str:
-        """The statement that adds a weight to the row of these values."""
+        """The statement, for a trigger, that adds a weight to the row of these values."""
         return (
-            f"INSERT INTO {self.table} ({self.columns}, weight) VALUES ({values}, {weight}) "
+            f"INSERT INTO {self._changed} ({self.columns}, weight) VALUES ({values}, {weight}) "
             f"ON CONFLICT ({self.columns}) DO UPDATE SET weight = weight + ({weight});"
         )
 
+    def settle(self) -> None:
+        """The transaction is going to be committed: what it changed goes into the file."""
+        changed = f"SELECT {self.columns}, weight FROM temp.{self._changed} WHERE weight <> 0"
+        if self._connection.value(f"SELECT EXISTS ({changed})"):
+            self.add(self._connection.rows(changed))
+        self._connection.run(f"DELETE FROM temp.{self._changed}")
+
     def rows(self) -> list[tuple[Any, ...]]:
         """Each row with its weight, which is last."""
-        return self._connection.rows(
-            f"SELECT {self.columns}, weight FROM main.{self.table} WHERE weight <> 0"
-        )
+        return self._connection.rows(self._all("1"))
 
     def matching(self, columns: tuple[int, ...], values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        where = " AND ".join(f"c{i} = ?" for i in columns)
-        return self._connection.rows(
-            f"SELECT {self.columns}, weight FROM main.{self.table} WHERE weight <> 0 AND {where}",
-            values,
+        where = " AND ".join(f"c{i} = ?{n}" for n, i in enumerate(columns, start=1))
+        return self._connection.rows(self._all(where), values)
+
+    def _all(self, where: str) -> str:
+        parts = " UNION ALL ".join(
+            f"SELECT {self.columns}, weight FROM {table} WHERE {where}"
+            for table in (f"main.{self.table}", f"temp.{self._changed}")
+        )
+        return (
+            f"SELECT {self.columns}, sum(weight) FROM ({parts}) "
+            f"GROUP BY {self.columns} HAVING sum(weight) <> 0"
         )
 
     def is_empty(self) -> bool:
-        found = f"SELECT EXISTS (SELECT 1 FROM main.{self.table} WHERE weight <> 0)"
-        return not self._connection.value(found)
+        return not self._connection.value(f"SELECT EXISTS ({self._all('1')})")
 
     def size(self) -> int:
-        return int(self._connection.value(f"SELECT count(*) FROM main.{self.table}"))
+        return int(self._connection.value(f"SELECT count(*) FROM ({self._all('1')})"))
 
     def balance(self) -> int:
         """How many rows more there are than in the table."""
-        return int(self._connection.value(f"SELECT total(weight) FROM main.{self.table}"))
+        file, session = (
+            self._connection.value(f"SELECT total(weight) FROM {table}")
+            for table in (f"main.{self.table}", f"temp.{self._changed}")
+        )
+        return int(file + session)
 
     def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
         """Rows with their weights, which may cancel out what is there."""

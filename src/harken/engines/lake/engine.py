@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -25,7 +26,8 @@ from harken.engines.lake.query import FarQuery
 from harken.engines.lake.tally import Tally
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query, SQLiteEngine
-from harken.errors import EngineError, HarkenError, IntegrityError
+from harken.engines.sqlite.faults import read_only
+from harken.errors import EngineError, HarkenError, IntegrityError, StorageError
 from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation, is_extent
 from harken.planner.demand import Demand, demands
@@ -80,6 +82,8 @@ class LakeEngine(SQLiteEngine):
         """The changes of this transaction that are too large to be held here, by their Δ's id."""
         self.tally = Tally()
         self._untidy: set[str] = set()
+        self._seen = -1
+        """The state of the file, by SQLite's count, that what is at hand was brought in."""
         self.statistics.elsewhere = self._rows_far_away
 
     # --- far relations ---------------------------------------------------------------------
@@ -186,6 +190,20 @@ class LakeEngine(SQLiteEngine):
             if name in places:
                 far.place = places[name]
 
+    @contextmanager
+    def steady(self) -> Iterator[None]:
+        """Let what is brought, and the answer, be of one state of the file: another process may
+        commit, and write what was pending to the lake, between any two statements."""
+        if not self.far or self.connection.in_transaction:
+            yield
+            return
+        with self.connection.snapshot():
+            version = self.connection.data_version()
+            if version != self._seen:
+                self.forget()
+                self._seen = version
+            yield
+
     # --- bringing rows ---------------------------------------------------------------------
 
     def bring(self, relation: Relation, columns: tuple[int, ...], values: Collection[Row]) -> None:
@@ -225,6 +243,8 @@ class LakeEngine(SQLiteEngine):
             self.expect(relation, [tuple(row)])
 
     def refuse_input(self, relation: Relation) -> None:
+        if self.connection.read_only:
+            raise read_only()
         if not self.far[relation.id].place.is_own:
             raise EngineError(
                 f"{relation.name} is an input: others write it, and Harken reads it",
@@ -294,22 +314,27 @@ class LakeEngine(SQLiteEngine):
         super().clear(relation, arguments)
 
     def contains(self, relation: Relation, row: Sequence[Any]) -> bool:
-        if relation.id in self.far:
-            self.expect(relation, [tuple(row)])
-        return super().contains(relation, row)
+        with self.steady():
+            if relation.id in self.far:
+                self.expect(relation, [tuple(row)])
+            return super().contains(relation, row)
 
     def matching(self, relation: Relation, known: Mapping[int, Any]) -> list[Row]:
-        if relation.id in self.far:
+        if relation.id not in self.far:
+            return super().matching(relation, known)
+        with self.steady():
             if known:
                 self.bring(relation, tuple(known), [tuple(known.values())])
             else:
                 self.bring_all(relation)
-        return super().matching(relation, known)
+            return super().matching(relation, known)
 
     def results(self, relation: Relation, arguments: Sequence[Any]) -> list[Row]:
-        if relation.id in self.far:
+        if relation.id not in self.far:
+            return super().results(relation, arguments)
+        with self.steady():
             self._bring_arguments(relation, arguments)
-        return super().results(relation, arguments)
+            return super().results(relation, arguments)
 
     def _bring_arguments(self, relation: Relation, arguments: Sequence[Any]) -> None:
         if arguments:
@@ -470,11 +495,20 @@ class LakeEngine(SQLiteEngine):
 
     # --- the end of a transaction ----------------------------------------------------------
 
+    def before_commit(self) -> None:
+        for far in self.far.values():
+            if far.place.is_own:
+                far.pending.settle()
+
     def after_commit(self) -> None:
         """Write what is pending to the lake, unless that is dear and may as well wait."""
         if self.far or self._places.gone():
-            self.flush(lazily=True, give_way=True)
-            self._tidy()
+            try:
+                self.flush(lazily=True, give_way=True)
+                self._tidy()
+            except StorageError as error:
+                if error.code != "locked":  # another process is writing: its commit or ours will do
+                    raise
             for far in self.far.values():
                 if far.cache.size() > CACHE_ROWS:
                     far.cache.clear()

@@ -36,7 +36,7 @@ def fault(error: Exception, path: str) -> StorageError:
             code="not-permitted",
             hint="give it the right to, then db.flush()",
         )
-    if number == errno.ENOENT or "not found" in text.lower() or "No such file" in text:
+    if isinstance(error, FileNotFoundError) or "No such file" in text:
         return missing(path)
     return StorageError(
         f"the lake table {path} is damaged: {text.splitlines()[0] if text else error!r}",

@@ -29,13 +29,13 @@ class FarQuery(Query):
     engine: LakeEngine
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        with self.connection.fixed_time():
+        with self.engine.steady(), self.connection.fixed_time():
             if self.engine.is_at_hand(self, values):
                 return Query.rows(self, values)
             return self._by_spark(values)
 
     def run_from(self, before: str, after: str) -> list[tuple[Any, ...]]:
-        with self.connection.fixed_time():
+        with self.engine.steady(), self.connection.fixed_time():
             if self.engine.is_at_hand(self, ()):
                 return Query.run_from(self, before, after)
             rows = self._by_spark(())

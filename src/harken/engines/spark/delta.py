@@ -34,7 +34,11 @@ def open_delta(
         ) from error
     except DeltaError as error:
         if version is None:
-            raise StorageError(f"cannot open {path}: {error}", code="cannot-open") from error
+            raise StorageError(
+                f"cannot open {path}: {str(error).splitlines()[0]}",
+                code="cannot-open",
+                hint="its log is damaged, or may not be read: restore it from a backup",
+            ) from error
         raise no_such_version(path, version) from error
 
 

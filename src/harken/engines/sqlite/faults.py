@@ -80,11 +80,7 @@ def fault(error: Exception) -> HarkenError:
                 hint="make room and run it again",
             )
         case apsw.ReadOnlyError():
-            return StorageError(
-                "this database is open for reading only",
-                code="read-only",
-                hint="open it without read_only, and check that you may write the file's directory",
-            )
+            return read_only()
         case apsw.CantOpenError():
             return StorageError(
                 "the database file cannot be opened",
@@ -109,6 +105,14 @@ def fault(error: Exception) -> HarkenError:
         if sign in text:
             return SafetyFault(words, code="too-complex", hint=hint)
     return StorageError(f"the database engine refused the work ({text})", code="storage")
+
+
+def read_only() -> StorageError:
+    return StorageError(
+        "this database is open for reading only",
+        code="read-only",
+        hint="open it without read_only, and check that you may write the file's directory",
+    )
 
 
 def not_a_database() -> StorageError:
