@@ -178,7 +178,8 @@ class Scenario:
         self.schema.objects = {
             name: set().union(*(self.schema.ancestors(type_) for type_ in types))
             for name in self._names
-            if (types := self.db._runtime.objects.types_of(self.db.variables[name].oid))
+            if name in self.db.variables  # not if it was made in what was rolled back
+            and (types := self.db._runtime.objects.types_of(self.db.variables[name].oid))
         }
 
     def objects(self) -> dict[Object, set[str]]:

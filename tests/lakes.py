@@ -4,6 +4,7 @@ they were many, and what the lake holds, read past the engine."""
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -87,3 +88,34 @@ def check(db: Database) -> None:
             }
         )
         assert at_hand == wanted, far.relation.id
+
+
+def disturb(db: Database, random: Random, commits: bool = True) -> None:
+    """From now on, before each text and by chance: rows are let go of, what is committed is
+    written, and new functions go to the lake or stay. `commits`: an open transaction may be
+    committed for that."""
+    run = db.run
+    runtime = db._runtime
+
+    def disturbed(*arguments: Any) -> None:
+        match random.randrange(12):
+            case 0 | 1 | 2:
+                let_go(db)
+            case 3 if commits or not db.in_transaction:
+                db.commit()
+                db.flush()
+            case 4 if far_relations(db):
+                random.choice(list(far_relations(db).values())).cache.clear()
+        runtime.all_in_lake = random.randrange(4) > 0
+        run(*arguments)
+
+    db.run = disturbed  # type: ignore[method-assign]
+
+
+def check_written(db: Database) -> None:
+    """Once all is flushed, every reader of the lake finds exactly the rows."""
+    db.commit()
+    db.flush()
+    check(db)
+    assert written(db) == state(db)
+    assert all(far.pending.is_empty() for far in far_relations(db).values())

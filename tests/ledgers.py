@@ -60,13 +60,16 @@ class Ledger(Choices):
     def __init__(self, random: Random, path: str = ":memory:") -> None:
         super().__init__(random)
         self.path = path
-        self.db = harken.connect(path)
+        self.db = self.connect()
         self.db.amosql(";\n".join([*SCHEMA, "commit"]))
         self.plain = Plain()
         self.committed = copy.deepcopy(self.plain)
         self.open = False
         self.names: dict[int, str] = {}
         self.log: list[str] = []
+
+    def connect(self) -> harken.Database:
+        return harken.connect(self.path)
 
     # --- choices ---------------------------------------------------------------------------
 
@@ -450,7 +453,7 @@ class Ledger(Choices):
         """Closing commits."""
         self.log.append("/* close and open again */")
         self.db.close()
-        self.db = harken.connect(self.path)
+        self.db = self.connect()
         self.committed, self.open = copy.deepcopy(self.plain), False
         for oid, name in self.names.items():
             if oid in self.plain.objects:

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 import harken
-from harken import demo
+from harken.demo import language as demo
 
 
 @pytest.fixture

@@ -79,6 +79,11 @@ class Engine(enum.StrEnum):
     LAKE = "lake"
 
 
+class Story(enum.StrEnum):
+    LAKE = "lake"
+    LANGUAGE = "language"
+
+
 class CommandError(HarkenError):
     """cannot-read, not-utf-8, unknown-suffix, unsupported; internal for a bug."""
 
@@ -385,8 +390,10 @@ def doctor() -> None:
 
 
 @app.command(cls=Command)
-def demo() -> None:
-    """Watch a small inventory at work."""
-    from harken.demo import play
+def demo(
+    story: Annotated[Story, typer.Argument(help="What to show.")] = Story.LAKE,
+) -> None:
+    """Watch Harken at work: on a million items in the lake, or on a small inventory in memory."""
+    from harken.demo import STORIES
 
-    play()
+    STORIES[story.value]()

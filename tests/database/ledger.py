@@ -10,6 +10,7 @@ writer runs transactions for ever, reporting each on a pipe after its commit has
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections import Counter
@@ -27,6 +28,8 @@ create function owes(account, account) -> integer;
 create function twice(account a) -> integer as select balance(a) * 2;
 create function total() -> integer as select sum(select balance(a) for each account a);
 create function named(charstring n) -> account a as select a where name(a) = n;
+create function rich(account) -> integer;
+create rule enrich() as for each account a when balance(a) > 5 do set rich(a) = balance(a);
 create function pay(account a, integer n) -> boolean as set balance(a) = balance(a) + n;
 """
 
@@ -34,7 +37,7 @@ create function pay(account a, integer n) -> boolean as set balance(a) = balance
 def transaction(db: harken.Database, k: int) -> None:
     """The k-th transaction; the 0th makes the schema. The caller commits."""
     if k == 0:
-        db.amosql(SCHEMA + "set counter() = 0;")
+        db.amosql(SCHEMA + "activate enrich(); set counter() = 0;")
         return
     db.amosql(f"""
         create {"gold" if k % 2 else "account"}(name, balance) instances :new("n{k}", {k});
@@ -89,14 +92,22 @@ class Ledger:
     tags: Counter[tuple[str, int]] = field(default_factory=Counter)
     owes: dict[tuple[str, str], int] = field(default_factory=dict)
     weights: dict[str, int] = field(default_factory=dict)
+    rich: dict[str, int] = field(default_factory=dict)
     extra_types: set[str] = field(default_factory=set)
     n: int = -1
 
     def advance(self) -> None:
         self.n += 1
         k = self.n
-        if k == 0:
-            return
+        poor = {name for name, balance in self.balances.items() if balance <= 5}
+        known = set(self.balances)
+        if k > 0:
+            self._transaction(k)
+        for name, balance in self.balances.items():
+            if balance > 5 and (name in poor or name not in known):
+                self.rich[name] = balance
+
+    def _transaction(self, k: int) -> None:
         new, before = f"n{k}", f"n{k - 1}"
         self._create(new, "gold" if k % 2 else "account", k)
         self.tags.update({(new, k): 2, (new, k + 1): 1})
@@ -128,6 +139,7 @@ class Ledger:
             return
         del self.balances[name]
         self.weights.pop(name, None)
+        self.rich.pop(name, None)
         self.tags = Counter({key: n for key, n in self.tags.items() if key[0] != name})
         self.owes = {key: n for key, n in self.owes.items() if name not in key}
 
@@ -140,6 +152,7 @@ class Ledger:
             "total": [(sum(self.balances.values()),)],
             "tags": sorted(self.tags.elements()),
             "owes": sorted((*pair, n) for pair, n in self.owes.items()),
+            "rich": sorted(self.rich.items()),
             "heavy": sorted((name, n + self.balances[name]) for name, n in self.weights.items()),
             "user types": sorted({"account", "gold"} | self.extra_types),
         }
@@ -177,6 +190,7 @@ def answers(db: harken.Database) -> dict[str, Any]:
             for tag in db.function("tags")[account]
         ),
         "owes": rows("select name(a), name(b), owes(a, b) for each account a, account b;"),
+        "rich": rows("select name(a), rich(a) for each account a;"),
         "heavy": sorted(heavy),
         "user types": user_types,
     }
@@ -191,8 +205,8 @@ def committed(db: harken.Database) -> int:
     return int(value)
 
 
-def write_for_ever(path: str, report: int) -> None:
-    db = harken.connect(path)
+def write_for_ever(path: str, report: int, engine: str) -> None:
+    db = harken.connect(path, engine=engine)
     k = committed(db) + 1
     if k % 2:
         # Checkpoints are rare moments: make them common for half of the writers.
@@ -208,12 +222,14 @@ def write_for_ever(path: str, report: int) -> None:
 
 def serve() -> None:
     """Fork a writer for each path; a line `dead` follows the last report of one that was killed."""
-    report = int(sys.argv[1])
+    report, engine = int(sys.argv[1]), sys.argv[2]
     transaction(harken.connect(), 0)
+    if engine == "lake":
+        importlib.import_module("harken.engines.lake.far")  # takes a second; here only once
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            write_for_ever(line.rstrip("\n"), report)
+            write_for_ever(line.rstrip("\n"), report, engine)
         os.write(report, f"started {child}\n".encode())
         os.waitpid(child, 0)
         os.write(report, b"dead\n")

@@ -25,18 +25,19 @@ KILLS_PER_FILE = 8
 class Writers:
     """A process that forks writers, and the pipe on which they report their commits."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: str = "resident") -> None:
         self._reports, report = os.pipe()
         self._buffer = b""
         self._server = subprocess.Popen(
-            [sys.executable, ledger.__file__, str(report)],
+            [sys.executable, ledger.__file__, str(report), engine],
             stdin=subprocess.PIPE,
             pass_fds=[report],
         )
         os.close(report)
 
-    def run(self, path: str, seconds: float) -> int | None:
-        """Let a writer run so long, kill it, and give the number of the last commit it reported."""
+    def run(self, path: str, seconds: float, commits: int = 0) -> int | None:
+        """Let a writer commit so often and then run so long, kill it, and give the number of the
+        last commit it reported."""
         assert self._server.stdin is not None
         self._server.stdin.write(f"{path}\n".encode())
         self._server.stdin.flush()
@@ -46,6 +47,8 @@ class Writers:
             last = int(line)
             line = self._line()
         writer = int(line.split()[1])
+        for _ in range(commits):
+            last = int(self._line())
         deadline = time.monotonic() + seconds
         while select.select([self._reports], [], [], max(0, deadline - time.monotonic()))[0]:
             last = int(self._line())

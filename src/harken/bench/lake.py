@@ -1,8 +1,8 @@
 """`harken bench lake`: a change in the lake against recomputing on Spark.
 
-A step is a whole transaction: the old values are looked up, the change is made, the rule's condition
-differentiated, the action run, everything committed and written to the Delta table. Recomputing is
-the condition's view evaluated by Spark over the same files, with a session that is warm.
+A step is a whole transaction: the old values are looked up, the change is made, the rule's
+condition differentiated, the action run, everything committed and written to the Delta table.
+Recomputing is the condition's view evaluated by Spark over the same files, in a warm session.
 
 Law: what is compared took turns in the same process; both saw the same data.
 """
@@ -31,6 +31,7 @@ CHOICE = "<= 1.2"
 PARTS = (0.01, 0.1, 0.5, 1.0)
 PARTS_OF = 1_000_000
 DELTAS = (1, 10, 100, 1_000, 10_000)
+GENERATOR = random.Random(11)
 
 
 def figures(items: Sequence[int] = SIZES, rounds: int = 7) -> Iterator[Figure]:
@@ -46,7 +47,10 @@ def figures(items: Sequence[int] = SIZES, rounds: int = 7) -> Iterator[Figure]:
             warehouse = Warehouse(size, spark, directory)
             try:
                 for condition in CONDITIONS:
-                    yield from _against_recomputing(warehouse, condition, rounds, steps[condition])
+                    warehouse.watch(condition)
+                    yield from _steps(warehouse, condition, rounds, steps[condition])
+                    if size <= COMPARED:
+                        yield from _against_recomputing(warehouse, condition, rounds)
                 if size == sizes[0]:
                     yield from _floor(warehouse, rounds)
                     yield from _by_change(warehouse, rounds)
@@ -58,37 +62,39 @@ def figures(items: Sequence[int] = SIZES, rounds: int = 7) -> Iterator[Figure]:
             yield from _growth(condition, by_size)
 
 
-def _against_recomputing(
+def _steps(
     warehouse: Warehouse, condition: str, rounds: int, steps: dict[int, float]
 ) -> Iterator[Figure]:
+    """What a step with one changed row takes, and what it opens."""
     figure = partial(Figure, f"lake-{condition}", params={"items": warehouse.items})
-    warehouse.watch(condition)
-    recompute = partial(warehouse.recompute, condition)
-    for _ in range(2):  # until Spark and the plans are warm
-        recompute()
-        _change(warehouse, 1)
-        _change(warehouse, MANY)
-    taken: dict[Any, list[float]] = {"recompute": [], 1: [], MANY: []}
     tally = warehouse.db._runtime.engine.tally
-    for turn in range(rounds):
-        before = tally.copy()
-        taken[1].append(seconds(partial(_change, warehouse, 1)))
-        if turn == 0:
-            yield from _note(figure, "step, 1 row", tally.since(before))
-        before = tally.copy()
-        taken[MANY].append(seconds(partial(_change, warehouse, MANY)))
-        if turn == 0:
-            yield from _note(figure, f"step, {MANY:,} rows", tally.since(before))
-        if turn < max(1, rounds // 2):
-            taken["recompute"].append(seconds(recompute))
-    whole = statistics.median(taken["recompute"])
-    yield figure("recompute ms", whole * 1e3)
     for rows in (1, MANY):
-        step = statistics.median(taken[rows])
-        yield figure(f"step ms, {rows:,} rows", step * 1e3)
+        _change(warehouse, rows)
+        before = tally.copy()
+        _change(warehouse, rows)
+        yield from _note(figure, f"step, {rows:,} rows", tally.since(before))
+    taken = [seconds(partial(_change, warehouse, 1)) for _ in range(2 * rounds)]
+    steps[warehouse.items] = statistics.median(taken)
+    yield figure("step ms", steps[warehouse.items] * 1e3)
+
+
+def _against_recomputing(warehouse: Warehouse, condition: str, rounds: int) -> Iterator[Figure]:
+    figure = partial(Figure, f"lake-{condition}", params={"items": warehouse.items})
+    recompute = partial(warehouse.recompute, condition)
+    recompute()
+    whole: list[float] = []
+    taken: dict[int, list[float]] = {1: [], MANY: []}
+    for _ in range(max(1, rounds // 2)):
+        whole.append(seconds(recompute))
+        for rows, times in taken.items():
+            times += [seconds(partial(_change, warehouse, rows)) for _ in range(2)]
+    yield figure("recompute ms", statistics.median(whole) * 1e3)
+    for rows, times in taken.items():
+        step = statistics.median(times)
+        if rows > 1:
+            yield figure(f"step ms, {rows:,} rows", step * 1e3)
         needs = FASTER[rows] if warehouse.items == COMPARED else None
-        yield figure(f"recompute/step, {rows:,} rows", whole / step, needs=needs)
-    steps[warehouse.items] = statistics.median(taken[1])
+        yield figure(f"recompute/step, {rows:,} rows", statistics.median(whole) / step, needs=needs)
 
 
 def _note(figure: Any, what: str, tally: Any) -> Iterator[Figure]:
@@ -97,11 +103,11 @@ def _note(figure: Any, what: str, tally: Any) -> Iterator[Figure]:
         yield figure(f"{what}: {shown}", getattr(tally, name))
 
 
-def _change(warehouse: Warehouse, rows: int, generator: random.Random = random.Random(11)) -> None:
+def _change(warehouse: Warehouse, rows: int) -> None:
     quantity = warehouse.db.function("quantity")
-    items = generator.sample(range(1, warehouse.items + 1), rows)
+    items = GENERATOR.sample(range(1, warehouse.items + 1), rows)
     with warehouse.db.transaction():
-        quantity.update({item: generator.randrange(1_000, PLENTY) for item in items})
+        quantity.update({item: GENERATOR.randrange(1_000, PLENTY) for item in items})
 
 
 def _growth(condition: str, steps: dict[int, float]) -> Iterator[Figure]:
@@ -173,7 +179,7 @@ def _floor(warehouse: Warehouse, rounds: int) -> Iterator[Figure]:
 
 
 def _parts(warehouse: Warehouse) -> Iterator[Figure]:
-    """A good part of the rows changed from outside: differentials, recomputing, what Harken chooses."""
+    """Many rows changed from outside: by differentials, by recomputing, and as Harken chooses."""
     warehouse.watch("inventory")
     for part in PARTS:
         params = {"items": warehouse.items, "changed": part}

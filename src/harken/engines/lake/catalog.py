@@ -12,8 +12,9 @@ so that a commit of the resident file is a commit of everything, whatever happen
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from harken.engines.sqlite import layout
@@ -57,10 +58,15 @@ class Place:
 
 
 class Places:
-    """The far relations of a database, as its file has them."""
+    """The far relations of a database, as its file has them.
 
-    def __init__(self, connection: Connection) -> None:
+    What lies in the database's own lake directory is kept relative to it, so that the two can be
+    moved together.
+    """
+
+    def __init__(self, connection: Connection, directory: Callable[[], Path]) -> None:
         self._connection = connection
+        self._directory = directory
 
     def exist(self) -> bool:
         found = "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = ?)"
@@ -71,7 +77,7 @@ class Places:
             columns = "name, path, kind, version, commits, options"
             rows = self._connection.rows(f"SELECT {columns} FROM {PLACES}")
             for name, path, kind, version, commits, options in rows:
-                yield Place(name, path, kind, version, commits, json.loads(options))
+                yield Place(name, self._absolute(path), kind, version, commits, json.loads(options))
 
     def find(self, name: str) -> Place | None:
         return next((place for place in self if place.name == name), None)
@@ -79,7 +85,8 @@ class Places:
     def add(self, place: Place) -> None:
         for statement in CREATE:
             self._connection.run(statement)
-        values = (place.name, place.path, place.kind, place.version, place.commits)
+        path = self._relative(place.path)
+        values = (place.name, path, place.kind, place.version, place.commits)
         self._connection.run(
             f"INSERT INTO {PLACES} VALUES (?, ?, ?, ?, ?, ?)", (*values, json.dumps(place.options))
         )
@@ -104,10 +111,18 @@ class Places:
     def gone(self) -> list[str]:
         if not self.exist():
             return []
-        return [str(path) for (path,) in self._connection.rows(f"SELECT path FROM {GONE}")]
+        return [
+            self._absolute(path) for (path,) in self._connection.rows(f"SELECT path FROM {GONE}")
+        ]
 
     def forget_gone(self, path: str) -> None:
-        self._connection.run(f"DELETE FROM {GONE} WHERE path = ?", (path,))
+        self._connection.run(f"DELETE FROM {GONE} WHERE path = ?", (self._relative(path),))
+
+    def _absolute(self, path: str) -> str:
+        return path if "/" in path else str(self._directory() / path)
+
+    def _relative(self, path: str) -> str:
+        return Path(path).name if Path(path).parent == self._directory() else path
 
 
 class Pending:
@@ -160,6 +175,16 @@ class Pending:
     def balance(self) -> int:
         """How many rows more there are than in the table."""
         return int(self._connection.value(f"SELECT total(weight) FROM main.{self.table}"))
+
+    def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Rows with their weights, which may cancel out what is there."""
+        marks = ", ".join("?" for _ in range(self._relation.arity + 1))
+        self._connection.run_many(
+            f"INSERT INTO main.{self.table} ({self.columns}, weight) VALUES ({marks}) "
+            f"ON CONFLICT ({self.columns}) DO UPDATE SET weight = weight + excluded.weight",
+            rows,
+        )
+        self._connection.run(f"DELETE FROM main.{self.table} WHERE weight = 0")
 
     def forget(self, rows: Iterable[tuple[Any, ...]]) -> None:
         same = " AND ".join(f"c{i} = ?" for i in range(self._relation.arity))

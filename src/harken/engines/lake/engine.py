@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harken.calculus.states import delta
+from harken.engines.lake import faults
 from harken.engines.lake.catalog import OWN, UNWRITTEN, Place, Places
 from harken.engines.lake.query import FarQuery
 from harken.engines.lake.tally import Tally
@@ -67,7 +68,7 @@ class LakeEngine(SQLiteEngine):
     def __init__(self, connection: Connection, spark: Any = None) -> None:
         super().__init__(connection)
         self._spark_given = spark
-        self._places = Places(connection)
+        self._places = Places(connection, lambda: self.directory)
         self.far: dict[str, FarRelation] = {}
         self.python: Callable[[], Mapping[str, Any]] = dict
         """The Python functions behind foreign relations, for Spark."""
@@ -171,14 +172,19 @@ class LakeEngine(SQLiteEngine):
 
     def forget(self) -> None:
         """Another process has committed: what is at hand may be old."""
+        self.after_undo()
+        for far in self.far.values():
+            if far.cache.exists():
+                far.cache.clear()
+
+    def after_undo(self) -> None:
+        """What is known of the places here is what the file says."""
         if not self.far:
             return
         places = {place.name: place for place in self._places}
         for name, far in self.far.items():
             if name in places:
                 far.place = places[name]
-            if far.cache.exists():
-                far.cache.clear()
 
     def after_undo(self) -> None:
         """A rollback has put the rows at hand back; stand where the file says."""
@@ -413,6 +419,8 @@ class LakeEngine(SQLiteEngine):
         """The far relations that have changed where they come from, and their newest versions."""
         found = []
         for far in self.far.values():
+            if far.place.is_own:
+                self._finish(far)
             if far.is_written or not far.place.is_own:
                 newest = far.table.capture(self._progress_of(far))
                 if newest != far.place.version:
@@ -436,8 +444,6 @@ class LakeEngine(SQLiteEngine):
     def take_in(self, far: FarRelation, version: int) -> list[Row] | int:
         """Move on to another version; what that changes in the relation, with weights. Of a change
         that is too large to be held here, its size: Spark reads it where it is."""
-        if far.place.is_own and not far.pending.is_empty():
-            self._finish(far)
         size = far.change_size(version)
         if size > MOST_HELD and self.has_spark and not (far.place.is_own and far.pending.size()):
             self._hold_large(far, version, size)
@@ -450,10 +456,17 @@ class LakeEngine(SQLiteEngine):
         return rows
 
     def _finish(self, far: FarRelation) -> None:
-        """A commit to the lake whose end was not written down here, because a process died."""
+        """A commit to the lake whose end was not written down here, because a process died. It has
+        what was pending then; what has come since is still pending."""
+        if not far.is_behind():
+            return
         version = far.written_before()
         if version is not None:
-            self._record(far, version)
+            written = far.changes(version)
+            self._advance(far, version)
+            far.pending.add((*row, -weight) for *row, weight in written)
+        if far.is_written:
+            self._stand(far, far.tidied_before())
 
     def move_on(self, far: FarRelation, version: int) -> None:
         """From now on, in this transaction and after it, stand on another version."""
@@ -513,21 +526,25 @@ class LakeEngine(SQLiteEngine):
     def _write(self, far: FarRelation) -> None:
         def write() -> None:
             place = self._places.find(far.relation.id)
-            if place is None or far.pending.is_empty():
+            if place is None:
                 return
             far.place = place
-            self._record(far, far.write())
+            self._finish(far)
+            if far.pending.is_empty():
+                return
+            self._advance(far, far.write())
+            far.pending.clear()
             if far.place.commits % COMPACT_EVERY == 0:
                 self._stand(far, far.tidy(far.place.version))
 
-        if not far.pending.is_empty():
-            self._in_transaction(write)
+        if far.is_behind() or not far.pending.is_empty():
+            with faults.translated(far.place.path):
+                self._in_transaction(write)
 
-    def _record(self, far: FarRelation, version: int) -> None:
-        """What was pending is in this version."""
+    def _advance(self, far: FarRelation, version: int) -> None:
+        """A commit of ours has made this version."""
         far.place = replace(far.place, version=version, commits=far.place.commits + 1)
         self._places.advance(far.relation.id, version, far.place.commits)
-        far.pending.clear()
 
     def _stand(self, far: FarRelation, version: int) -> None:
         """On another version with the same rows."""
@@ -541,6 +558,7 @@ class LakeEngine(SQLiteEngine):
             self.connection.commit()
         except BaseException:
             self.connection.rollback()
+            self.after_undo()
             raise
 
     def close(self) -> None:

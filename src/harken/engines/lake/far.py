@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from harken.engines.lake import faults
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.cache import Cache
 from harken.engines.lake.catalog import UNWRITTEN, Pending, Place
@@ -68,6 +69,8 @@ class FarRelation:
     def _open(self) -> Source:
         place = self.place
         if place.is_own and not (Path(place.path) / "_delta_log").is_dir():
+            if self.is_written:
+                raise faults.missing(place.path)
             schema = conversion.arrow_schema(self.relation.columns)
             key = [schema.names[i] for i in conversion.home_columns(self.relation)]
             LakeTable.create(place.path, schema, key=key, bag=not self.relation.is_set)
@@ -79,12 +82,17 @@ class FarRelation:
         self.frame = frame
         self._table = None
 
+    def is_behind(self) -> bool:
+        """Has our own table a version after the one that is read?"""
+        log = Path(self.place.path) / "_delta_log"
+        return (log / f"{self.place.version + 1:020}.json").exists()
+
     def change_size(self, to_version: int) -> int:
         return change_size(self.table, self.place.version, to_version)
 
     def changes(self, to_version: int) -> list[Row]:
         """What leads from the version that is read to another: rows with their weights."""
-        found = self.table.changes(self.place.version, to_version)
+        found = self.table.changes(max(0, self.place.version), to_version)
         rows = found.select([*self.columns, weighted.WEIGHT])
         rows = rows.drop_null()
         columns = (*self.relation.columns, Column("weight", INTEGER))
@@ -98,7 +106,8 @@ class FarRelation:
         """The rows of the version that is read, without what is pending."""
         if not self.is_written:
             return 0
-        return sum(file.rows for file in self.table.files(self.place.version))
+        with faults.translated(self.place.path):
+            return sum(file.rows for file in self.table.files(self.place.version))
 
     def bytes(self) -> int:
         if not self.is_written:
@@ -109,11 +118,13 @@ class FarRelation:
         """The rows of the version that is read, or those with one of the values."""
         if not self.is_written:
             return []
-        keys = None if values is None else self.keys(columns, list(values))
-        groups = getattr(self.table, "groups_read", 0)
-        found = self.table.rows(self.place.version, keys)
+        with faults.translated(self.place.path):
+            keys = None if values is None else self.keys(columns, list(values))
+            groups = getattr(self.table, "groups_read", 0)
+            found = self.table.rows(self.place.version, keys)
+            files = self.table.files(self.place.version, keys)
         self._tally.seeks += 1
-        self._tally.files += len(self.table.files(self.place.version, keys))
+        self._tally.files += len(files)
         self._tally.row_groups += getattr(self.table, "groups_read", 0) - groups
         self._tally.rows += found.num_rows
         return conversion.from_arrow(found.select(self.columns), self.relation.columns)
@@ -156,6 +167,12 @@ class FarRelation:
         table = self.table
         assert isinstance(table, LakeTable)
         return table.version_of(self._mark())
+
+    def tidied_before(self) -> int:
+        """The newest version that has the rows of the one that is read."""
+        table = self.table
+        assert isinstance(table, LakeTable)
+        return table.with_same_rows(self.place.version)
 
     def _mark(self) -> Mark:
         return Mark(self._application, self.place.commits + 1)

@@ -226,6 +226,14 @@ class LakeTable:
         self._delta.update_incremental()
         return self._version_marked(mark)
 
+    def with_same_rows(self, version: int) -> int:
+        """The version itself, or a later one that only merged files since."""
+        for at, note in sorted(self._notes(version, self.version), key=lambda noted: noted[0]):
+            if note is None or note.get("changes", "") is not None:
+                break
+            version = at
+        return version
+
     def compact(self) -> int:
         """Merge small files and files whose keys overlap; the rows stay what they are."""
         current = self.version
