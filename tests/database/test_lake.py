@@ -157,6 +157,22 @@ def test_an_arrow_table_becomes_ours(connect: Connect, tmp_path: Path) -> None:
     assert dict(zip(*ours.to_pydict().values(), strict=True)) == {"pen": 4, "ink": 30}
 
 
+def test_only_the_chosen_columns_of_an_arrow_table_become_ours(connect: Connect) -> None:
+    db = connect()
+    given = pa.table(
+        {
+            "more": ["a", None, "c"],
+            "quantity": pa.array([1, 2, None], pa.int8()),
+            "item": ["pen", "ink", "nib"],
+        }
+    )
+    db.lake("stock", given, key=["item"], columns=["quantity"])
+    assert found(db) == {"pen": 1, "ink": 2}
+    db.amosql('set stock("pen") = 1000; set stock("nib") = 3; commit;')
+    db.close()
+    assert found(connect()) == {"pen": 1000, "ink": 2, "nib": 3}
+
+
 def test_types_and_columns(connect: Connect, tmp_path: Path) -> None:
     day = datetime.date(2026, 11, 15)
     moment = datetime.datetime(2026, 11, 15, 12, 30, 1, 5, datetime.UTC)

@@ -186,13 +186,6 @@ class LakeEngine(SQLiteEngine):
             if name in places:
                 far.place = places[name]
 
-    def after_undo(self) -> None:
-        """A rollback has put the rows at hand back; stand where the file says."""
-        if self.far:
-            for place in self._places:
-                if place.name in self.far:
-                    self.far[place.name].place = place
-
     # --- bringing rows ---------------------------------------------------------------------
 
     def bring(self, relation: Relation, columns: tuple[int, ...], values: Collection[Row]) -> None:
