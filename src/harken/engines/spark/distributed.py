@@ -93,9 +93,11 @@ def _known_keys(
 
 
 def _asks_far(engine: LakeEngine, plan: Plan | None) -> bool:
-    return plan is None or any(
-        engine.is_far(each) for each in stored_relations(plan.program).values()
-    )
+    """Does the question itself read what is not here?"""
+    if plan is None:
+        return True
+    asked = stored_relations(plan.program)
+    return bool(asked.keys() & (engine.far.keys() | engine.large.keys()))
 
 
 def _near(engine: LakeEngine, reader: LakeReader, relation: Relation) -> DataFrame:

@@ -1,0 +1,111 @@
+"""A change too large to be held here stays in the lake, and Spark reads it there.
+
+The law is that of every step: what the rule and the monitor are told is what a resident database
+with the same rows would tell them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import harken
+from harken.engines.lake import engine as lake_engine
+from harken.engines.spark.tables import LakeTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PROGRAM = """
+create function low() -> bag of <integer item, integer quantity> as
+    select i, quantity(i) for each integer i where quantity(i) < least(i);
+create function held(integer s) -> integer as
+    select sum(select quantity(i) for each integer i where supplier(i) = s);
+create function full() -> bag of <integer supplier, integer total> as
+    select s, held(s) for each integer s, integer i where supplier(i) = s and held(s) > 300;
+create rule order_more() as
+    when for each integer i where quantity(i) < least(i) do print(i, quantity(i));
+activate order_more();
+commit;
+"""
+ITEMS = 60
+
+
+class Twin:
+    """The same functions, in the lake or resident, with the same changes."""
+
+    def __init__(self, db: harken.Database) -> None:
+        self.db = db
+        self.printed: list[tuple[Any, ...]] = []
+        db.amosql(PROGRAM)
+        self.monitors = {name: db.monitor(name) for name in ("low", "full")}
+
+    def hear(self) -> dict[str, Any]:
+        """What was told since the last time."""
+        told: dict[str, Any] = {"printed": sorted(self.printed)}
+        self.printed.clear()
+        for name, monitor in self.monitors.items():
+            changes = [(sorted(c.plus), sorted(c.minus)) for c in monitor.changes()]
+            told[name] = changes
+        return told
+
+
+def listening(twin: Twin, work: Any) -> dict[str, Any]:
+    with twin.db.listening(lambda result: twin.printed.extend(result.rows)):
+        work()
+    return twin.hear()
+
+
+def table(values: dict[int, int], name: str) -> pa.Table:
+    return pa.table({"item": list(values), name: list(values.values())})
+
+
+@pytest.mark.parametrize("strategy", ["incremental", "naive", "adaptive"])
+def test_a_large_change_says_what_a_small_one_says(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strategy: str
+) -> None:
+    random = Random(strategy)
+    start = {item: random.randrange(100) for item in range(ITEMS)}
+    least = {item: random.randrange(100) for item in range(ITEMS)}
+    supplier = {item: item % 7 for item in range(ITEMS)}
+    far, near = harken.connect(tmp_path / "far.db", spark=spark), harken.connect()
+    for name, values in (("quantity", start), ("least", least), ("supplier", supplier)):
+        far.lake(name, table(values, name), key=["item"])
+        near.amosql(f"create function {name}(integer item) -> integer; commit;")
+        near.function(name).update(values)
+    twins = Twin(far), Twin(near)
+    monkeypatch.setattr(lake_engine, "MOST_HELD", 0)
+    for twin in twins:
+        twin.db.monitoring(strategy)
+        twin.hear()
+    current = {"quantity": dict(start), "least": dict(least)}
+    for _ in range(3):
+        for name in random.choice([["quantity"], ["quantity", "least"]]):
+            change_outside(far, name, current[name], random)
+        told = listening(twins[0], far.step)
+
+        def follow() -> None:
+            with near.transaction():
+                for name, values in current.items():
+                    function = near.function(name)
+                    for item in range(ITEMS + 5):
+                        function.update({item: values.get(item)})
+
+        assert told == listening(twins[1], follow)
+    far.close()
+
+
+def change_outside(db: harken.Database, name: str, values: dict[int, int], random: Random) -> None:
+    """Someone else writes the table: values change, rows go, new ones come."""
+    lake = LakeTable.open(db._runtime.engine.far[f"{name}(integer)"].place.path)
+    before = dict(values)
+    for item in random.sample(range(ITEMS + 5), 25):
+        if random.random() < 0.2:
+            values.pop(item, None)
+        else:
+            values[item] = random.randrange(100)
+    lake.commit(table(values, name), table(before, name), expected_version=lake.version)
