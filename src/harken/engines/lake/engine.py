@@ -396,6 +396,21 @@ class LakeEngine(SQLiteEngine):
                 self.bring_all(demand.relation)
         return True
 
+    def foresee(self, query: FarQuery, many: Sequence[Sequence[Any]]) -> None:
+        """A query is going to be asked with many values, one after the other: fetch what it needs
+        at once, as far as it is asked for by key."""
+        if self.forced == "spark":
+            return
+        for demand, question in query.asked:
+            if question is None:
+                return
+            if self.far[demand.relation.id].cache.is_whole():
+                continue
+            keys = {key for values in many for key in question.rows(values)}
+            if len(keys) > MOST_KEYS:
+                return
+            self.bring(demand.relation, demand.columns, keys)
+
     def _fits(self, query: FarQuery) -> bool:
         return all(
             question is not None or self._small_enough(demand.relation)
