@@ -111,6 +111,8 @@ class Choices:
     def wants_totals(self, node: TotalsNode) -> bool:
         """Is it worth keeping the totals? Asked again when the members have changed as often
         again as they had the last time."""
+        if any(self._is_far(relation) for relation in node.part.stored.values()):
+            return False  # to keep them, all members would have to come here once
         updates = self.statistics.updates
         changes = sum(updates[name].transactions for name in node.part.stored if name in updates)
         if not node.asked_at or changes >= 2 * node.asked_at:

@@ -85,6 +85,7 @@ class LakeEngine(SQLiteEngine):
         self._seen = -1
         """The state of the file, by SQLite's count, that what is at hand was brought in."""
         self.statistics.elsewhere = self._rows_far_away
+        self.statistics.values_elsewhere = lambda relation, i: self.far[relation.id].values(i)
 
     # --- far relations ---------------------------------------------------------------------
 
