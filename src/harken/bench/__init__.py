@@ -8,7 +8,7 @@ many-rules  thousands of rules, of which a transaction affects one
 lake        a rule over tables of millions of rows in the lake, against Spark
 
 `inventory-small` and `inventory-large` are the parts of `inventory` that change one item and all of
-them: ten million items are a long wait for the latter.
+them: ten million items are a long wait for the latter. `lake-steps` and `lake-parts` likewise.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType
     {
         "inventory-small": partial(monitoring.figures, only=(1, 2, 3)),
         "inventory-large": partial(monitoring.figures, only=(4, 5, 6, 7)),
+        "lake-steps": partial(lake.figures, only=("steps",)),
+        "lake-parts": partial(lake.figures, only=("parts",)),
     }
 )
 """Parts of others, run only when they are named."""

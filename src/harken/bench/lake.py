@@ -34,7 +34,10 @@ DELTAS = (1, 10, 100, 1_000, 10_000)
 GENERATOR = random.Random(11)
 
 
-def figures(items: Sequence[int] = SIZES, rounds: int = 7) -> Iterator[Figure]:
+def figures(
+    items: Sequence[int] = SIZES, rounds: int = 7, only: Sequence[str] = ("steps", "parts")
+) -> Iterator[Figure]:
+    """`only` are the halves to run: few rows changed, and many."""
     from harken.engines.spark.session import local_session
 
     sizes = sorted(set(items))
@@ -46,15 +49,16 @@ def figures(items: Sequence[int] = SIZES, rounds: int = 7) -> Iterator[Figure]:
         for size in sizes:
             warehouse = Warehouse(size, spark, directory)
             try:
-                for condition in CONDITIONS:
+                for condition in CONDITIONS if "steps" in only else ():
                     warehouse.watch(condition)
                     yield from _steps(warehouse, condition, rounds, steps[condition])
                     if size <= COMPARED:
                         yield from _against_recomputing(warehouse, condition, rounds)
-                if size == sizes[0]:
+                if size == sizes[0] and "steps" in only:
                     yield from _floor(warehouse, rounds)
                     yield from _by_change(warehouse, rounds)
-                if size == min(sizes, key=lambda each: abs(each - PARTS_OF)):
+                nearest = min(sizes, key=lambda each: abs(each - PARTS_OF))
+                if size == nearest and "parts" in only:
                     yield from _parts(warehouse)
             finally:
                 warehouse.close()
