@@ -26,12 +26,14 @@ messages, and all that follow fail; so none is, only because the machine is busy
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("timeout", None) is not None:
-        return
-    for item in items:
-        uses_spark = "spark" in getattr(item, "fixturenames", ())
-        if uses_spark and item.get_closest_marker("timeout") is None:
+    """The tests with Spark begin at once and stay in one process, the others fill the rest."""
+    with_spark = [item for item in items if "spark" in getattr(item, "fixturenames", ())]
+    for item in with_spark:
+        item.add_marker(pytest.mark.xdist_group("spark"))
+        limited = config.getoption("timeout", None) is not None
+        if not limited and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT))
+    items.sort(key=lambda item: item not in with_spark)
 
 
 @pytest.fixture(scope="session")

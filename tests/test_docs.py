@@ -2,7 +2,8 @@
 
 On each page the ```amosql blocks run in order, in one session. A ```text block directly after one
 is what it prints, in any order, or the report of its error; without one it prints nothing. The
-```python blocks run in order too, with `db` as that session until they make their own.
+```python blocks run in order too, with `db` as that session until they make their own, and with
+`spark` as a Spark session on pages that use one.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ LANGUAGE = (ROOT / "docs/amosql.md").read_text("utf-8")
 EXAMPLE = re.compile(
     r"^```(amosql|python)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE
 )
+WITH_SPARK = re.compile(r"^```python\n(?:(?!^```$).*\n)*.*\bspark\.", re.MULTILINE)
 PAGES = [
     path
     for path in [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
@@ -58,12 +60,17 @@ def run_python(text: str, names: dict[str, Any], where: str, line: int) -> None:
     assert not report, "".join(report)
 
 
+@pytest.mark.timeout(600)  # some pages wait for Spark
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.chdir(tmp_path)
     text = page.read_text("utf-8")
     db = harken.connect()
     names: dict[str, Any] = {"__name__": "example", "db": db}
+    if WITH_SPARK.search(text):
+        names["spark"] = request.getfixturevalue("spark")
     for example in EXAMPLE.finditer(text):
         language, program, output = example.groups()
         line = text.count("\n", 0, example.start()) + 1

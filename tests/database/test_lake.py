@@ -157,6 +157,22 @@ def test_an_arrow_table_becomes_ours(connect: Connect, tmp_path: Path) -> None:
     assert dict(zip(*ours.to_pydict().values(), strict=True)) == {"pen": 4, "ink": 30}
 
 
+def test_only_the_chosen_columns_of_an_arrow_table_become_ours(connect: Connect) -> None:
+    db = connect()
+    given = pa.table(
+        {
+            "more": ["a", None, "c"],
+            "quantity": pa.array([1, 2, None], pa.int8()),
+            "item": ["pen", "ink", "nib"],
+        }
+    )
+    db.lake("stock", given, key=["item"], columns=["quantity"])
+    assert found(db) == {"pen": 1, "ink": 2}
+    db.amosql('set stock("pen") = 1000; set stock("nib") = 3; commit;')
+    db.close()
+    assert found(connect()) == {"pen": 1000, "ink": 2, "nib": 3}
+
+
 def test_types_and_columns(connect: Connect, tmp_path: Path) -> None:
     day = datetime.date(2026, 11, 15)
     moment = datetime.datetime(2026, 11, 15, 12, 30, 1, 5, datetime.UTC)
@@ -320,6 +336,39 @@ def test_a_deleted_function_takes_its_own_files_with_it(
     db.amosql("delete function stock; delete function ours; commit;")
     assert not (tmp_path / "shop.lake/ours").exists()
     assert (source.source / "_delta_log").is_dir()
+
+
+# --- many tuples ---------------------------------------------------------------------------
+
+
+CHANGE = "set seen(i) = shelf(i) + bought(i)"
+MANY = "charstring i, integer q where bought(i) = q and q > 0"
+FOR_MANY = {
+    "an action": f"create rule buy() as when for each {MANY} do {CHANGE}; activate buy(); commit;",
+    "a loop": f"for each {MANY} {CHANGE}; commit;",
+    "a loop with a variable": f"for each {MANY} do begin declare integer n; set n = shelf(i); "
+    "set seen(i) = n + q; end; commit;",
+}
+
+
+@pytest.mark.parametrize("how", FOR_MANY)
+def test_what_many_tuples_need_is_fetched_at_once(
+    how: str, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harken.engines.lake.engine.SMALL", 1)
+    items = [f"item{number}" for number in range(50)]
+    db.lake("shelf", stock({item: number for number, item in enumerate(items)}), key=["item"])
+    db.lake("seen", stock(dict.fromkeys(items, 0)), key=["item"])
+    db.amosql("create function bought(charstring item) -> integer; commit;")
+    with db.transaction():
+        db.function("bought").update(dict.fromkeys(items[:40], 100))
+    tally = db._runtime.engine.tally
+    before = tally.seeks
+    db.amosql(FOR_MANY[how])
+    assert tally.seeks - before < 10
+    assert found(db, ALL.replace("stock", "seen")) == {
+        item: number + 100 if number < 40 else 0 for number, item in enumerate(items)
+    }
 
 
 # --- looking inside ------------------------------------------------------------------------

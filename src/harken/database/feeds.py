@@ -47,7 +47,7 @@ def start_feed(
     return streams.feed(
         stream,
         LakeTable.open(far.place.path),
-        checkpoint=checkpoint,
+        checkpoint=_absolute(checkpoint),
         mode=mode,
         latest_by=latest_by,
         every=f"{every} seconds" if isinstance(every, int | float) else every,
@@ -55,6 +55,11 @@ def start_feed(
         facts=True,
         unique=far.relation.key is not None,
     )
+
+
+def _absolute(checkpoint: str | Path) -> str:
+    """Java may be in another directory than Python."""
+    return str(checkpoint) if "://" in str(checkpoint) else str(Path(checkpoint).resolve())
 
 
 def _own(runtime: Runtime, function: Function) -> FarRelation:

@@ -67,16 +67,10 @@ def register(
     if known:
         _register_again(runtime, name, known, source)
         return
+    if hasattr(source, "to_batches"):
+        source = _own_rows(source, _chosen(source.schema.names, key, columns))
     opened = _open(runtime, name, source, key, unique, format, schema)
-    wanted = list(columns) if columns is not None else [c for c in opened.columns if c not in key]
-    missing = [c for c in (*key, *wanted) if c not in opened.columns]
-    if missing:
-        raise TypeFault(
-            f"there is no column {missing[0]}",
-            code="arity",
-            hint="there are " + ", ".join(opened.columns),
-        )
-    chosen = [*key, *(c for c in wanted if c not in key)]
+    chosen = _chosen(opened.columns, key, columns)
     typed = [Column(_plain(c), _type(c, opened.schema.field(c).type)) for c in chosen]
     function = _function(name, typed, len(key), unique)
     made = declare_stored(runtime, function)
@@ -91,6 +85,29 @@ def register(
         runtime.engine.move_on(far, far.table.capture())
     if unique and made.relation.key:
         _check_unique(far, list(key))
+
+
+def _chosen(given: Sequence[str], key: Sequence[str], columns: Sequence[str] | None) -> list[str]:
+    """The key, then the other columns that are wanted."""
+    wanted = list(columns) if columns is not None else list(given)
+    missing = [c for c in (*key, *wanted) if c not in given]
+    if missing:
+        raise TypeFault(
+            f"there is no column {missing[0]}",
+            code="arity",
+            hint="there are " + ", ".join(given),
+        )
+    return [*key, *(c for c in wanted if c not in key)]
+
+
+def _own_rows(source: Any, chosen: list[str]) -> Any:
+    """An Arrow table as Harken would have written it: those columns, in our types, and no row that
+    says nothing."""
+    from harken.engines.lake import rows
+
+    types = [_type(name, source.schema.field(name).type) for name in chosen]
+    fields = zip(chosen, map(rows.arrow_type, types), strict=True)
+    return rows.finite(rows.without_nulls(source.select(chosen).cast(rows.schema_of(fields))))
 
 
 @dataclass(frozen=True, slots=True)

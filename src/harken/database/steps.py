@@ -8,13 +8,14 @@ change the loop.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from harken.database import updates
 from harken.database.evaluation import Evaluation, Frame, decode_rows
+from harken.database.foresight import foreseen
 from harken.database.objects import Object
 from harken.database.runtime import CALL_DEPTH, Runtime
 from harken.engines.foreign import call as call_python
@@ -75,6 +76,10 @@ class ChangeFunction:
         for arguments in given:
             target = self.find_target(self._choose(runtime, arguments))
             updates.apply(runtime.engine, self.verb, target, arguments, values)
+
+    def foresee(self, runtime: Runtime, frames: Sequence[Frame]) -> None:
+        if self.arguments.query is None:
+            self._expect(runtime, [self.arguments.stored(frame)[0] for frame in frames])
 
     def _expect(self, runtime: Runtime, given: list[tuple[Any, ...]]) -> None:
         """Let what is far be fetched for all at once."""
@@ -333,7 +338,11 @@ class ForEach:
 
     def run(self, runtime: Runtime, frame: Frame) -> None:
         outside = dict(frame.locals)
-        for row in self.rows.rows(frame):
+
+        def frame_of(row: tuple[Any, ...]) -> Frame:
+            return replace(frame, locals={**outside, **dict(zip(self.names, row, strict=True))})
+
+        for row in foreseen(runtime, self.body, self.rows.rows(frame), frame_of):
             frame.locals.update(zip(self.names, row, strict=True))
             self.body.run(runtime, frame)
         for name in self.names:

@@ -192,7 +192,7 @@ class _Search:
             inputs=0,
             kind=Kind.DERIVED,
         )
-        clause = canonical(Clause(Atom(goal, terms), tuple(prefix)))
+        clause = canonical(Clause(Atom(goal, terms), _leading_to(terms, prefix)))
         place = (atom.relation.id, columns, clause)
         if place in self.found:
             return
@@ -207,6 +207,29 @@ class _Search:
 
     def _demand_all(self, relation: Relation) -> None:
         self.found[relation.id] = Demand(relation)
+
+
+def _leading_to(terms: tuple[Term, ...], prefix: list[Literal]) -> tuple[Literal, ...]:
+    """Of what was followed, that which gives the terms their values, and tests of it. The rest
+    could only rule some of the values out, and may cost more to ask than it spares."""
+    first: dict[Variable, int] = {}
+    for place, literal in enumerate(prefix):
+        for variable in literal_variables(literal):
+            first.setdefault(variable, place)
+    waiting = [first[term] for term in terms if isinstance(term, Variable)]
+    kept: set[int] = set()
+    while waiting:
+        place = waiting.pop()
+        if place not in kept:
+            kept.add(place)
+            waiting += [first[variable] for variable in literal_variables(prefix[place])]
+    known = {variable for variable, place in first.items() if place in kept}
+    return tuple(
+        literal
+        for place, literal in enumerate(prefix)
+        if place in kept
+        or (isinstance(literal, Comparison) and known.issuperset(literal_variables(literal)))
+    )
 
 
 def _all_variables(literal: Literal) -> tuple[Variable, ...]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from harken.database import steps
 from harken.database.evaluation import Frame, decode_rows
+from harken.database.foresight import foreseen
 from harken.database.objects import Object
 from harken.database.rules.definition import CompiledRule
 from harken.database.rules.network import ConditionChange, Network, NodeChange
@@ -190,11 +191,14 @@ class CheckPhase:
         try:
             action = self.network.action(rule.name) or activation.rule.build_action()
             deletions = self.runtime.objects.deletions
-            for row in rows:
+
+            def frame_of(row: Row) -> Frame:
+                return Frame(self.runtime.interface, locals=dict(zip(names, row, strict=True)))
+
+            for row in foreseen(self.runtime, action, rows, frame_of):
                 if self.runtime.objects.deletions != deletions and self._is_gone(row):
                     continue
-                frame = Frame(self.runtime.interface, locals=dict(zip(names, row, strict=True)))
-                action.run(self.runtime, frame)
+                action.run(self.runtime, frame_of(row))
         except steps.RollbackRequest:
             raise RuleRollback(rule.name, self._shown(rows)) from None
         except HarkenError as error:

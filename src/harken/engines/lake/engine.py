@@ -85,6 +85,7 @@ class LakeEngine(SQLiteEngine):
         self._seen = -1
         """The state of the file, by SQLite's count, that what is at hand was brought in."""
         self.statistics.elsewhere = self._rows_far_away
+        self.statistics.values_elsewhere = lambda relation, i: self.far[relation.id].values(i)
 
     # --- far relations ---------------------------------------------------------------------
 
@@ -395,6 +396,21 @@ class LakeEngine(SQLiteEngine):
             for demand, _ in query.asked:
                 self.bring_all(demand.relation)
         return True
+
+    def foresee(self, query: FarQuery, many: Sequence[Sequence[Any]]) -> None:
+        """A query is going to be asked with many values, one after the other: fetch what it needs
+        at once, as far as it is asked for by key."""
+        if self.forced == "spark":
+            return
+        for demand, question in query.asked:
+            if question is None:
+                return
+            if self.far[demand.relation.id].cache.is_whole():
+                continue
+            keys = {key for values in many for key in question.rows(values)}
+            if len(keys) > MOST_KEYS:
+                return
+            self.bring(demand.relation, demand.columns, keys)
 
     def _fits(self, query: FarQuery) -> bool:
         return all(

@@ -109,6 +109,15 @@ class FarRelation:
         with faults.translated(self.place.path):
             return sum(file.rows for file in self.table.files(self.place.version))
 
+    def values(self, column: int) -> float | None:
+        """How many values a column of whole numbers can have, by the bounds of the files."""
+        if not self.is_written:
+            return None
+        bounds = self.table.bounds(self.place.version, self.columns[column])
+        if not bounds or not all(type(end) is int for pair in bounds for end in pair):
+            return None
+        return float(max(high for _, high in bounds) - min(low for low, _ in bounds) + 1)
+
     def bytes(self) -> int:
         if not self.is_written:
             return 0

@@ -5,7 +5,7 @@ Law: from_arrow(to_arrow(rows)) = rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -43,6 +43,10 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
             for name, column in zip(column_names(columns), columns, strict=True)
         ]
     )
+
+
+def schema_of(fields: Iterable[tuple[str, pa.DataType]]) -> pa.Schema:
+    return pa.schema(list(fields))
 
 
 def column_names(columns: Sequence[Column]) -> list[str]:

@@ -43,6 +43,7 @@ class Source(Protocol):
     def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]: ...
     def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table: ...
     def changes(self, from_version: int, to_version: int) -> pa.Table: ...
+    def bounds(self, version: int, column: str) -> list[tuple[Any, Any]]: ...
     def capture(self, progress: Progress | None = None) -> int:
         """Look what is new; the version that has it."""
 
@@ -72,6 +73,9 @@ class KeptSource:
 
     def changes(self, from_version: int, to_version: int) -> pa.Table:
         return self.kept.changes(from_version, to_version)
+
+    def bounds(self, version: int, column: str) -> list[tuple[Any, Any]]:
+        return self.kept.bounds(version, column)
 
 
 class DirectorySource(KeptSource):

@@ -81,6 +81,10 @@ class DeltaInput:
         mapped = self._delta.metadata().configuration.get("delta.columnMapping.mode", "none")
         return not (features & UNREADABLE_FEATURES or self.partition_columns or mapped != "none")
 
+    def bounds(self, version: int, column: str) -> list[tuple[Any, Any]]:
+        """The least and the greatest value of a column in each file, as the log has them."""
+        return [(each.lowest, each.highest) for each in self._snapshot(version).bounds(column)]
+
     def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]:
         """The files of a version that can hold one of the keys; see `plain_files`."""
         snapshot = self._snapshot(self.version if version is None else version)

@@ -138,6 +138,10 @@ class LakeTable:
     def snapshot(self, version: int | None = None) -> Snapshot:
         return self._snapshot(self.version if version is None else version)
 
+    def bounds(self, version: int, column: str) -> list[tuple[Any, Any]]:
+        """The least and the greatest value of a column in each file, as the log has them."""
+        return [(each.lowest, each.highest) for each in self._snapshot(version).bounds(column)]
+
     def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]:
         """The files of a version, or those of them that can hold one of the keys."""
         snapshot = self.snapshot(version)

@@ -61,6 +61,8 @@ class Statistics:
         self.updates: dict[str, Updates] = {}
         self.elsewhere: Callable[[Relation], float | None] = lambda relation: None
         """The rows of a relation of which only some are in its table here."""
+        self.values_elsewhere: Callable[[Relation, int], float | None] = lambda relation, i: None
+        """How many values a column of such a relation has, about."""
 
     def note(self, relation: str, rows: int) -> None:
         """A transaction has changed so many rows of a relation."""
@@ -99,7 +101,10 @@ class Statistics:
         """Rows for each value of a column, from its first values in the order of the index."""
         if rows == 0:
             return 0.0
-        if self.elsewhere(relation) is not None or not self._indexes.leads(relation, column):
+        if self.elsewhere(relation) is not None:
+            values = self.values_elsewhere(relation, column)
+            return max(1.0, rows / (values or 10))
+        if not self._indexes.leads(relation, column):
             return max(1.0, rows / 10)
         table, c = self._table(relation), f"c{column}"
         values, last = self._connection.rows(

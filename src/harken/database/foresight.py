@@ -1,0 +1,71 @@
+"""Statements that are going to run for many tuples, one after the other: the action of a rule, the
+body of a loop. What they read of the lake is fetched for many tuples at once.
+
+Law: it only brings rows to hand that may be needed, so whatever it leaves out is fetched later, and
+whatever it brings in vain changes no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from harken.database.evaluation import Evaluation, Frame
+from harken.database.runtime import Runtime
+from harken.engines.lake.query import FarQuery
+from harken.errors import HarkenError
+
+Row = tuple[Any, ...]
+
+LOT = 5_000
+"""So many tuples are looked at together."""
+
+
+def foreseen(
+    runtime: Runtime, step: Any, rows: Sequence[Row], frame_of: Callable[[Row], Frame]
+) -> Iterable[Row]:
+    """The rows, in their order, each with what the step is going to read at hand."""
+    if not runtime.engine.far or len(rows) < 2:
+        return rows
+    return _lots(runtime, step, rows, frame_of)
+
+
+def _lots(
+    runtime: Runtime, step: Any, rows: Sequence[Row], frame_of: Callable[[Row], Frame]
+) -> Iterator[Row]:
+    parts = list(_parts(step))
+    for start in range(0, len(rows), LOT):
+        lot = rows[start : start + LOT]
+        frames = [frame_of(row) for row in lot] if parts else []
+        for part in parts:
+            _foresee(runtime, part, frames)
+        yield from lot
+
+
+def _foresee(runtime: Runtime, part: Any, frames: Sequence[Frame]) -> None:
+    try:
+        if isinstance(part, Evaluation):
+            if isinstance(part.query, FarQuery):
+                values = [[frame.value(each) for each in part.sources] for frame in frames]
+                runtime.engine.foresee(part.query, values)
+        else:
+            part.foresee(runtime, frames)
+    except HarkenError:
+        # Asked too early: a variable has no value yet, or what is computed from it fails. If the
+        # step itself fails, it says so.
+        return
+
+
+def _parts(node: Any) -> Iterator[Any]:
+    """The evaluations in a step, and the steps in it that know better."""
+    if isinstance(node, Evaluation):
+        yield node
+    elif isinstance(node, tuple):
+        for each in node:
+            yield from _parts(each)
+    elif is_dataclass(node) and (hasattr(node, "run") or hasattr(node, "rows")):
+        for field in fields(node):
+            yield from _parts(getattr(node, field.name))
+        if hasattr(node, "foresee"):
+            yield node
