@@ -138,8 +138,8 @@ class LakeRunner(Runner):
 
     def run(self, statement: str) -> list[str]:
         printed = super().run(statement)
-        lakes.check(self.db)
         if COMMIT.fullmatch(statement) and self.is_time_to_reopen():
+            lakes.check(self.db)
             self.db.flush()
             assert lakes.written(self.db) == lakes.state(self.db)
             self.committed = self.rows()

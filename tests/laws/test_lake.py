@@ -35,8 +35,8 @@ pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 
 choices = st.randoms(use_true_random=False)
 as_found = [Phase.explicit, Phase.reuse, Phase.generate]
-few = settings(max_examples=4, phases=as_found, suppress_health_check=list(HealthCheck))
-some = settings(max_examples=10, phases=as_found, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=2, phases=as_found, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=4, phases=as_found, suppress_health_check=list(HealthCheck))
 many = settings(max_examples=500, phases=as_found, suppress_health_check=list(HealthCheck))
 nightly = pytest.mark.nightly
 all_night = pytest.mark.timeout(7200)
@@ -57,7 +57,7 @@ class LakeTwins(Twins):
         lakes.disturb(self.db, self.maker.random)
 
 
-def converse(focus: str, random: Random, questions: int = 8, rounds: int = 3) -> Counter[str]:
+def converse(focus: str, random: Random, questions: int = 6, rounds: int = 3) -> Counter[str]:
     """Ask, change, and ask the same again."""
     twins = LakeTwins(random, maker=FOCUSES[focus])
     twins.build()
@@ -384,7 +384,7 @@ def items(db: Database) -> Counter[str]:
 
 
 @given(functions(), choices)
-@settings(max_examples=40, phases=as_found, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, phases=as_found, suppress_health_check=list(HealthCheck))
 def test_values_are_kept(function: Any, random: Random) -> None:
     values_are_kept(function, random)
 
