@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-ROWS_PER_GROUP = 32_768
+ROWS_PER_GROUP = 8_192
 FALSE_POSITIVES = 0.01
 LONGEST_TEXT = 32
 ABOVE_ALL_TEXT = "\U0010ffff"

@@ -321,6 +321,8 @@ class LakeTable:
     def _read_matching(self, path: str, keys: pa.Table) -> pa.Table:
         found, groups = read_matching(self._storage, path, self.schema, keys)
         self.groups_read += groups
+        if keys.column_names[0] == self.key[0]:
+            return found.take(rewrite.positions_in_order(found, keys))
         return found.take(rewrite.positions_of(found, keys))
 
     def _read(self, path: str) -> pa.Table:
