@@ -183,7 +183,7 @@ def test_a_stream_appends_one_value_for_each_argument(fed: Database, files: File
 def test_small_files_of_a_stream_are_merged(
     fed: Database, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harken.engines.lake.engine.COMPACT_EVERY", 3)
+    monkeypatch.setattr("harken.engines.lake.limits.COMPACT_EVERY", 3)
     for number in range(3):
         files.write(str(number), (f"s{number}", number))
     files.feed(fed)

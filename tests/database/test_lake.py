@@ -315,7 +315,7 @@ def test_an_input_that_is_gone(
 
 def test_what_takes_spark_says_so(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("SMALL", "MOST_ROWS"):
-        monkeypatch.setattr(f"harken.engines.lake.engine.{limit}", 1)
+        monkeypatch.setattr(f"harken.engines.lake.limits.{limit}", 1)
     db.lake("stock", stock({"pen": 20, "ink": 30}), key=["item"])
     assert db.amosql('select stock("pen");').rows == [(20,)]
     refused("no-spark", lambda: found(db))
@@ -355,7 +355,7 @@ FOR_MANY = {
 def test_what_many_tuples_need_is_fetched_at_once(
     how: str, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harken.engines.lake.engine.SMALL", 1)
+    monkeypatch.setattr("harken.engines.lake.limits.SMALL", 1)
     items = [f"item{number}" for number in range(50)]
     db.lake("shelf", stock({item: number for number, item in enumerate(items)}), key=["item"])
     db.lake("seen", stock(dict.fromkeys(items, 0)), key=["item"])
@@ -376,7 +376,7 @@ def test_what_many_tuples_need_is_fetched_at_once(
 
 @pytest.fixture
 def large(db: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
-    monkeypatch.setattr("harken.engines.lake.engine.SMALL", 1)
+    monkeypatch.setattr("harken.engines.lake.limits.SMALL", 1)
     db.lake("stock", stock({"pen": 20, "ink": 30}), key=["item"])
     db.amosql(RULE + f"create function all_stock() -> <charstring, integer> as {ALL} commit;")
     return db
@@ -396,7 +396,7 @@ def test_explain_says_how_rows_in_the_lake_are_reached(
     assert reached["columns"][0] == "item"
     assert reached["sources"][0] == "Δstock(charstring)"
     assert reached["keys"].startswith("need_charstring,integer(V1, V2)")
-    monkeypatch.setattr("harken.engines.lake.engine.MOST_ROWS", 1)
+    monkeypatch.setattr("harken.engines.lake.limits.MOST_ROWS", 1)
     assert "Spark answers" in str(large.explain("all_stock"))
 
 

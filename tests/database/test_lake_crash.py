@@ -20,8 +20,8 @@ from test_recovery import Writers
 
 import harken
 from harken import Database
-from harken.engines.lake import engine as lake_engine
 from harken.engines.lake import far as lake_far
+from harken.engines.lake import limits
 from harken.engines.lake.catalog import Pending, Places
 from harken.engines.spark.tables import LakeTable
 from harken.engines.sqlite.connection import Connection
@@ -124,7 +124,7 @@ def died(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., bool]:
     """Run the changes and die on the way; true if it came to that. The file is left as it is."""
-    monkeypatch.setattr(lake_engine, "COMPACT_EVERY", 2)
+    monkeypatch.setattr(limits, "COMPACT_EVERY", 2)
     monkeypatch.setattr(lake_far, "VERSIONS_KEPT", 1)
 
     def run(path: Path, where: str, calls: int, after: bool) -> bool:

@@ -18,6 +18,7 @@ from peer import Peer
 import harken
 from harken import Database, EngineError, HarkenError, StorageError
 from harken.engines.lake import engine as lake_engine
+from harken.engines.lake import limits
 from harken.engines.lake.cache import Cache
 from harken.engines.spark import datafiles
 from harken.engines.spark.tables import LakeTable
@@ -55,7 +56,7 @@ def prices(db: Database) -> list[tuple[int, int]]:
 
 @pytest.fixture(params=[20_000, -1], ids=["whole", "by key"])
 def _brought(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lake_engine, "SMALL", request.param)
+    monkeypatch.setattr(limits, "SMALL", request.param)
 
 
 @pytest.mark.usefixtures("_brought")
@@ -99,7 +100,7 @@ def test_what_changes_while_rows_are_brought_is_not_mixed(
     shop: Database, monkeypatch: pytest.MonkeyPatch, connect: Connect
 ) -> None:
     """The other process commits and flushes between two reads of one statement."""
-    monkeypatch.setattr(lake_engine, "SMALL", -1)
+    monkeypatch.setattr(limits, "SMALL", -1)
     other = connect()
     assert other.amosql("price(1);").rows == [(10,)]
     bring = lake_engine.LakeEngine.bring
@@ -317,7 +318,7 @@ def test_a_table_that_someone_else_has_changed(shop: Database, lake: Path) -> No
 def test_an_interrupt_while_rows_are_brought(
     small: int, shop: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lake_engine, "SMALL", small)
+    monkeypatch.setattr(limits, "SMALL", small)
     lakes.let_go(shop)
     put = Cache._put
 
@@ -338,8 +339,8 @@ def test_an_interrupt_while_rows_are_brought(
 
 
 def test_too_many_rows_for_one_process(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lake_engine, "SMALL", -1)
-    monkeypatch.setattr(lake_engine, "MOST_ROWS", 1)
+    monkeypatch.setattr(limits, "SMALL", -1)
+    monkeypatch.setattr(limits, "MOST_ROWS", 1)
     lakes.let_go(shop)
     assert shop.amosql("price(1);").rows == [(10,)]
     with pytest.raises(EngineError) as caught:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import harken
-from harken.engines.lake import engine as lake_engine
+from harken.engines.lake import limits
 from harken.engines.spark.tables import LakeTable
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def test_a_large_change_says_what_a_small_one_says(
         near.amosql(f"create function {name}(integer item) -> integer; commit;")
         near.function(name).update(values)
     twins = Twin(far), Twin(near)
-    monkeypatch.setattr(lake_engine, "MOST_HELD", 0)
+    monkeypatch.setattr(limits, "MOST_HELD", 0)
     for twin in twins:
         twin.db.monitoring(strategy)
         twin.hear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harken.engines.lake import engine as limits
+from harken.engines.lake import limits
 from harken.ir.clauses import atoms
 from harken.ir.printer import print_definition
 from harken.planner.demand import Demand, demands

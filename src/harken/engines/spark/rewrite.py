@@ -113,8 +113,8 @@ def compact(layout: Layout) -> Rewritten:
 
 
 def positions_in_order(rows: pa.Table, keys: pa.Table) -> pa.Array:
-    """As `positions_of`, for rows that are sorted by the first column of the keys: that is searched,
-    not read."""
+    """As `positions_of`, for rows that are sorted by the first column of the keys: it is searched
+    instead of read."""
     first, *others = keys.column_names
     column = rows[first]
     if not pa.types.is_integer(column.type) or column.null_count or keys[first].null_count:

@@ -1,0 +1,199 @@
+"""The far relations of a database: where they lie, and the session that reads what is large.
+
+Law: what is known here of the places of far relations is what the file says.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harken.engines.lake.catalog import OWN, UNWRITTEN, Place, Places
+from harken.engines.lake.tally import Tally
+from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.engine import SQLiteEngine
+from harken.errors import EngineError
+from harken.ir.relations import Relation
+
+if TYPE_CHECKING:
+    from harken.engines.lake.far import FarRelation
+    from harken.engines.spark.reader import LakeReader
+
+
+class FarRelations(SQLiteEngine):
+    def __init__(self, connection: Connection, spark: Any = None) -> None:
+        self.python: dict[str, tuple[Callable[..., Any], Sequence[Callable[[Any], Any]]]] = {}
+        """The Python functions behind foreign relations, for Spark."""
+        super().__init__(connection)
+        self._spark_given = spark
+        self._places = Places(connection, lambda: self.directory)
+        self.far: dict[str, FarRelation] = {}
+        self.tally = Tally()
+        self._seen = -1
+        """The state of the file, by SQLite's count, that what is at hand was brought in."""
+
+    # --- far relations ---------------------------------------------------------------------
+
+    def is_far(self, relation: Relation) -> bool:
+        return relation.id in self.far
+
+    def schema_of(self, relation: Relation) -> str:
+        return "temp" if relation.id in self.far else "main"
+
+    def create_far(self, relation: Relation, path: str, kind: str, **options: Any) -> None:
+        version = options.pop("version", UNWRITTEN)
+        self._places.add(Place(relation.id, path, kind, version, 0, options))
+        self._attach(relation, Place(relation.id, path, kind, version, 0, options))
+        far = self.far[relation.id]
+        if kind == OWN:
+            far.pending.create()
+        self._make_cache(far)
+
+    def establish(self, far: FarRelation) -> None:
+        """Have a table in the lake, be it an empty one, so that others can write to it."""
+        if not far.is_written:
+            self._stand(far, far.table.version)
+
+    def new_path(self, relation: Relation) -> str:
+        """Beside the file, named as people would look for it."""
+        return self.new_path_named(relation.name)
+
+    def new_path_named(self, name: str) -> str:
+        directory = self.directory
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", name)
+        taken = {place.path for place in self._places} | set(self._places.gone())
+        path, number = directory / name, 2
+        while str(path) in taken or path.exists():
+            path, number = directory / f"{name}-{number}", number + 1
+        return str(path)
+
+    @property
+    def directory(self) -> Path:
+        if self.connection.in_memory:
+            if not hasattr(self, "_temporary"):
+                self._temporary = tempfile.TemporaryDirectory(prefix="harken-lake-")
+            return Path(self._temporary.name)
+        file = Path(self.connection.path).resolve()
+        return file.with_name(f"{file.stem}.lake")
+
+    def attach(self, relations: Iterable[Relation]) -> None:
+        """Know the far relations among these, and no others: the catalog was read again."""
+        places = {place.name: place for place in self._places}
+        wanted = {relation.id: relation for relation in relations if relation.id in places}
+        for name in [name for name in self.far if name not in wanted]:
+            self._detach(self.far[name])
+        for name, relation in wanted.items():
+            known = self.far.get(name)
+            if known is not None and known.is_at(relation, places[name]):
+                known.place = places[name]
+                if known.cache.exists():
+                    continue
+            else:
+                if known is not None:
+                    self._detach(known)
+                self._attach(relation, places[name])
+            self._make_cache(self.far[name])
+
+    def _attach(self, relation: Relation, place: Place) -> None:
+        from harken.engines.lake.far import FarRelation
+
+        self.far[relation.id] = FarRelation(
+            self.connection,
+            relation,
+            place,
+            self._places.signature(),
+            lambda: self.reader,
+            self.tally,
+        )
+        self.indexes.temporary.add(relation.id)
+
+    def _make_cache(self, far: FarRelation) -> None:
+        far.cache.drop()
+        far.cache.create()
+        self.indexes.reload()
+        if far.relation.key is None and far.relation.inputs:
+            self.indexes.ensure([(far.relation, tuple(range(far.relation.inputs)))])
+
+    def _detach(self, far: FarRelation) -> None:
+        far.cache.drop()
+        del self.far[far.relation.id]
+        self.indexes.temporary.discard(far.relation.id)
+        self.indexes.reload()
+
+    def forget(self) -> None:
+        """Another process has committed: what is at hand may be old."""
+        self.after_undo()
+        for far in self.far.values():
+            if far.cache.exists():
+                far.cache.clear()
+
+    def after_undo(self) -> None:
+        """What is known of the places here is what the file says."""
+        if not self.far:
+            return
+        places = {place.name: place for place in self._places}
+        for name, far in self.far.items():
+            if name in places:
+                far.place = places[name]
+
+    @contextmanager
+    def steady(self) -> Iterator[None]:
+        """Let what is brought, and the answer, be of one state of the file: another process may
+        commit, and write what was pending to the lake, between any two statements."""
+        if not self.far or self.connection.in_transaction:
+            yield
+            return
+        with self.connection.snapshot():
+            version = self.connection.data_version()
+            if version != self._seen:
+                self.forget()
+                self._seen = version
+            yield
+
+    # --- Spark -----------------------------------------------------------------------------
+
+    @property
+    def has_spark(self) -> bool:
+        return self._spark_given is not None
+
+    @property
+    def spark(self) -> Any:
+        """The session: the one that was given, or what makes it, called when it is first needed."""
+        if self._spark_given is None:
+            raise EngineError(
+                "this takes Spark: the relations in the lake are too large for one process",
+                code="no-spark",
+                hint="open the database with a session: harken.connect(path, spark=session)",
+            )
+        if callable(self._spark_given) and not hasattr(self._spark_given, "sql"):
+            self._spark_given = self._spark_given()
+        return self._spark_given
+
+    @cached_property
+    def reader(self) -> LakeReader:
+        from harken.engines.spark.reader import LakeReader
+
+        return LakeReader(self.spark)
+
+    def _stand(self, far: FarRelation, version: int) -> None:
+        """On another version with the same rows."""
+        far.place = replace(far.place, version=version)
+        self._places.advance(far.relation.id, version, far.place.commits)
+
+    def register_foreign(
+        self,
+        relation: Relation,
+        function: Callable[..., Any],
+        decode: Sequence[Callable[[Any], Any]],
+    ) -> None:
+        super().register_foreign(relation, function, decode)
+        self.python[relation.id] = (function, decode)
+
+    def close(self) -> None:
+        if hasattr(self, "_temporary"):
+            self._temporary.cleanup()
