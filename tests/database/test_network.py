@@ -189,6 +189,25 @@ def test_totals_are_kept_and_follow(large_groups: Database) -> None:
     assert "totals are kept, 1 of them" in str(db.explain("sum_rule"))
 
 
+def test_an_aggregate_among_the_members_of_another_has_no_totals(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The totals of the sum are read in its place, and nothing reads those of the maximum."""
+    monkeypatch.setattr(choices, "KEEP_FROM", 0.0)
+    most = "max(select quantity(j) for each item j where next(j) = g)"
+    members = f"select quantity(i) for each item i where next(i) = g and quantity(i) < {most}"
+    db.amosql(
+        f"create function rest(item g) -> integer as select sum({members});"
+        "set next(:a) = :f; set next(:b) = :f; set next(:c) = :f;"
+    )
+    rule(db, "much", "rest(i) > 200")
+    assert said(db, "set quantity(:b) = 130;") == []
+    assert said(db, "set quantity(:a) = 140;") == []
+    assert said(db, "set quantity(:c) = 150;") == ["much f"]
+    assert said(db, "set quantity(:a) = 60;") == []
+    assert said(db, "set quantity(:a) = 140;") == ["much f"]
+
+
 def test_kept_totals_survive_a_rollback(large_groups: Database) -> None:
     db = large_groups
     db.amosql("set quantity(:a) = 120; commit;")

@@ -17,7 +17,15 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from harken.calculus.affected import group_columns
-from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Literal, Program
+from harken.ir.clauses import (
+    Aggregation,
+    Atom,
+    Clause,
+    Definition,
+    Literal,
+    Program,
+    stored_relations,
+)
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.safety import Needs
 from harken.ir.strata import reachable
@@ -81,7 +89,9 @@ def with_totals(
             clauses.append(Clause(clause.head, tuple(body)))
         definitions[name] = replace(definition, clauses=tuple(clauses))
     rewritten = Program(program.goal, reachable(program.goal, definitions))
-    return rewritten, tuple(found.values())
+    # What stands only among the members of other totals is not read any more.
+    read = stored_relations(rewritten)
+    return rewritten, tuple(each for name, each in found.items() if name in read)
 
 
 def _above(program: Program, nodes: Collection[str]) -> list[str]:
