@@ -8,7 +8,8 @@ many-rules  thousands of rules, of which a transaction affects one
 lake        a rule over tables of millions of rows in the lake, against Spark
 
 `inventory-small` and `inventory-large` are the parts of `inventory` that change one item and all of
-them: ten million items are a long wait for the latter. `lake-steps` and `lake-parts` likewise.
+them: ten million items are a long wait for the latter. `lake-steps`, `lake-growth` and `lake-parts`
+are the parts of `lake`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType
         "inventory-small": partial(monitoring.figures, only=(1, 2, 3)),
         "inventory-large": partial(monitoring.figures, only=(4, 5, 6, 7)),
         "lake-steps": partial(lake.figures, only=("steps",)),
+        "lake-growth": partial(lake.figures, items=(1_000_000, 30_000_000), only=("growth",)),
         "lake-parts": partial(lake.figures, only=("parts",)),
     }
 )
