@@ -25,6 +25,7 @@ SPARK_TIMEOUT = 600
 messages, and all that follow fail; so none is, only because the machine is busy."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The tests with Spark begin at once and stay in one process, the others fill the rest."""
     with_spark = [item for item in items if "spark" in getattr(item, "fixturenames", ())]
