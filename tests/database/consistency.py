@@ -33,6 +33,7 @@ def check_tables(db: Database) -> None:
     stored = {
         far[relation.id].pending.name if relation.id in far else table_name(relation)
         for relation in catalog.stored_relations()
+        if relation.id not in far or far[relation.id].place.is_own
     }
     extents = {table_name(extent_relation(Type(name))) for name in catalog.hierarchy}
     found = {name for (name,) in rows(db, "SELECT name FROM sqlite_schema WHERE type = 'table'")}

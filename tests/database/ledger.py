@@ -14,6 +14,7 @@ import importlib
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -238,7 +239,7 @@ def write_for_ever(path: str, report: int, engine: str) -> None:
         k += 1
 
 
-def serve() -> None:
+def serve(run: Callable[[str, int, str], None]) -> None:
     """Fork a writer for each path; a line `dead` follows the last report of one that was killed."""
     report, engine = int(sys.argv[1]), sys.argv[2]
     transaction(harken.connect(), 0)
@@ -247,11 +248,11 @@ def serve() -> None:
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            write_for_ever(line.rstrip("\n"), report, engine)
+            run(line.rstrip("\n"), report, engine)
         os.write(report, f"started {child}\n".encode())
         os.waitpid(child, 0)
         os.write(report, b"dead\n")
 
 
 if __name__ == "__main__":
-    serve()
+    serve(write_for_ever)

@@ -25,11 +25,11 @@ KILLS_PER_FILE = 8
 class Writers:
     """A process that forks writers, and the pipe on which they report their commits."""
 
-    def __init__(self, engine: str = "resident") -> None:
+    def __init__(self, engine: str = "resident", program: str = ledger.__file__) -> None:
         self._reports, report = os.pipe()
         self._buffer = b""
         self._server = subprocess.Popen(
-            [sys.executable, ledger.__file__, str(report), engine],
+            [sys.executable, program, str(report), engine],
             stdin=subprocess.PIPE,
             pass_fds=[report],
         )
