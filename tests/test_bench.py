@@ -42,7 +42,8 @@ def little_garbage() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def measured() -> list[Figure]:
-    runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in bench.BENCHMARKS)
+    resident = [name for name in bench.BENCHMARKS if name != "lake"]
+    runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in resident)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(monitoring, "ITEMS_IN_A_TURN", 5)
         return list(chain.from_iterable(runs))
@@ -62,6 +63,15 @@ def test_every_line_keeps_the_contract(measured: list[Figure]) -> None:
 
 def test_every_target_is_measured(measured: list[Figure]) -> None:
     assert {(figure.name, figure.needs) for figure in measured if figure.needs} == NEEDS
+
+
+@pytest.mark.nightly  # it starts a Spark of its own
+@pytest.mark.timeout(600)
+def test_the_lake_at_a_toy_size() -> None:
+    found = list(bench.run("lake", [300, 600], 1))
+    needs = {(figure.name, figure.needs) for figure in found if figure.needs}
+    assert ("lake-inventory", "<= 1.5") in needs
+    assert ("lake-parts", "<= 1.2") in needs
 
 
 def test_ways_that_disagree_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

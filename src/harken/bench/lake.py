@@ -117,7 +117,7 @@ def _note(figure: Any, what: str, tally: Any) -> Iterator[Figure]:
 
 def _change(warehouse: Warehouse, rows: int) -> None:
     quantity = warehouse.db.function("quantity")
-    items = GENERATOR.sample(range(1, warehouse.items + 1), rows)
+    items = GENERATOR.sample(range(1, warehouse.items + 1), min(rows, warehouse.items))
     with warehouse.db.transaction():
         quantity.update({item: GENERATOR.randrange(1_000, PLENTY) for item in items})
 
