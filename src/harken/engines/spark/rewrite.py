@@ -113,7 +113,7 @@ def compact(layout: Layout) -> Rewritten:
 
 
 def positions_in_order(rows: pa.Table, keys: pa.Table) -> pa.Array:
-    """As `positions_of`, for rows that are sorted by the first column of the keys: that is searched,
+    """As `positions_of`, for rows that are sorted by the first column of the keys: it is searched,
     not read."""
     first, *others = keys.column_names
     column = rows[first]
