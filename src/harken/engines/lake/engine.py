@@ -68,12 +68,12 @@ class LargeDelta:
 
 class LakeEngine(SQLiteEngine):
     def __init__(self, connection: Connection, spark: Any = None) -> None:
+        self.python: dict[str, tuple[Callable[..., Any], Sequence[Callable[[Any], Any]]]] = {}
+        """The Python functions behind foreign relations, and what decodes their arguments."""
         super().__init__(connection)
         self._spark_given = spark
         self._places = Places(connection, lambda: self.directory)
         self.far: dict[str, FarRelation] = {}
-        self.python: Callable[[], Mapping[str, Any]] = dict
-        """The Python functions behind foreign relations, for Spark."""
         self.forced: str | None = None
         """`resident` or `spark`: where statements over far relations run, whatever it costs."""
         self.progress: Progress | None = None
@@ -342,6 +342,15 @@ class LakeEngine(SQLiteEngine):
             self.bring(relation, tuple(range(len(arguments))), [tuple(arguments)])
         else:
             self.bring_all(relation)
+
+    def register_foreign(
+        self,
+        relation: Relation,
+        function: Callable[..., Any],
+        decode: Sequence[Callable[[Any], Any]],
+    ) -> None:
+        super().register_foreign(relation, function, decode)
+        self.python[relation.id] = function, decode
 
     # --- queries ---------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from harken.engines.lake import rows as conversion
 from harken.engines.lake.far import FarRelation
 from harken.engines.spark import keyfilter, weighted
 from harken.engines.spark.changes import change_frame
+from harken.engines.spark.functions import ForeignFunction
 from harken.engines.spark.query import compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
 from harken.engines.sqlite.compile import table_name
@@ -62,7 +63,8 @@ def answer(engine: LakeEngine, query: FarQuery, values: Sequence[Any]) -> list[R
         if before in query.plan.program.definitions:
             give(before, _far(reader, large.far, large.before, None))
     engine.tally.queries += 1
-    compiled = compile_plan(query.plan, names, engine.python(), marked=True)
+    python = {name: ForeignFunction(*each) for name, each in engine.python.items()}
+    compiled = compile_plan(query.plan, names, python, marked=True)
     return compiled.rows(reader.session, values, engine.connection.now(), frames)
 
 
