@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable
 
 from harken import Database
-from harken.engines.lake import engine
+from harken.engines.lake import limits
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.lake.far import FarRelation
 from harken.engines.lake.rows import from_arrow
@@ -23,7 +23,7 @@ Row = tuple[Any, ...]
 
 def seek_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """No relation is so small that it is brought as a whole, and no file holds many rows."""
-    monkeypatch.setattr(engine, "SMALL", -1)
+    monkeypatch.setattr(limits, "SMALL", -1)
     monkeypatch.setitem(LakeTable.create.__func__.__kwdefaults__, "rows_per_file", 4)
 
 

@@ -14,6 +14,7 @@ from harken.bench import by_hand, figures, monitoring, plot, query
 from harken.bench.figures import Figure
 from harken.bench.report import run_benchmarks
 from harken.bench.shop import ALL_TOGETHER, Shop, Turn
+from harken.bench.warehouse import CONDITIONS
 from harken.errors import HarkenError
 
 NEEDS = {
@@ -206,11 +207,54 @@ def test_a_line_goes_through_its_points() -> None:
     assert f'points="{expected}"' in plot.draw(figures)
 
 
+def test_the_lake_is_drawn_with_a_line_for_each_way() -> None:
+    ways = {"step ms": 10.0, "step ms, 1,000 rows": 100.0, "recompute ms": 1_000.0}
+    figures = [
+        Figure(f"lake-{condition}", measure, ms * items / 1_000_000, {"items": items})
+        for condition in CONDITIONS
+        for items in (1_000_000, 10_000_000)
+        for measure, ms in ways.items()
+    ]
+    others = [
+        Figure("lake-floor", "step ms", 5.0, {"items": 1_000_000}),
+        Figure("lake-parts", "naive ms", 5.0, {"items": 1_000_000, "changed": 0.5}),
+        Figure("lake-inventory", "largest/smallest", 1.2, {"items": [1_000_000, 10_000_000]}),
+    ]
+    drawn = plot.draw([*figures, *others])
+    assert drawn == plot.draw(figures)
+    svg = ElementTree.fromstring(drawn)
+    names = {"svg": "http://www.w3.org/2000/svg"}
+    assert svg.get("width") == str(3 * plot.PANEL_WIDTH)
+    assert len(svg.findall("svg:g", names)) == 3
+    assert len(svg.findall(".//svg:polyline", names)) == 9
+    left, right = float(plot.LEFT), float(plot.PANEL_WIDTH - plot.RIGHT)
+    bottom = plot.PANEL_HEIGHT - plot.BOTTOM
+    third = (bottom - plot.TOP) / 3
+    expected = f"{left},{float(bottom)} {right},{round(bottom - third, 1)}"
+    assert f'points="{expected}" stroke="{plot.BLUE}"' in drawn
+
+
+def test_two_benchmarks_are_drawn_below_each_other() -> None:
+    figures = [
+        Figure(name, measure, 1.0, {"items": 10})
+        for name, measure in (("inventory-1", "naive ms"), ("lake-levels", "recompute ms"))
+    ]
+    svg = ElementTree.fromstring(plot.draw(figures))
+    height = plot.PANEL_HEIGHT + plot.LEGEND_HEIGHT
+    assert svg.get("height") == str(2 * height)
+    panels = svg.findall("svg:g", {"svg": "http://www.w3.org/2000/svg"})
+    assert [panel.get("transform") for panel in panels] == [
+        "translate(0 0)",
+        f"translate(0 {height})",
+    ]
+
+
 @pytest.mark.parametrize(
     ("names", "picture", "message"),
     [
         (["inventary"], None, "no benchmark inventary"),
         (["point"], "x.svg", "no picture of point"),
+        (["lake-parts"], "x.svg", "no picture of lake-parts"),
         (["inventory"], "missing/x.svg", "cannot write"),
     ],
 )

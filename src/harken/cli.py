@@ -368,7 +368,8 @@ def bench(
     ] = None,
     rounds: Annotated[int | None, typer.Option(min=1, help="How often each is timed.")] = None,
     plot: Annotated[
-        Path | None, typer.Option(metavar="FILE.svg", help="Draw the inventory benchmark.")
+        Path | None,
+        typer.Option(metavar="FILE.svg", help="Draw the benchmarks inventory and lake."),
     ] = None,
     format: Output = Format.TEXT,
 ) -> None:

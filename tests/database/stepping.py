@@ -22,7 +22,7 @@ from ledger import serve
 
 import harken
 from harken import Database
-from harken.engines.lake import engine as lake_engine
+from harken.engines.lake import limits
 
 ITEMS = ("pen", "ink", "nib", "pad", "cap", "box")
 PROGRAM = """
@@ -139,7 +139,7 @@ def seen(db: Database) -> dict[str, Any]:
 
 
 def step_for_ever(path: str, report: int, engine: str) -> None:
-    lake_engine.COMPACT_EVERY = 4  # rare moments are to be common
+    limits.COMPACT_EVERY = 4  # rare moments are to be common
     db = harken.connect(path)
     os.write(report, b"0\n")
     steps = 0

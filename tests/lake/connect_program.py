@@ -23,6 +23,9 @@ from harken.engines.spark.streams import feed
 from harken.engines.spark.tables import LakeTable
 from harken.errors import StorageError
 
+sys.path.append(str(Path(__file__).parents[1]))
+from lake import user_session
+
 PAIRS = pa.schema([("k", pa.int64()), ("v", pa.string())])
 MOMENT = datetime.datetime(2001, 2, 3, 4, 5, 6, 789)
 KINDS = pa.table(
@@ -138,6 +141,8 @@ def main(directory: Path) -> None:
         check_kinds(reader, directory)
         check_stream(session, directory)
         check_feed(session, directory)
+        user_session.check(session, directory / "whole")
+        print("database")
     finally:
         session.stop()  # without it the server outlives a failure, and so does this process
 

@@ -14,10 +14,10 @@ PROGRAM = Path(__file__).with_name("connect_program.py")
 
 @pytest.mark.nightly  # it starts a server
 @pytest.mark.timeout(300)
-def test_reading_and_streams_under_spark_connect(tmp_path: Path) -> None:
+def test_all_of_it_under_spark_connect(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, str(PROGRAM), str(tmp_path)], capture_output=True, text=True
     )
     assert ran.returncode == 0, ran.stderr[-4_000:]
-    checks = ["whole", "keys", "metrics", "missing", "kinds", "stream", "feed"]
+    checks = ["whole", "keys", "metrics", "missing", "kinds", "stream", "feed", "database"]
     assert ran.stdout.split() == checks

@@ -16,6 +16,8 @@ import pytest
 
 from harken.engines.spark import machine, session
 from harken.errors import EngineError
+from lake import user_session
+from lake.both import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -255,6 +257,11 @@ def test_the_session_means_what_harken_means(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.conf.get("spark.ui.enabled") == "false"
     assert session.listing_threshold(spark) == session.LIST_ON_DRIVER
+
+
+def test_a_session_of_the_user_is_left_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    with settings(spark, spark__sql__session__timeZone="Asia/Tokyo"):
+        user_session.check(spark, tmp_path)
 
 
 def test_workers_find_our_packages(spark: SparkSession) -> None:

@@ -1,7 +1,8 @@
-"""The figures of `harken bench inventory` as a picture like the thesis's 9.1 to 9.7.
+"""The figures of `harken bench inventory` and `harken bench lake` as pictures like the thesis's 9.1
+to 9.7.
 
-One panel for each benchmark: items to the right, milliseconds for a transaction upwards, both
-logarithmic, and a line for each strategy. Written as SVG, so that nothing else is needed.
+One panel for each benchmark: items to the right, milliseconds upwards, both logarithmic, and a line
+for each way of doing the work. Written as SVG, so that nothing else is needed.
 """
 
 from __future__ import annotations
@@ -12,15 +13,14 @@ from dataclasses import dataclass
 from html import escape
 
 from harken.bench.figures import Figure
-from harken.bench.monitoring import BENCHMARKS, STRATEGIES, Benchmark
+from harken.bench.monitoring import BENCHMARKS, Benchmark
 
 PANEL_WIDTH, PANEL_HEIGHT, COLUMNS = 330, 270, 4
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 40, 42
 """The space around the axes of a panel."""
+LEGEND_HEIGHT, LEGEND_STEP = 30, 150
 
-COLOURS = {"incremental": "#1f6fb4", "naive": "#c8452c", "adaptive": "#3c9143"}
-DASHES = {"adaptive": ' stroke-dasharray="5 4"'}
-"""Adaptive lies on one of the others: let it shine through."""
+BLUE, RED, GREEN = "#1f6fb4", "#c8452c", "#3c9143"
 
 STYLE = (
     "text { font: 11px sans-serif; fill: #222 } .title { font-size: 13px; font-weight: bold } "
@@ -28,8 +28,30 @@ STYLE = (
     "polyline { fill: none; stroke-width: 1.8 }"
 )
 
-Lines = dict[str, dict[int, float]]
-"""For each strategy its milliseconds at each size."""
+Points = dict[int, float]
+"""Milliseconds at each size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    label: str
+    colour: str
+    dashed: bool = False
+
+    @property
+    def stroke(self) -> str:
+        return f'stroke="{self.colour}"' + (' stroke-dasharray="5 4"' if self.dashed else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """What of a benchmark's figures is drawn."""
+
+    panels: Mapping[str, str]
+    """The names of figures, and the headings of their panels."""
+    lines: Mapping[str, Line]
+    """By the measures of figures."""
+    upwards: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,50 +81,89 @@ class Scale:
         return [10.0**power for power in range(self.low, self.high + 1)]
 
 
-def draw(figures: Iterable[Figure]) -> str:
-    """An SVG document; empty panels for what was not measured are left out."""
-    lines = _lines(figures)
-    panels = [
-        (benchmark, lines[benchmark.name]) for benchmark in BENCHMARKS if benchmark.name in lines
-    ]
-    rows = math.ceil(len(panels) / COLUMNS)
-    width, height = COLUMNS * PANEL_WIDTH, rows * PANEL_HEIGHT + 30
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
-        f'viewBox="0 0 {width} {height}">',
-        f"<style>{STYLE}</style>",
-        f'<rect width="{width}" height="{height}" fill="white"/>',
-        *_legend(height - 14),
-    ]
-    for number, (benchmark, measured) in enumerate(panels):
-        x, y = number % COLUMNS * PANEL_WIDTH, number // COLUMNS * PANEL_HEIGHT
-        panel = "\n".join(_panel(title(benchmark), measured))
-        parts.append(f'<g transform="translate({x} {y})">\n{panel}\n</g>')
-    return "\n".join([*parts, "</svg>\n"])
-
-
 def title(benchmark: Benchmark) -> str:
     whose = "all items" if benchmark.changes_all else "one item"
     return f"{benchmark.number}: {', '.join(benchmark.functions)} of {whose}"
 
 
-def _lines(figures: Iterable[Figure]) -> dict[str, Lines]:
-    """The times among the figures, by benchmark."""
-    names = {f"{strategy} ms": strategy for strategy in STRATEGIES}
-    found: dict[str, Lines] = {}
+INVENTORY = Picture(
+    {benchmark.name: title(benchmark) for benchmark in BENCHMARKS},
+    {
+        "incremental ms": Line("incremental", BLUE),
+        "naive ms": Line("naive", RED),
+        # It lies on one of the others: let that shine through.
+        "adaptive ms": Line("adaptive", GREEN, dashed=True),
+    },
+    "ms/transaction",
+)
+LAKE = Picture(
+    {
+        "lake-inventory": "the condition of the thesis",
+        "lake-aggregate": "one with a grouped aggregate",
+        "lake-levels": "one of three levels",
+    },
+    {
+        "step ms": Line("step, 1 row", BLUE),
+        "step ms, 1,000 rows": Line("step, 1,000 rows", GREEN),
+        "recompute ms": Line("recompute", RED),
+    },
+    "ms",
+)
+PICTURES = (INVENTORY, LAKE)
+DRAWN = frozenset({"inventory", "inventory-small", "inventory-large", "lake", "lake-steps"})
+"""The benchmarks that have figures to draw."""
+
+
+def draw(figures: Iterable[Figure]) -> str:
+    """An SVG document; empty panels for what was not measured are left out."""
+    figures = list(figures)
+    width = height = 0
+    parts: list[str] = []
+    for picture in PICTURES:
+        measured = _measured(picture, figures)
+        if measured:
+            parts += _picture(picture, measured, height)
+            width = max(width, min(COLUMNS, len(measured)) * PANEL_WIDTH)
+            height += math.ceil(len(measured) / COLUMNS) * PANEL_HEIGHT + LEGEND_HEIGHT
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+            f'viewBox="0 0 {width} {height}">',
+            f"<style>{STYLE}</style>",
+            f'<rect width="{width}" height="{height}" fill="white"/>',
+            *parts,
+            "</svg>\n",
+        ]
+    )
+
+
+def _measured(picture: Picture, figures: Iterable[Figure]) -> dict[str, dict[str, Points]]:
+    """For each panel that has some, its lines by their measures."""
+    found: dict[str, dict[str, Points]] = {}
     for figure in figures:
-        if figure.measure in names:
-            line = found.setdefault(figure.name, {}).setdefault(names[figure.measure], {})
-            line[figure.params["items"]] = figure.value
-    return found
+        if figure.name in picture.panels and figure.measure in picture.lines:
+            points = found.setdefault(figure.name, {}).setdefault(figure.measure, {})
+            points[figure.params["items"]] = figure.value
+    return {name: found[name] for name in picture.panels if name in found}
 
 
-def _panel(heading: str, lines: Mapping[str, Mapping[int, float]]) -> Iterable[str]:
-    sizes = [size for line in lines.values() for size in line]
-    times = [value for line in lines.values() for value in line.values()]
+def _picture(
+    picture: Picture, measured: Mapping[str, Mapping[str, Points]], top: int
+) -> Iterable[str]:
+    for number, (name, lines) in enumerate(measured.items()):
+        x, y = number % COLUMNS * PANEL_WIDTH, top + number // COLUMNS * PANEL_HEIGHT
+        panel = "\n".join(_panel(picture, name, lines))
+        yield f'<g transform="translate({x} {y})">\n{panel}\n</g>'
+    below = top + math.ceil(len(measured) / COLUMNS) * PANEL_HEIGHT
+    yield from _legend(picture.lines.values(), below + 16)
+
+
+def _panel(picture: Picture, name: str, lines: Mapping[str, Points]) -> Iterable[str]:
+    sizes = [size for points in lines.values() for size in points]
+    times = [value for points in lines.values() for value in points.values()]
     bottom, right = PANEL_HEIGHT - BOTTOM, PANEL_WIDTH - RIGHT
     across, up = Scale.around(sizes, LEFT, right), Scale.around(times, bottom, TOP)
-    yield f'<text class="title" x="{LEFT}" y="{TOP - 16}">{escape(heading)}</text>'
+    yield f'<text class="title" x="{LEFT}" y="{TOP - 16}">{escape(picture.panels[name])}</text>'
     for tick in across.ticks():
         x = across.place(tick)
         yield f'<path class="grid" d="M{x} {TOP}V{bottom}"/>'
@@ -112,26 +173,25 @@ def _panel(heading: str, lines: Mapping[str, Mapping[int, float]]) -> Iterable[s
         yield f'<path class="grid" d="M{LEFT} {y}H{right}"/>'
         yield _text(LEFT - 6, y + 4, f"{tick:,g}", "end")
     yield f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{right}"/>'
-    yield _text(LEFT, TOP - 3, "ms/transaction", "start")
+    yield _text(LEFT, TOP - 3, picture.upwards, "start")
     yield _text(right, bottom + 31, "items", "end")
-    for strategy, line in lines.items():
-        yield from _line(strategy, [(across.place(n), up.place(ms)) for n, ms in line.items()])
+    for measure, points in lines.items():
+        places = [(across.place(n), up.place(ms)) for n, ms in points.items()]
+        yield from _line(picture.lines[measure], places)
 
 
-def _line(strategy: str, points: list[tuple[float, float]]) -> Iterable[str]:
-    colour = COLOURS[strategy]
+def _line(line: Line, points: list[tuple[float, float]]) -> Iterable[str]:
     path = " ".join(f"{x},{y}" for x, y in points)
-    yield f'<polyline points="{path}" stroke="{colour}"{DASHES.get(strategy, "")}/>'
+    yield f'<polyline points="{path}" {line.stroke}/>'
     for x, y in points:
-        yield f'<circle cx="{x}" cy="{y}" r="2.6" fill="{colour}"/>'
+        yield f'<circle cx="{x}" cy="{y}" r="2.6" fill="{line.colour}"/>'
 
 
-def _legend(y: float) -> Iterable[str]:
-    for number, (strategy, colour) in enumerate(COLOURS.items()):
-        x = LEFT + number * 120
-        dash = DASHES.get(strategy, "")
-        yield f'<path d="M{x} {y}h26" stroke="{colour}" stroke-width="1.8"{dash}/>'
-        yield _text(x + 32, y + 4, strategy, "start")
+def _legend(lines: Iterable[Line], y: float) -> Iterable[str]:
+    for number, line in enumerate(lines):
+        x = LEFT + number * LEGEND_STEP
+        yield f'<path d="M{x} {y}h26" stroke-width="1.8" {line.stroke}/>'
+        yield _text(x + 32, y + 4, line.label, "start")
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:

@@ -54,11 +54,11 @@ def _check(names: list[str], picture: Path | None) -> None:
             )
     if picture is None:
         return
-    if OVER_SIZES.isdisjoint(names):
+    if plot.DRAWN.isdisjoint(names):
         raise HarkenError(
             f"there is no picture of {', '.join(names)}",
             code="bad-value",
-            hint="--plot draws the inventory benchmark",
+            hint="--plot draws the benchmarks inventory and lake",
         )
     try:
         picture.touch()

@@ -67,7 +67,7 @@ def register(
     if known:
         _register_again(runtime, name, known, source)
         return
-    if hasattr(source, "to_batches"):
+    if _is_arrow(source):
         source = _own_rows(source, _chosen(source.schema.names, key, columns))
     opened = _open(runtime, name, source, key, unique, format, schema)
     chosen = _chosen(opened.columns, key, columns)
@@ -85,6 +85,15 @@ def register(
         runtime.engine.move_on(far, far.table.capture())
     if unique and made.relation.key:
         _check_unique(far, list(key))
+
+
+def _is_frame(source: Any) -> bool:
+    return hasattr(source, "toArrow")
+
+
+def _is_arrow(source: Any) -> bool:
+    """A DataFrame of Spark Connect has every attribute: each could be a column."""
+    return hasattr(source, "to_batches") and not _is_frame(source)
 
 
 def _chosen(given: Sequence[str], key: Sequence[str], columns: Sequence[str] | None) -> list[str]:
@@ -137,12 +146,12 @@ def _open(
     from harken.engines.spark.inputs import DeltaInput
     from harken.engines.spark.tables import LakeTable
 
-    if hasattr(source, "toArrow"):  # a Spark DataFrame
+    if _is_frame(source):
         columns = runtime.engine.reader.collect(source.limit(0)).schema
         path = runtime.engine.new_path_named(name)
         LakeTable.create(path, columns, key=list(key), bag=True)
         return _Opened(FRAME, path, columns, 0, frame=source)
-    if hasattr(source, "to_batches"):  # an Arrow table: from now on it is ours
+    if _is_arrow(source):  # from now on it is ours
         path = runtime.engine.new_path_named(name)
         table = LakeTable.create(path, source.schema, key=list(key), bag=not unique)
         version = table.commit(source, source.slice(0, 0), expected_version=0)
@@ -175,7 +184,7 @@ def _register_again(runtime: Runtime, name: str, known: list[Function], source: 
     """After reopening, a DataFrame is given again; everything else is found by its path."""
     relation = known[0].relation
     far = runtime.engine.far.get(relation.id) if relation is not None else None
-    if far is not None and far.place.kind == FRAME and hasattr(source, "toArrow"):
+    if far is not None and far.place.kind == FRAME and _is_frame(source):
         far.reopen(source)
         return
     same = far is not None and isinstance(source, str | Path)

@@ -17,7 +17,7 @@ from harken.engines.foreign import call, stored_rows
 from harken.engines.spark.expressions import python_name, spark_type
 from harken.engines.spark.faults import packed
 from harken.engines.sqlite.values import decoder, encode_date, encode_timestamp
-from harken.errors import HarkenError
+from harken.errors import ForeignFault, HarkenError
 from harken.ir.relations import Relation
 from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
@@ -63,6 +63,13 @@ def register_built_in(session: SparkSession, name: str) -> None:
 def register_foreign(
     session: SparkSession, name: str, relation: Relation, foreign: ForeignFunction
 ) -> None:
+    if any(column.type.surrogate for column in relation.columns):
+        raise ForeignFault(
+            f"{relation.name} takes or gives objects, which are known to this process alone: "
+            "Spark cannot call it",
+            code="foreign",
+            hint="give it values of the object, such as its name",
+        )
     fields = ", ".join(
         f"c{i}: {spark_type(relation.columns[i].type)}"
         for i in range(relation.inputs, relation.arity)
