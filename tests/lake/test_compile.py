@@ -492,6 +492,9 @@ QUESTIONS = (
     "select count(select n for each integer n where n = numbers() and n != 0 and ratio(:a, n) > 1)",
     "select i, count(select n for each integer n where n = numbers() and div(n, quantity(i)) > 0) "
     "for each item i where quantity(i) > 3",
+    # an aggregate that depends on nothing, for rows of which there are none
+    "select count(select max(select div(-1, 0) for each item j) for each item i "
+    "where numbers() > 1000000)",
     "select half(n) for each integer n where n = numbers()",
     "select n for each integer n where n + 1 = numbers()",
     # text and time

@@ -1,24 +1,28 @@
-"""Make a body smaller: solve equations, merge atoms that must be the same row, drop tests that
-hold anyway.
+"""Make a body smaller: solve equations, merge atoms that must be the same row, drop what holds
+anyway.
 
-Law: the simplified clause has the same answers with the same multiplicities.
+Law: the simplified clause has the same answers, and if it is one of a bag, with the same
+multiplicities.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from harken.ir.clauses import (
+    Aggregation,
     Atom,
     Clause,
     Comparison,
     Computation,
     Literal,
+    literal_terms,
     substitute_term,
 )
 from harken.ir.relations import Kind, is_extent
-from harken.ir.terms import Constant, Term
+from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import Hierarchy
 from harken.ir.unify import unify
 
@@ -38,6 +42,8 @@ def simplify(clause: Clause, hierarchy: Hierarchy) -> Clause | None:
         for position, literal in enumerate(literals)
         if not _is_implied(literal, position, literals, hierarchy)
     )
+    if clause.head.relation.is_set:
+        kept = _without_echoes(kept, head)
     decided = [_truth(literal) for literal in kept]
     if False in decided:
         return None
@@ -59,6 +65,37 @@ def _merge(body: Sequence[Literal]) -> tuple[Literal, ...]:
         else:
             equations += _equations(twin, literal)
     return (*kept, *equations)
+
+
+def _without_echoes(body: tuple[Literal, ...], head: Sequence[Term]) -> tuple[Literal, ...]:
+    """Of `group(I, G) ∧ group(J, G)`, where nothing else reads J, the second asks nothing new: it
+    would only multiply what is found."""
+    uses = Counter([*head, *(term for literal in body for term in _terms(literal))])
+    kept = list(body)
+    for literal in body:
+        if isinstance(literal, Atom) and not literal.negated:
+            others = (each for each in kept if each is not literal)
+            if any(_echoes(literal, other, uses) for other in others):
+                kept = [each for each in kept if each is not literal]
+    return tuple(kept)
+
+
+def _echoes(atom: Atom, other: Literal, uses: Counter[Term]) -> bool:
+    return (
+        isinstance(other, Atom)
+        and not other.negated
+        and other.relation == atom.relation
+        and (atom.relation.kind is Kind.STORED or atom.relation.past)
+        and all(
+            mine == its or (isinstance(mine, Variable) and uses[mine] == 1)
+            for mine, its in zip(atom.terms, other.terms, strict=True)
+        )
+    )
+
+
+def _terms(literal: Literal) -> tuple[Term, ...]:
+    inside = literal.atom.terms if isinstance(literal, Aggregation) else ()
+    return (*literal_terms(literal), *inside)
 
 
 def _same_row(one: Literal, other: Literal) -> bool:

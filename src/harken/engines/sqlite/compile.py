@@ -9,11 +9,13 @@ derived if it is a bag.
 
 from __future__ import annotations
 
+import enum
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harken.engines.sqlite.expressions import Risk, Sql, constant, operation, quote
+from harken.engines.sqlite.grouping import Grouping
 from harken.errors import SafetyFault
 from harken.ir.clauses import (
     Aggregation,
@@ -23,12 +25,13 @@ from harken.ir.clauses import (
     Computation,
     Definition,
     Literal,
+    literal_variables,
     unread_results,
 )
 from harken.ir.dependencies import may_repeat
 from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Kind, Relation, is_extent
-from harken.ir.safety import Needs, order
+from harken.ir.safety import Needs, is_bound, order
 from harken.ir.terms import Constant, Parameter, Term, Variable
 from harken.ir.types import BOOLEAN, NUMBER, Type
 
@@ -67,6 +70,34 @@ _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 _SLOT = re.compile(r"\?(\d+)")
 
 
+class Apart(enum.Enum):
+    """When a SELECT in FROM may be joined with its neighbours, as if it were not there."""
+
+    NEVER = enum.auto()
+    IF_NOTHING_FAILS = enum.auto()
+    """It may hold the conditions without which something outside it fails."""
+    ALWAYS = enum.auto()
+    """An old state: as a whole it would be a whole table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a SELECT reads: a table, or the rows of another SELECT."""
+
+    rows: str
+    alias: str
+    apart: Apart | None = None
+    """May SQLite take the SELECT apart? None for a table."""
+
+    def text(self, risky: bool) -> str:
+        """SQLite moves conditions into a SELECT in FROM, before its own, and computes its columns
+        above it. With a limit it leaves it as it is."""
+        if self.apart is None:
+            return f"{self.rows} AS {self.alias}"
+        whole = self.apart is Apart.NEVER or (risky and self.apart is Apart.IF_NOTHING_FAILS)
+        return f"({self.rows}{' LIMIT -1' if whole else ''}) AS {self.alias}"
+
+
 @dataclass(slots=True)
 class Select:
     """A SELECT under construction: what joins its sources, and what tests their rows.
@@ -75,7 +106,7 @@ class Select:
     overflow does not wait for the joins, so that they stay free to use it early.
     """
 
-    sources: list[str] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     """A column of each source, to say that a row of it has been found."""
     joins: list[Sql] = field(default_factory=list)
@@ -88,7 +119,8 @@ class Select:
     def text(self, columns: str, distinct: bool = False) -> str:
         parts = [f"SELECT {'DISTINCT ' if distinct else ''}{columns}"]
         if self.sources:
-            parts.append("FROM " + ", ".join(self.sources))
+            sources = (each.text(self.risk >= Risk.PRESENCE) for each in self.sources)
+            parts.append("FROM " + ", ".join(sources))
         where = self.conditions()
         if where:
             parts.append("WHERE " + " AND ".join(where))
@@ -146,7 +178,11 @@ class Compiler:
     aliases: dict[str, Relation] = field(default_factory=dict)
     lookups: list[tuple[Relation, tuple[int, ...]]] = field(default_factory=list)
     lenient: bool = False
+    grouping: Grouping = field(init=False)
     _alias: int = 0
+
+    def __post_init__(self) -> None:
+        self.grouping = Grouping(self.definitions, self.needs)
 
     # --- selects ---------------------------------------------------------------------------
 
@@ -206,13 +242,15 @@ class Compiler:
                     equations.append((term, value))
             select = Select(lenient=self.lenient)
             environment = dict(outer)
-            for literal in order(clause.body, environment, self.needs):
+            grouped = self.grouping.rewrite(clause, environment)
+            self._note_lookups(grouped.body, outer)
+            for literal in order(grouped.body, environment, self.needs):
                 self._literal(literal, select, environment, outer)
-            for unread in unread_results(clause):
+            for unread in unread_results(grouped):
                 self._force(unread, select, environment)
             for term, value in equations:
                 select.joins.append(_compare("=", self.term(term, environment), value))
-            yield clause, select, environment
+            yield grouped, select, environment
 
     def _force(self, variable: Variable, select: Select, environment: Environment) -> None:
         """Let a value be computed though nothing reads it, for it may fail."""
@@ -267,30 +305,39 @@ class Compiler:
             return
         definition = self._definition_of(relation)
         if definition is None:
-            select.sources.append(f"{self.table(relation)} AS {alias}")
-            self._note_lookup(atom, outer)
+            select.sources.append(Source(self.table(relation), alias))
         else:
-            select.sources.append(f"({self._derived(atom, definition, outer)}) AS {alias}")
+            rows = self._derived(atom, definition, outer)
+            select.sources.append(Source(rows, alias, self._apart(definition)))
         self.aliases[alias] = relation
         select.columns.append(f"{alias}.c0")
         for position, term in enumerate(atom.terms):
             column = Sql(f"{alias}.c{position}", relation.columns[position].type)
             self._bind(term, column, select, environment)
 
-    def _note_lookup(self, atom: Atom, outer: Environment) -> None:
-        """Remember which columns are looked up by a value from outside: they want an index."""
-        if atom.relation.kind is Kind.STORED and atom.relation.id not in self.tables:
-            known = tuple(
-                position
-                for position, term in enumerate(atom.terms)
-                if not isinstance(term, Variable) or term in outer
-            )
-            self.lookups.append((atom.relation, known))
+    def _note_lookups(self, body: Sequence[Literal], outer: Environment) -> None:
+        """Remember which columns are looked up by a value from outside, or by one that such a
+        look-up leads to: they want an index."""
+        known = set(outer)
+        waiting = [
+            each
+            for each in body
+            if isinstance(each, Atom)
+            and each.relation.kind is Kind.STORED
+            and each.relation.id not in self.tables
+        ]
+        while waiting:
+            atom = max(waiting, key=lambda each: _reach(each, known))
+            columns = tuple(i for i, term in enumerate(atom.terms) if is_bound(term, known))
+            self.lookups.append((atom.relation, columns))
+            waiting.remove(atom)
+            if columns and outer and not atom.negated:
+                known.update(literal_variables(atom))
 
     def _foreign(self, atom: Atom, alias: str, select: Select, environment: Environment) -> None:
         inputs = atom.relation.inputs
         given = ", ".join(self.term(t, environment).checked().text for t in atom.terms[:inputs])
-        select.sources.append(f"{quote(foreign_module(atom.relation))}({given}) AS {alias}")
+        select.sources.append(Source(f"{quote(foreign_module(atom.relation))}({given})", alias))
         select.columns.append(f"{alias}.c{inputs}")
         for position, term in enumerate(atom.terms[inputs:], start=inputs):
             column = Sql(f"{alias}.c{position}", atom.relation.columns[position].type)
@@ -311,7 +358,14 @@ class Compiler:
                 span=atom.span,
                 hint="give the function a single definition without `or`, or declare it `bag of`",
             )
-        return self.definition(definition, known, nested=True)
+        nested = not self.grouping.is_whole(definition.relation)
+        return self.definition(definition, known, nested)
+
+    def _apart(self, definition: Definition) -> Apart:
+        if self.grouping.is_whole(definition.relation):
+            return Apart.NEVER
+        alternatives = definition.exclusive and len(definition.clauses) > 1
+        return Apart.ALWAYS if alternatives else Apart.IF_NOTHING_FAILS
 
     def _known(self, atom: Atom, environment: Environment) -> dict[int, Sql]:
         return {
@@ -330,6 +384,7 @@ class Compiler:
                 found.append(Sql(select.text("1"), BOOLEAN, risk=select.risk))
             return found
         select = Select()
+        self._note_lookups((replace(atom, negated=False),), environment)
         self._atom(atom, select, dict(environment), environment)
         return [Sql(select.text("1"), BOOLEAN, risk=select.risk)]
 
@@ -338,7 +393,9 @@ class Compiler:
         return relation.past and self._definition_of(relation) is not None
 
     def _definition_of(self, relation: Relation) -> Definition | None:
-        return None if relation.id in self.tables else self.definitions.get(relation.id)
+        if relation.id in self.tables:
+            return None
+        return self.definitions.get(relation.id) or self.grouping.made.get(relation.id)
 
     # --- aggregates ------------------------------------------------------------------------
 
@@ -415,6 +472,14 @@ def _compare(operator: str, left: Sql, right: Sql) -> Sql:
     left, right = left.checked(), right.checked()
     text = f"{left.text} {operator} {right.text}"
     return Sql(text, BOOLEAN, risk=max(left.risk, right.risk))
+
+
+def _reach(atom: Atom, known: set[Variable]) -> int:
+    """How good it is to look an atom up by what is known: by its key, by anything, not at all."""
+    bound = {i for i, term in enumerate(atom.terms) if is_bound(term, known)}
+    if atom.negated or not bound:
+        return 0
+    return 2 if atom.relation.key is not None and bound.issuperset(atom.relation.key) else 1
 
 
 def table_name(relation: Relation) -> str:

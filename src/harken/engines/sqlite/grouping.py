@@ -1,0 +1,256 @@
+"""An aggregate that many rows ask for is computed once for each group.
+
+    P(H) ← B ∧ R = sum(V : members(G, V)) ∧ C(R)
+
+A correlated sub-query is computed for every solution of B, though it depends on G alone. Where
+several solutions may have the same G the clause becomes
+
+    groups(G) ← B
+    totals(G, R) ← groups(G) ∧ R = sum(V : members(G, V))
+    P(H) ← totals(G, R) ∧ rows(G, X) ∧ C(R)        rows(G, X) ← B
+
+without `rows` if P is a set and reads no X. All three are evaluated as they stand: SQLite, which
+does not know how few rows there are, would otherwise join all of B's relations with the totals.
+
+Law: the clause has the same rows with the same multiplicities, and an aggregate that can fail is
+computed for no group that it would not be computed for otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from harken.ir.clauses import (
+    Aggregation,
+    Atom,
+    Clause,
+    Comparison,
+    Computation,
+    Definition,
+    Literal,
+    literal_variables,
+)
+from harken.ir.dependencies import determined
+from harken.ir.operations import AGGREGATES, OPERATIONS
+from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.safety import Needs, input_columns, is_bound, order
+from harken.ir.terms import Term, Variable
+
+GROWING = ("+", "-", "*")
+"""Operations whose result can be too large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A body: what can be evaluated before any aggregate and never fails, and what waits for an
+    aggregate, can fail, or is better asked last."""
+
+    base: tuple[Literal, ...]
+    rest: tuple[Literal, ...]
+    known: frozenset[Variable]
+    """The variables of the base, and those that have values from outside."""
+
+
+@dataclass(slots=True)
+class Grouping:
+    """Rewrites the clauses of one statement; the definitions it makes collect in `made`."""
+
+    definitions: Mapping[str, Definition]
+    needs: Needs
+    made: dict[str, Definition] = field(default_factory=dict)
+    _failing: dict[tuple[str, bool], bool] = field(default_factory=dict)
+
+    def rewrite(self, clause: Clause, given: Collection[Variable]) -> Clause:
+        """The clause for values of the `given` variables, its aggregates each once per group."""
+        found = [each for each in clause.body if isinstance(each, Aggregation)]
+        if not found or clause.head.relation.id in self.made:
+            return clause
+        stays = False
+        for literal in self._in_order(clause, given):
+            split = self._split(clause.body, given)
+            if self._is_repeated(literal, split, given) and self._may_move(literal, split, stays):
+                clause = self._grouped(clause, literal, split, given)
+            else:
+                stays = True
+        return clause
+
+    def _in_order(self, clause: Clause, given: Collection[Variable]) -> list[Aggregation]:
+        """The aggregates as they are computed: those that may have no value come first."""
+        ordered = order(clause.body, given, self.needs)
+        found = [each for each in ordered if isinstance(each, Aggregation)]
+        return sorted(found, key=lambda each: AGGREGATES[each.aggregate].on_nothing is not None)
+
+    def _split(self, body: tuple[Literal, ...], given: Collection[Variable]) -> Split:
+        known = set(given)
+        late: set[Variable] = set()
+        base: list[Literal] = []
+        rest: list[Literal] = []
+        for literal in order(body, given, self.needs):
+            used = literal_variables(literal)
+            if late.isdisjoint(used) and self._is_base(literal):
+                base.append(literal)
+                known.update(used)
+            else:
+                rest.append(literal)
+                late.update(set(used) - known)
+        return Split(tuple(base), tuple(rest), frozenset(known))
+
+    def _is_base(self, literal: Literal) -> bool:
+        return not (isinstance(literal, Aggregation) or _is_last(literal) or self._fails(literal))
+
+    def _is_repeated(self, literal: Aggregation, split: Split, given: Collection[Variable]) -> bool:
+        """Can it be computed from the base, and may several rows of the base ask for the same?"""
+        inputs = input_columns(literal.atom.relation, self.needs)
+        wanted = (*literal.groups, *(literal.atom.terms[i] for i in inputs))
+        if not all(is_bound(term, set(split.known)) for term in wanted):
+            return False
+        groups = _variables(literal.groups)
+        return bool(groups) and not split.known <= determined(split.base, {*groups, *given})
+
+    def _may_move(self, literal: Aggregation, split: Split, stays: bool) -> bool:
+        """One that can fail must not go before what it came after: an aggregate that stays where
+        it is, or something else that can fail."""
+        if not self._fails(literal, growing=True):
+            return True
+        return not stays and not any(
+            self._fails(each)
+            for each in split.rest
+            if not isinstance(each, Aggregation)
+            and not _is_last(each)
+            and split.known.issuperset(_read(each))
+        )
+
+    def is_whole(self, relation: Relation) -> bool:
+        """Must SQLite not take it apart?"""
+        return relation.id in self.made
+
+    # --- what can fail ---------------------------------------------------------------------
+
+    def _fails(self, literal: Literal, growing: bool = False) -> bool:
+        """Can evaluating it fail? If `growing`, also by a number that grows too large."""
+        match literal:
+            case Comparison():
+                return False
+            case Computation():
+                fallible = OPERATIONS[literal.operation].fallible
+                return fallible or (growing and literal.operation in GROWING)
+            case Atom():
+                return self._rows_fail(literal.relation, growing)
+            case Aggregation():
+                return literal.aggregate == "sum" or self._rows_fail(literal.atom.relation, growing)
+
+    def _rows_fail(self, relation: Relation, growing: bool) -> bool:
+        key = (relation.id, growing)
+        if key not in self._failing:
+            self._failing[key] = False  # a recursive one meets itself
+            definition = self.definitions.get(relation.id)
+            clauses = definition.clauses if definition is not None else ()
+            self._failing[key] = relation.kind is Kind.FOREIGN or any(
+                isinstance(each, Aggregation) or self._fails(each, growing)
+                for clause in clauses
+                for each in clause.body
+            )
+        return self._failing[key]
+
+    # --- the clauses -----------------------------------------------------------------------
+
+    def _grouped(
+        self, clause: Clause, literal: Aggregation, split: Split, given: Collection[Variable]
+    ) -> Clause:
+        # A value from outside becomes a column as well: then only the groups for it are found.
+        outside = [v for each in split.base for v in literal_variables(each) if v in given]
+        key = tuple(dict.fromkeys((*outside, *_variables(literal.groups))))
+        known = [each for each in split.base if self._is_known_by(each, key)]
+        carried = tuple(v for each in known for v in literal_variables(each) if v not in key)
+        # SQLite cannot start from the few rows of Δ-sets if what it joins is made a set at once.
+        found = self._define("rows", (), (*key, *carried), split.base)
+        groups = self._define("groups", key, carried, (found,))
+        result, equation = _result(literal, split)
+        asked = replace(literal, result=result)
+        totals = self._define("totals", key, (*carried, result), (groups, asked))
+        rest = (*(each for each in split.rest if each is not literal), *equation)
+        read = {v for each in rest for v in literal_variables(each)}
+        read.update(_variables(clause.head.terms))
+        needed = split.known & read
+        if clause.head.relation.is_set and needed <= {*given, *key, *carried, result}:
+            return Clause(clause.head, (totals, *rest))
+        base = _without(split.base, known, {*given, *key, *carried}, carried)
+        there = (v for each in base for v in literal_variables(each) if v in needed or v in key)
+        rows = self._define("rows", (), tuple(dict.fromkeys(there)), base)
+        return Clause(clause.head, (totals, rows, *rest))
+
+    def _is_known_by(self, literal: Literal, key: tuple[Variable, ...]) -> bool:
+        """Are these totals of groups that the key holds, too? Then they can come with it."""
+        if not isinstance(literal, Atom) or literal.relation.id not in self.made:
+            return False
+        columns = literal.relation.key
+        return columns is not None and set(key).issuperset(literal.terms[: len(columns)])
+
+    def _define(
+        self,
+        kind: str,
+        key: tuple[Variable, ...],
+        values: tuple[Variable, ...],
+        body: tuple[Literal, ...],
+    ) -> Atom:
+        terms = (*key, *values)
+        relation = Relation(
+            name=f"{kind} {len(self.made)}",
+            columns=tuple(Column(f"c{i}", term.type) for i, term in enumerate(terms)),
+            inputs=0,
+            kind=Kind.DERIVED,
+            semantics=Semantics.SET if key else Semantics.BAG,
+            key=tuple(range(len(key))) if key else None,
+        )
+        atom = Atom(relation, terms)
+        self.made[relation.id] = Definition(relation, (Clause(atom, body),))
+        return atom
+
+
+def _result(literal: Aggregation, split: Split) -> tuple[Variable, tuple[Literal, ...]]:
+    """A variable for the value, and what says that it is one that was there before."""
+    result = literal.result
+    if isinstance(result, Variable) and result not in split.known:
+        return result, ()
+    total = Variable(f"TOTAL#{id(literal)}", result.type)
+    return total, (Comparison("=", total, result, span=literal.span),)
+
+
+def _without(
+    base: tuple[Literal, ...],
+    known: Collection[Literal],
+    settled: set[Variable],
+    carried: Collection[Variable],
+) -> tuple[Literal, ...]:
+    """The base without totals that come with others, unless something in it reads them."""
+    left = tuple(
+        each
+        for each in base
+        if each not in known
+        and not (isinstance(each, Comparison) and settled.issuperset(literal_variables(each)))
+    )
+    read = {variable for each in left for variable in literal_variables(each)}
+    return left if read.isdisjoint(carried) else base
+
+
+def _is_last(literal: Literal) -> bool:
+    """An old state is asked about where everything else holds."""
+    if not isinstance(literal, Atom) or not literal.negated:
+        return False
+    return literal.relation.past and literal.relation.kind is Kind.DERIVED
+
+
+def _read(literal: Literal) -> tuple[Variable, ...]:
+    """The variables that a literal needs before it can be evaluated."""
+    match literal:
+        case Computation():
+            return _variables(literal.arguments)
+        case Atom(negated=False):
+            inputs = literal.relation.inputs if literal.relation.kind is Kind.FOREIGN else 0
+            return _variables(literal.terms[:inputs])
+    return literal_variables(literal)
+
+
+def _variables(terms: Iterable[Term]) -> tuple[Variable, ...]:
+    return tuple(term for term in terms if isinstance(term, Variable))
