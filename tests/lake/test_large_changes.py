@@ -86,7 +86,10 @@ def test_a_large_change_says_what_a_small_one_says(
     for _ in range(3):
         for name in random.choice([["quantity"], ["quantity", "least"]]):
             change_outside(far, name, current[name], random)
+        before = far._runtime.engine.tally.copy()
         told = listening(twins[0], far.step)
+        # One job for each level: the rule with `low`, then `full`, which is above `held`.
+        assert far._runtime.engine.tally.since(before).queries == 2
 
         def follow() -> None:
             with near.transaction():

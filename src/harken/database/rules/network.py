@@ -11,7 +11,7 @@ time, and all Δ-sets are empty.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -27,11 +27,13 @@ from harken.database.rules.nodes import (
     Planning,
     Row,
     TotalsNode,
+    counted,
 )
 from harken.database.rules.occurrences import what_happened
 from harken.database.rules.topology import Topology
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite import events
+from harken.engines.sqlite.engine import Query
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
 from harken.planner.network import Part
@@ -113,17 +115,13 @@ class Network(Topology):
         wave = self._wave(stored)
         found = []
         for level, nodes in wave.levels():
-            for node in nodes:
-                started = 0.0 if self.timing is None else time.perf_counter()
-                with _told_of(self._condition_above(node)):
-                    if isinstance(node, ConditionNode):
-                        found.append(self._change_of(node, wave, wants_minus))
-                    else:
-                        self._advance(node, wave)
-                if self.timing is not None:
-                    name = node.condition.name if isinstance(node, ConditionNode) else node.id
-                    taken = time.perf_counter() - started
-                    self.timing[name] = self.timing.get(name, 0.0) + taken
+            with self._engine.together(self._asked_by(nodes, wave, wants_minus)):
+                for node in nodes:
+                    with self._timed(node), _told_of(self._condition_above(node)):
+                        if isinstance(node, ConditionNode):
+                            found.append(self._change_of(node, wave, wants_minus))
+                        else:
+                            self._advance(node, wave)
             self._drop_read(wave, level)
         self._settle(stored)
         for totals in wave.to_build:
@@ -132,6 +130,28 @@ class Network(Topology):
             if self.choices.is_outdated(self._captures[name].screener):
                 self._screen(name)
         return found
+
+    @contextmanager
+    def _timed(self, node: Node) -> Iterator[None]:
+        if self.timing is None:
+            yield
+            return
+        started = time.perf_counter()
+        yield
+        name = node.condition.name if isinstance(node, ConditionNode) else node.id
+        self.timing[name] = self.timing.get(name, 0.0) + time.perf_counter() - started
+
+    def _asked_by(
+        self, nodes: Sequence[Node], wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> Iterator[Query]:
+        """What the nodes of a level are going to ask, if any of it may be far away."""
+        for node in nodes if self._engine.far else ():
+            with _told_of(self._condition_above(node)):
+                if isinstance(node, ConditionNode):
+                    if not node.condition.events:
+                        yield from self._queries_of(node, wave, wants_minus)[2]
+                elif not isinstance(node, TotalsNode) and self.choices.forced != NAIVE:
+                    yield from self._queries_below(node, wave)[2]
 
     def _settle(self, stored: frozenset[str]) -> None:
         for name in stored:
@@ -203,16 +223,28 @@ class Network(Topology):
         wave.to_build.append(node)
         return "not kept yet"
 
-    def _fill(self, node: DerivedNode, wave: Wave) -> str:
+    def _queries_below(
+        self, node: DerivedNode, wave: Wave
+    ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
+        """How the change of a node is computed, from what, and the queries for what it gained and
+        lost."""
         strategy = self._choose(node, wave)
-        copy = node.copy if strategy == NAIVE else None
-        if copy is not None and copy.validity.holds():
+        if strategy == NAIVE and node.copy is not None and node.copy.validity.holds():
             strategy = COPIED
         below = frozenset(wave.changed & node.influents(strategy).keys())
         if not below:
+            return strategy, below, ()
+        signs = (1, -1)
+        queries = tuple(node.query(sign, strategy, below, self._planning) for sign in signs)
+        return strategy, below, queries
+
+    def _fill(self, node: DerivedNode, wave: Wave) -> str:
+        strategy, below, queries = self._queries_below(node, wave)
+        if not below:
             return "no change"
-        for sign in (1, -1):
-            node.delta.fill(node.query(sign, strategy, below, self._planning), sign)
+        for query, sign in zip(queries, (1, -1), strict=True):
+            node.delta.fill(query, sign)
+        copy = node.copy if strategy in (NAIVE, COPIED) else None
         if strategy == COPIED:
             assert copy is not None
             copy.follow(node.delta)
@@ -236,21 +268,36 @@ class Network(Topology):
                 query = self._planning.compile(node.part.program)
                 rows = about.concerning(query.rows(()))
                 return ConditionChange(condition, rows, [], wave.stored, "event")
-        strategy = self._choose(node, wave)
-        below = frozenset(wave.changed & node.influents(strategy).keys())
+        strategy, below, queries = self._queries_of(node, wave, wants_minus)
         if not below:
             return ConditionChange(condition, [], [], below, "no change")
         if not node.part.relation.is_set:
-            plus, minus = node.counted(strategy, below, self._planning)
+            plus, minus = counted(queries[0])
             return ConditionChange(condition, plus, minus, below, strategy)
-        checked = condition.strict
-        plus = node.query(1, strategy, below, self._planning, checked).rows(())
-        minus = []
-        if condition.needs_losses or wants_minus(condition.name):
-            minus = node.query(-1, strategy, below, self._planning, checked).rows(())
+        plus = queries[0].rows(())
+        minus = queries[1].rows(()) if len(queries) > 1 else []
         if about is not None:
             plus = about.concerning(plus)
         return ConditionChange(condition, plus, minus, below, strategy)
+
+    def _queries_of(
+        self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
+        """How the change of a condition is computed, from what, and the queries: of a bag for its
+        weighted change, of a set for what it gained and, if wanted, for what it lost."""
+        strategy = self._choose(node, wave)
+        below = frozenset(wave.changed & node.influents(strategy).keys())
+        if not below:
+            return strategy, below, ()
+        if not node.part.relation.is_set:
+            return strategy, below, (node.weighted_query(strategy, below, self._planning),)
+        condition = node.condition
+        losses = condition.needs_losses or wants_minus(condition.name)
+        queries = tuple(
+            node.query(sign, strategy, below, self._planning, condition.strict)
+            for sign in ((1, -1) if losses else (1,))
+        )
+        return strategy, below, queries
 
     def _choose(self, node: Node, wave: Wave) -> str:
         kept = node.kept is not None and self._are_kept(node.kept, wave)

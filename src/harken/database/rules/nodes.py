@@ -189,19 +189,13 @@ class ConditionNode(Monitored):
             names |= stored_relations(event.program)
         return names
 
-    def counted(
-        self, strategy: str, changed: frozenset[str], planning: Planning
-    ) -> tuple[list[Row], list[Row]]:
-        """What a bag has gained and lost: each row as often as that."""
+    def weighted_query(self, strategy: str, changed: frozenset[str], planning: Planning) -> Query:
+        """The query for the change of a bag."""
         query = self.weighted.get((strategy, changed))
         if query is None:
             query = planning.compile(self._weighted_change(strategy, changed))
             self.weighted[strategy, changed] = query
-        plus: list[Row] = []
-        minus: list[Row] = []
-        for *row, weight in query.summed():
-            (plus if weight > 0 else minus).extend([tuple(row)] * abs(weight))
-        return plus, minus
+        return query
 
     def _weighted_change(self, strategy: str, changed: frozenset[str]) -> Program:
         if strategy == NAIVE:
@@ -218,6 +212,15 @@ class ConditionNode(Monitored):
 
 
 Node: TypeAlias = DerivedNode | ConditionNode
+
+
+def counted(weighted: Query) -> tuple[list[Row], list[Row]]:
+    """What a bag has gained and lost, by the query for its change: each row as often as that."""
+    plus: list[Row] = []
+    minus: list[Row] = []
+    for *row, weight in weighted.summed():
+        (plus if weight > 0 else minus).extend([tuple(row)] * abs(weight))
+    return plus, minus
 
 
 @dataclass(frozen=True, slots=True)

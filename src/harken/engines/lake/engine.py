@@ -10,7 +10,8 @@ what is pending.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from harken.calculus.states import delta
@@ -34,6 +35,9 @@ class LakeEngine(Exchange):
         super().__init__(connection, spark)
         self.forced: str | None = None
         """`resident` or `spark`: where statements over far relations run, whatever it costs."""
+        self.ahead: dict[int, list[Row] | None] = {}
+        """Queries that were seen to ahead, by identity, with what Spark answered; None says that
+        all they need is at hand. See `together`."""
         self.statistics.elsewhere = self._rows_far_away
         self.statistics.values_elsewhere = lambda relation, i: self.far[relation.id].values(i)
 
@@ -228,6 +232,34 @@ class LakeEngine(Exchange):
             for demand, _ in query.asked:
                 self.bring_all(demand.relation)
         return True
+
+    @contextmanager
+    def together(self, queries: Iterable[Query]) -> Iterator[None]:
+        """These queries are going to be run, and what they read does not change meanwhile. Those
+        that Spark is to answer, it answers as one."""
+        with self.steady(), self.connection.fixed_time():
+            asked = [each for each in queries if isinstance(each, FarQuery)]
+            distant = []
+            for query in asked:
+                if query.is_here(()):
+                    self.ahead[id(query)] = None
+                else:
+                    distant.append(query)
+            if len(distant) > 1:
+                self._ask_ahead(distant)
+        try:
+            yield
+        finally:
+            self.ahead.clear()
+
+    def _ask_ahead(self, queries: list[FarQuery]) -> None:
+        from harken.engines.spark.distributed import answer_together
+
+        try:
+            found = answer_together(self, queries)
+        except HarkenError:
+            return  # one of them fails, and says so when it is run by itself
+        self.ahead |= {id(query): rows for query, rows in zip(queries, found, strict=True)}
 
     def foresee(self, query: FarQuery, many: Sequence[Sequence[Any]]) -> None:
         """A query is going to be asked with many values, one after the other: fetch what it needs

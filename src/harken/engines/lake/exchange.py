@@ -27,7 +27,7 @@ Row = tuple[Any, ...]
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class LargeDelta:
     """A change that is not held here: the way of a far relation from one version to another."""
 
@@ -35,6 +35,12 @@ class LargeDelta:
     before: int
     after: int
     rows: int
+    kept: Any = None
+    """Its rows where Spark keeps them, once they have been read."""
+
+    def release(self) -> None:
+        if self.kept is not None:
+            self.kept.unpersist()
 
 
 class Exchange(FarRelations):
@@ -72,7 +78,7 @@ class Exchange(FarRelations):
         """The change of a relation, or of all, has been propagated."""
         for name, each in list(self.large.items()):
             if relation in (None, each.far.relation.id):
-                del self.large[name]
+                self.large.pop(name).release()
 
     def take_in(self, far: FarRelation, version: int) -> list[Row] | int:
         """Move on to another version; what that changes in the relation, with weights. Of a change

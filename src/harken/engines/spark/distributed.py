@@ -15,10 +15,11 @@ import pyarrow as pa
 from harken.calculus.states import delta, old
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.far import FarRelation
-from harken.engines.spark import keyfilter, weighted
+from harken.engines.spark import keyfilter, stacked, weighted
 from harken.engines.spark.changes import change_frame
+from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction
-from harken.engines.spark.query import compile_plan
+from harken.engines.spark.query import collected, compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
 from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.expressions import quote
@@ -41,32 +42,62 @@ MOST_PUSHED = 100_000
 
 def answer(engine: LakeEngine, query: FarQuery, values: Sequence[Any]) -> list[Row]:
     """The rows of the query, as stored values."""
-    reader = engine.reader
-    relations = stored_relations(query.plan.program)
-    keys = _known_keys(engine, query, values)
-    frames: dict[str, DataFrame] = {}
-    names: dict[str, str] = {}
-
-    def give(name: str, frame: DataFrame) -> None:
-        names[name] = f"stored{len(names)}"
-        frames[f"⟦{names[name]}⟧"] = frame
-
-    for relation in relations.values():
-        far, large = engine.far.get(relation.id), engine.large.get(relation.id)
-        if far is not None:
-            give(relation.id, _far(reader, far, far.place.version, keys.get(relation.id)))
-        elif large is not None:
-            give(relation.id, _changes(reader, large))
-        else:
-            give(relation.id, _near(engine, reader, relation))
-    for large in engine.large.values():
-        before = old(large.far.relation).id
-        if before in query.plan.program.definitions:
-            give(before, _far(reader, large.far, large.before, None))
     engine.tally.queries += 1
-    python = {name: ForeignFunction(*each) for name, each in engine.python.items()}
-    compiled = compile_plan(query.plan, names, python, marked=True)
-    return compiled.rows(reader.session, values, engine.connection.now(), frames)
+    with translated():
+        return collected(query.relation, _Question(engine).frame(query, values))
+
+
+def answer_together(engine: LakeEngine, queries: Sequence[FarQuery]) -> list[list[Row]]:
+    """The rows of each query, by one job of Spark: what several of them read is read once, where
+    Spark finds it in its plan or where it is kept."""
+    engine.tally.queries += 1
+    question = _Question(engine)
+    with translated():
+        frames = [question.frame(query, ()) for query in queries]
+        rows = stacked.rows(frames)
+    return [
+        each if query.relation.arity else [() for _ in each]
+        for query, each in zip(queries, rows, strict=True)
+    ]
+
+
+class _Question:
+    """What is asked of Spark at once. What more than one query reads travels there once."""
+
+    def __init__(self, engine: LakeEngine) -> None:
+        self._engine = engine
+        self._near: dict[str, DataFrame] = {}
+
+    def frame(self, query: FarQuery, values: Sequence[Any]) -> DataFrame:
+        engine, reader = self._engine, self._engine.reader
+        keys = _known_keys(engine, query, values)
+        frames: dict[str, DataFrame] = {}
+        names: dict[str, str] = {}
+
+        def give(name: str, frame: DataFrame) -> None:
+            names[name] = f"stored{len(names)}"
+            frames[f"⟦{names[name]}⟧"] = frame
+
+        for relation in stored_relations(query.plan.program).values():
+            far, large = engine.far.get(relation.id), engine.large.get(relation.id)
+            if far is not None:
+                give(relation.id, _far(reader, far, far.place.version, keys.get(relation.id)))
+            elif large is not None:
+                give(relation.id, _kept_changes(reader, large))
+            else:
+                give(relation.id, self._travelled(relation))
+        for large in engine.large.values():
+            before = old(large.far.relation).id
+            if before in query.plan.program.definitions:
+                give(before, _far(reader, large.far, large.before, None))
+        python = {name: ForeignFunction(*each) for name, each in engine.python.items()}
+        compiled = compile_plan(query.plan, names, python, marked=True)
+        return compiled.dataframe(reader.session, values, engine.connection.now(), frames)
+
+    def _travelled(self, relation: Relation) -> DataFrame:
+        if relation.id not in self._near:
+            self._near[relation.id] = _near(self._engine, self._engine.reader, relation)
+        return self._near[relation.id]
 
 
 def _known_keys(
@@ -139,12 +170,17 @@ def _named(frame: DataFrame, columns: Sequence[str], schema: pa.Schema) -> DataF
     )
 
 
-def _changes(reader: LakeReader, large: LargeDelta) -> DataFrame:
-    """The rows of a Δ-set that is not held here, each with its weight."""
-    far = large.far
-    frame = change_frame(reader, far.table, large.before, large.after, far.columns)
-    schema = _schema(delta(far.relation))
-    return _named(frame, [*far.columns, weighted.WEIGHT], schema).dropna()
+def _kept_changes(reader: LakeReader, large: LargeDelta) -> DataFrame:
+    """The rows of a Δ-set that is not held here, each with its weight. Every differential reads
+    it, on every level, so Spark keeps it until it has been propagated."""
+    kept: DataFrame | None = large.kept
+    if kept is None:
+        far = large.far
+        frame = change_frame(reader, far.table, large.before, large.after, far.columns)
+        schema = _schema(delta(far.relation))
+        kept = _named(frame, [*far.columns, weighted.WEIGHT], schema).dropna().persist()
+        large.kept = kept
+    return kept
 
 
 def _with_pending(

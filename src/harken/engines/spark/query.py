@@ -82,8 +82,7 @@ class SparkQuery:
         """The rows, as stored values."""
         found = self.dataframe(session, values, now, stored)
         with translated():
-            rows = [tuple(map(functions.to_stored, row)) for row in found.collect()]
-        return rows if self.relation.arity else [() for _ in rows]
+            return collected(self.relation, found)
 
     def text(self, values: Sequence[Any] = (), now: datetime.datetime | None = None) -> str:
         """The statement with its values; only where there is no recursion is it all there is."""
@@ -106,6 +105,11 @@ class SparkQuery:
             mark: literal(values[index], type_) for mark, (index, type_) in self.parameters.items()
         }
         return {**fixed_time(moment), **given}
+
+
+def collected(relation: Relation, frame: DataFrame) -> list[tuple[Any, ...]]:
+    rows = [tuple(map(functions.to_stored, row)) for row in frame.collect()]
+    return rows if relation.arity else [() for _ in rows]
 
 
 def compile_plan(

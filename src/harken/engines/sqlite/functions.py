@@ -17,12 +17,18 @@ from harken.engines.builtin import (
     too_large,
 )
 from harken.engines.sqlite.values import LARGEST, encode_date, encode_timestamp
+from harken.ir.operations import OPERATIONS
 
 
 def register(connection: apsw.Connection, clock: Callable[[], datetime.datetime]) -> None:
+    """What can fail is not deterministic to SQLite: it runs constant calls before it needs them."""
     for name, (function, arguments) in FUNCTIONS.items():
+        operation = name if name in OPERATIONS else name.rpartition("_")[0]
         connection.create_scalar_function(
-            f"harken_{name}", _of_values(function), arguments, deterministic=True
+            f"harken_{name}",
+            _of_values(function),
+            arguments,
+            deterministic=not OPERATIONS[operation].fallible,
         )
     for name, (function, arguments) in _FAILING.items():
         connection.create_scalar_function(f"harken_{name}", function, arguments)
@@ -35,8 +41,20 @@ def register(connection: apsw.Connection, clock: Callable[[], datetime.datetime]
 
 
 def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
-    """An aggregate over nothing has no value, and neither has a function of it."""
-    return lambda *values: None if None in values else function(*values)
+    """An aggregate over nothing has no value, and neither has a function of it.
+
+    The planner of SQLite, too, calls a deterministic function, to guess how many rows of an index
+    will match, and with arguments of the type of the index: `f('', 1)` as `f('', '1')`. No row has
+    such arguments, and the guess may be anything.
+    """
+
+    def called(*values: Any) -> Any:
+        try:
+            return None if None in values else function(*values)
+        except (TypeError, AttributeError):
+            return None
+
+    return called
 
 
 def _overflow() -> None:
@@ -93,7 +111,6 @@ def _mod(dividend: int | None, divisor: int | None) -> int | None:
 
 
 _FAILING: dict[str, tuple[Callable[..., Any], int]] = {
-    # Not deterministic on purpose: SQLite would run a constant call before it is needed.
     "overflow": (_overflow, 0),
     "checked_integer": (_checked_integer, 1),
     "checked_number": (_checked_number, 1),
