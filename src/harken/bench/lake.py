@@ -49,7 +49,7 @@ def figures(
         for size in sizes:
             warehouse = Warehouse(size, spark, directory)
             try:
-                for condition in _conditions(size, only):
+                for condition in CONDITIONS if {"steps", "growth"} & set(only) else ():
                     warehouse.watch(condition)
                     yield from _steps(warehouse, condition, rounds, steps[condition])
                     if size <= COMPARED and "steps" in only:
@@ -64,14 +64,6 @@ def figures(
                 warehouse.close()
         for condition, by_size in steps.items():
             yield from _growth(condition, by_size)
-
-
-def _conditions(size: int, only: Sequence[str]) -> list[str]:
-    """Beyond the size at which they are compared, one condition shows how a step grows: to activate
-    a rule there takes Spark minutes."""
-    if "steps" in only and size <= COMPARED:
-        return list(CONDITIONS)
-    return ["inventory"] if {"steps", "growth"} & set(only) else []
 
 
 def _steps(
