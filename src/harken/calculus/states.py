@@ -24,7 +24,7 @@ from harken.ir.clauses import (
     Program,
     atoms,
 )
-from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.relations import COPIES, Column, Kind, Relation, Semantics
 from harken.ir.strata import depends_on
 from harken.ir.terms import Constant, Variable
 from harken.ir.types import INTEGER
@@ -34,15 +34,6 @@ REMOVED = Constant(-1, INTEGER)
 NOTHING = Constant(0, INTEGER)
 WEIGHT = Variable("WEIGHT#", INTEGER)
 """No user's variable has a # in its name, but one may well be called `weight`."""
-
-COPIES = Relation(
-    "copies",
-    (Column("n", INTEGER), Column("which", INTEGER)),
-    inputs=1,
-    kind=Kind.FOREIGN,
-    semantics=Semantics.BAG,
-)
-"""copies(n, 1), ..., copies(n, n): a row that stands there n times. Every engine provides it."""
 
 
 def delta(relation: Relation) -> Relation:

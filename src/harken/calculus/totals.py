@@ -104,6 +104,8 @@ def totals_of(literal: Literal, program: Program, needs: Needs) -> Totals | None
     if not isinstance(literal, Aggregation) or literal.atom.relation.id not in program.definitions:
         return None
     members = literal.atom.relation
+    if literal.result.type.nullable or any(each.type.nullable for each in members.columns):
+        return None  # a total of what may be NULL is not followed yet
     inside = _private(literal)
     if needs.get(members.id) or len(set(inside)) < len(inside):
         return None

@@ -25,6 +25,7 @@ from harken.database.system import (
     FUNCTION_NAME,
     MENTIONS,
     META,
+    NULLABLE,
     PROPERTY_OF,
     RESULTS,
     RETURNS_BAG,
@@ -469,6 +470,9 @@ class Catalog:
         self._engine.set_row(DEFINITION, (oid, function.text))
         self._write_columns(ARGUMENTS, oid, function.parameters)
         self._write_columns(RESULTS, oid, function.results)
+        for position, column in enumerate((*function.parameters, *function.results)):
+            if column.type.nullable:
+                self._engine.set_row(NULLABLE, (oid, position))
         for name in dependencies.functions:
             self._engine.set_row(CALLS, (oid, name))
         for type_name in dependencies.types:

@@ -29,6 +29,7 @@ from harken.database.rules.explain import RuleExplanation, explain_rule
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.session import Session
+from harken.database.sql.session import SqlSession
 from harken.database.transactions import Transactions
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.connection import Connection
@@ -107,6 +108,7 @@ class Database:
         self._transactions = Transactions(self._runtime, self._rules)
         self._rules.synchronise()
         self._session = Session(self._runtime, self._transactions, self._rules)
+        self._sql = SqlSession(self._runtime, self._transactions, self._rules)
 
     def _initialise(self, catalog: Catalog) -> None:
         """Another process may be doing the same: look again once we may write."""
@@ -128,7 +130,7 @@ class Database:
 
     def _compile(self, function: Function) -> tuple[Definition, ...]:
         try:
-            return definitions.translate_function(function, self._runtime.catalog)[0]
+            return definitions.clauses_of(function, self._runtime.catalog)
         except HarkenError as error:
             raise error.locate(function.text, function.id) from error.__cause__
 
@@ -161,6 +163,22 @@ class Database:
         check_text(text, "a program")
         with self.listening(listener):
             self._session.run(text, source)
+
+    def sql(self, text: str) -> Results:
+        """Run SQL. Outside of BEGIN and COMMIT every statement is a transaction of its own; if one
+        fails, what is not committed of the text is undone."""
+        results = Results()
+        self.run_sql(text, results.append)
+        return results
+
+    def run_sql(
+        self, text: str, listener: Callable[[Result], None], source: str | None = None
+    ) -> None:
+        """Run SQL and hand each result on as soon as it is there."""
+        self._check_open()
+        check_text(text, "a program")
+        with self.listening(listener):
+            self._sql.run(text, source)
 
     @contextmanager
     def listening(self, listener: Callable[[Result], None]) -> Iterator[None]:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from harken.database.build import as_statement_query, syntax_of
 from harken.database.catalog import Catalog
 from harken.database.memory import Dependencies
+from harken.database.sql.tables import is_sql
+from harken.database.sql.views import translate_view
 from harken.errors import TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Definition
@@ -23,6 +25,13 @@ from harken.lang.amosql.draft import Declared
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
 from harken.planner.prepare import prepare
+
+
+def clauses_of(function: Function, schema: Schema) -> tuple[Definition, ...]:
+    """The clauses of a derived function, in whatever language it was defined."""
+    if is_sql(function):
+        return translate_view(function, schema)[0]
+    return translate_function(function, schema)[0]
 
 
 def translate_function(
@@ -102,6 +111,10 @@ def check_derived(
 ) -> tuple[Dependencies, bool]:
     """Raise what is wrong with a definition; else what it depends on, and whether its arguments
     determine its results."""
+    if is_sql(function):
+        clauses, mentioned = translate_view(function, schema)
+        prepare(assemble(clauses[0].relation, clauses, schema), schema.hierarchy)
+        return Dependencies(mentioned), False
     definitions, translator = translate_function(function, schema, node)
     main = definitions[0]
     program = assemble(main.relation, definitions, schema)

@@ -5,7 +5,7 @@ Law: reading the same relations gives the same memory; nothing is known that is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harken.database.system import (
@@ -16,6 +16,7 @@ from harken.database.system import (
     FUNCTION_KIND,
     FUNCTION_NAME,
     MENTIONS,
+    NULLABLE,
     PROPERTY_OF,
     RESULTS,
     RETURNS_BAG,
@@ -120,11 +121,17 @@ def _read_functions(engine: SQLiteEngine, memory: Memory, types: dict[int, Type]
     calls = _grouped(_all(engine, CALLS))
     mentions = _grouped(_all(engine, MENTIONS))
     owners = _map(engine, PROPERTY_OF)
+    nullable = _grouped(_all(engine, NULLABLE))
     for oid, name in sorted(_all(engine, FUNCTION_NAME)):
+        inputs = len(parameters.get(oid, ()))
+        columns = tuple(
+            replace(column, type=column.type.or_null(position in nullable.get(oid, ())))
+            for position, column in enumerate((*parameters.get(oid, ()), *results.get(oid, ())))
+        )
         function = Function(
             name=name,
-            parameters=parameters.get(oid, ()),
-            results=results.get(oid, ()),
+            parameters=columns[:inputs],
+            results=columns[inputs:],
             kind=FunctionKind(kinds[oid]),
             bag=bool(bags[oid]),
             oid=oid,

@@ -101,7 +101,7 @@ def _create_property(runtime: Runtime, owner: Type, declaration: syntax.Declarat
             span=declaration.span,
             hint="choose another name for the property",
         )
-    _store(runtime, function, property_of=owner.name)
+    store(runtime, function, property_of=owner.name)
     recheck(runtime, name)
 
 
@@ -151,7 +151,7 @@ def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) ->
     match function.kind:
         case FunctionKind.STORED:
             assert isinstance(node.body, syntax.StoredBody)
-            _store(runtime, function, in_lake=node.body.in_lake)
+            store(runtime, function, in_lake=node.body.in_lake)
         case FunctionKind.FOREIGN:
             _create_foreign(runtime, function, node)
         case FunctionKind.DERIVED:
@@ -161,7 +161,7 @@ def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) ->
     recheck(runtime, function.name, skip=function.id)
 
 
-def _store(
+def store(
     runtime: Runtime, function: Function, property_of: str | None = None, in_lake: bool = False
 ) -> None:
     made = runtime.catalog.add_function(function, property_of=property_of)

@@ -39,6 +39,8 @@ RESULTS = _system(
 CALLS = _system("calls", FUNCTION, ("name", TEXT), many=True)
 MENTIONS = _system("mentions", FUNCTION, ("type", TYPE), many=True)
 PROPERTY_OF = _system("property_of", FUNCTION, ("type", TYPE))
+NULLABLE = _system("nullable", FUNCTION, ("position", INTEGER), many=True)
+"""The columns that may be NULL, arguments and results counted together from 0."""
 
 RULE_NAME = _system("name", RULE, ("name", TEXT))
 RULE_DEFINITION = _system("definition", RULE, ("text", TEXT))
@@ -62,6 +64,7 @@ SYSTEM_RELATIONS = (
     CALLS,
     MENTIONS,
     PROPERTY_OF,
+    NULLABLE,
     RULE_NAME,
     RULE_DEFINITION,
     RULE_ARGUMENTS,

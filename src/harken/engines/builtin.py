@@ -57,6 +57,14 @@ def too_large() -> ArithmeticFault:
     return ArithmeticFault("a number is too large", code="overflow", hint="numbers are finite")
 
 
+def many_rows() -> ValueFault:
+    return ValueFault(
+        "a query that stands for a value has more than one row",
+        code="many-values",
+        hint="restrict it to one row, or take an aggregate of them",
+    )
+
+
 def ambiguous(candidates: str) -> None:
     raise EvaluationError(
         f"an object is of two types, so {candidates} both apply to it",

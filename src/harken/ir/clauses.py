@@ -34,7 +34,11 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`X < Y`; `=` also binds the one side that is free."""
+    """`X < Y`; `=` also binds the one side that is free.
+
+    `=` says that both are the same, NULL the same as NULL, and `!=` that they are not; the others
+    hold for no NULL. What SQL calls `=` is the operation `is =`.
+    """
 
     operator: str
     left: Term
@@ -66,7 +70,8 @@ class Aggregation:
 
     Every variable of the atom that the rest of the clause binds is a group term; the others range
     over the group. `value` is None for `some` and `notany`, and for `count` of rows. Over no rows
-    count and sum are 0, some is false, notany is true, and the others have no value.
+    count and sum are 0, some is false, notany is true, and the others have no value. If the result
+    may be NULL, it is SQL's: NULLs are left out, and over nothing all but count are NULL.
     """
 
     result: Term

@@ -133,19 +133,39 @@ OPERATIONS: dict[str, Operation] = {
             for comparison in sorted(COMPARISONS)
         ),
         Operation("ambiguous", (_sig(TEXT, BOOLEAN),), fallible=True),
+        Operation("and", (_sig(BOOLEAN, BOOLEAN, BOOLEAN),)),
+        Operation("or", (_sig(BOOLEAN, BOOLEAN, BOOLEAN),)),
+        Operation("not", (_sig(BOOLEAN, BOOLEAN),)),
+        Operation("is null", tuple(_sig(given, BOOLEAN) for given in _PRINTABLE)),
+        Operation("choose", tuple(_sig(BOOLEAN, given, given, given) for given in _PRINTABLE)),
+        Operation("coalesce", tuple(_sig(given, given, given) for given in _PRINTABLE)),
     )
 }
 
 PRIVATE_OPERATIONS = frozenset(
     {"widen", "negate", "ambiguous", "+", "-", "*", "/", "||"}
+    | {"and", "or", "not", "is null", "choose", "coalesce"}
     | {f"is {comparison}" for comparison in COMPARISONS}
 )
 """Operations that have no name of their own in a program text."""
 
 
+def may_be_null(operation: str, arguments: Sequence[Type]) -> bool:
+    """Can the result be NULL, given which arguments can?"""
+    match operation:
+        case "is null":
+            return False
+        case "coalesce":
+            return all(each.nullable for each in arguments)
+        case "choose":
+            return any(each.nullable for each in arguments[1:])
+    return any(each.nullable for each in arguments)
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`on_nothing` is its value over no rows; None means that it has none."""
+    """`on_nothing` is its value over no rows; None means that it has none. `single value` is that of
+    the only row, and fails if there are several: SQL's query that stands for a value."""
 
     name: str
     result: Type | None
@@ -164,6 +184,7 @@ AGGREGATES: dict[str, Aggregate] = {
         Aggregate("avg", NUMBER, NUMERIC, None),
         Aggregate("min", None, ORDERED, None),
         Aggregate("max", None, ORDERED, None),
+        Aggregate("single value", None, None, None),
         Aggregate("some", BOOLEAN, None, False),
         Aggregate("notany", BOOLEAN, None, True),
     )

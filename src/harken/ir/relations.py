@@ -11,7 +11,7 @@ import enum
 import re
 from dataclasses import dataclass
 
-from harken.ir.types import Type
+from harken.ir.types import INTEGER, Type
 
 LATE_BOUND = re.compile(r"(\*)\[.*?\]")
 """`income*[employee|manager]` calls one of these functions; it is written `income*`."""
@@ -76,6 +76,16 @@ class Relation:
     @property
     def is_set(self) -> bool:
         return self.semantics is Semantics.SET
+
+
+COPIES = Relation(
+    "copies",
+    (Column("n", INTEGER), Column("which", INTEGER)),
+    inputs=1,
+    kind=Kind.FOREIGN,
+    semantics=Semantics.BAG,
+)
+"""copies(n, 1), ..., copies(n, n): a row that stands there n times. Every engine provides it."""
 
 
 def extent_name(type_name: str) -> str:

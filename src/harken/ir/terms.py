@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from harken.ir.types import Type
 
-Value: TypeAlias = int | float | str | bool | datetime.date | datetime.datetime
+Value: TypeAlias = int | float | str | bool | datetime.date | datetime.datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,14 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal value, or for a surrogate type the number of the object."""
+    """A literal value, or for a surrogate type the number of the object; None is NULL."""
 
     value: Value
     type: Type
 
     def __str__(self) -> str:
+        if self.value is None:
+            return "NULL"
         if self.type.surrogate:
             return f"#[{self.type} {self.value}]"
         if isinstance(self.value, bool):

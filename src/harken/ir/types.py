@@ -9,16 +9,23 @@ translation makes that widening explicit, so two terms that meet in a clause agr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
+    """`nullable` says that NULL may stand where a value of the type is wanted. It is not part of
+    what the type is: a column that may be NULL still meets one that may not."""
+
     name: str
     surrogate: bool = True
+    nullable: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return self.name
+
+    def or_null(self, nullable: bool = True) -> Type:
+        return self if self.nullable == nullable else replace(self, nullable=nullable)
 
 
 INTEGER = Type("integer", surrogate=False)

@@ -156,7 +156,9 @@ def _truth(literal: Literal) -> bool | None:
     if not isinstance(literal, Comparison):
         return None
     left, right = literal.left, literal.right
-    if literal.operator in ("=", "<=", ">=") and left == right:
+    if left == right and (
+        literal.operator == "=" or (literal.operator in ("<=", ">=") and not left.type.nullable)
+    ):
         return True
     if not (isinstance(left, Constant) and isinstance(right, Constant)):
         return None

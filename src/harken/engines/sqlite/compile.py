@@ -135,7 +135,7 @@ class Select:
         )
         tests = [each.text for each in self.tests if each.risk is Risk.NONE]
         # These always hold. They are there to make a condition wait until every source has a row.
-        found = [f"{column} = {column}" for column in self.columns]
+        found = [f"{column} IS {column}" for column in self.columns]
         before = [*safe, *growing]
         cheap = [each.text for each in self.tests if not each.asks]
         return [
@@ -152,7 +152,7 @@ class Select:
         where = self.conditions()
         if value.risk is Risk.NONE or (not where and not self.sources):
             return value.text
-        found = [f"{column} = {column}" for column in self.columns]
+        found = [f"{column} IS {column}" for column in self.columns]
         return f"CASE WHEN {' AND '.join([*where, *found])} THEN {value.text} END"
 
     @property
@@ -255,7 +255,10 @@ class Compiler:
     def _force(self, variable: Variable, select: Select, environment: Environment) -> None:
         """Let a value be computed though nothing reads it, for it may fail."""
         value = environment[variable].checked()
-        select.tests.append(Sql(f"{value.text} IS NOT NULL", BOOLEAN, risk=value.risk))
+        test = "IS NOT NULL"
+        if value.type.nullable:
+            test = "IS NOT x''"  # no value is this one
+        select.tests.append(Sql(f"{value.text} {test}", BOOLEAN, risk=value.risk))
 
     def _force_ambiguity(self, clause: Clause, select: Select, environment: Environment) -> None:
         """For a reader that asks only whether there is a row: an ambiguous call is none."""
@@ -289,7 +292,7 @@ class Compiler:
                 self._bind(literal.result, value, select, environment)
             case Aggregation():
                 value = self._aggregate(literal, environment)
-                if AGGREGATES[literal.aggregate].on_nothing is None:
+                if AGGREGATES[literal.aggregate].on_nothing is None and not value.type.nullable:
                     present = Sql(f"{value.text} IS NOT NULL", BOOLEAN, risk=Risk.PRESENCE)
                     select.tests.append(present)
                 self._bind(literal.result, value, select, environment)
@@ -410,9 +413,14 @@ class Compiler:
         rows = self._group_rows(literal, environment)
         if literal.aggregate == "sum":
             whole = "total(v)" if result == NUMBER else EXACT_SUM
+            if result.nullable:
+                whole = f"CASE WHEN count(v) > 0 THEN {whole} END"
             total = Sql("s", result, raw=True).checked()
             rows = f"SELECT {whole} AS s FROM ({rows})"
             return Sql(f"(SELECT {total.text} FROM ({rows}))", result, risk=Risk.FAILURE)
+        if literal.aggregate == "single value":
+            text = "CASE WHEN count(*) > 1 THEN harken_many_rows() ELSE max(v) END"
+            return Sql(f"(SELECT {text} FROM ({rows}))", result, risk=Risk.FAILURE)
         value = "v" if literal.value is not None else "*"
         text = f"(SELECT {literal.aggregate}({value}) FROM ({rows}))"
         return Sql(text, result, risk=Risk.FAILURE)
@@ -469,7 +477,12 @@ class Compiler:
 
 
 def _compare(operator: str, left: Sql, right: Sql) -> Sql:
+    """Whether two values are the same, or not, is asked of NULL as well: see `Comparison`."""
     left, right = left.checked(), right.checked()
+    if operator == "=" and left.type.nullable and right.type.nullable:
+        operator = "IS"
+    elif operator == "!=" and (left.type.nullable or right.type.nullable):
+        operator = "IS NOT"
     text = f"{left.text} {operator} {right.text}"
     return Sql(text, BOOLEAN, risk=max(left.risk, right.risk))
 

@@ -61,14 +61,15 @@ class Copy:
         """Let the rows of the query be the copy."""
         self.drop()
         columns = layout.typed_columns(self._relation)
-        key = f", PRIMARY KEY ({self._columns})) WITHOUT ROWID" if columns else ")"
+        keyed = columns and not layout.may_be_null(self._relation)
+        key = f", PRIMARY KEY ({self._columns})) WITHOUT ROWID" if keyed else ")"
         self._connection.run(f"CREATE TEMP TABLE {self._table} ({columns or 'c0'}{key}")
         query.run_into(f"INSERT INTO {self._table}", "" if self._columns else ", 1")
         self.validity.declare()
 
     def follow(self, delta: DeltaSet) -> None:
         """Bring the copy up to date with what the relation has gained and lost."""
-        matches = " AND ".join(f"c{i} = {self._table}.c{i}" for i in range(self._relation.arity))
+        matches = " AND ".join(f"c{i} IS {self._table}.c{i}" for i in range(self._relation.arity))
         self._connection.run(
             f"DELETE FROM {self._table} WHERE EXISTS "
             f"(SELECT 1 FROM {delta.table} AS d WHERE {matches or 1} AND d.{delta.weight} < 0)"

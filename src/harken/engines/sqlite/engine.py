@@ -129,7 +129,7 @@ class SQLiteEngine:
         """The rows that have these values in these columns."""
         self.indexes.ensure([(relation, tuple(known))])
         columns = ", ".join(f"c{i}" for i in range(relation.arity))
-        where = " AND ".join(f"c{position} = ?" for position in known) or "1"
+        where = " AND ".join(f"c{position} IS ?" for position in known) or "1"
         sql = f"SELECT {columns} FROM {quote(table_name(relation))} WHERE {where}"
         return self.connection.rows(sql, tuple(known.values()))
 

@@ -51,6 +51,7 @@ class DeltaSet:
         self.table = f"temp.{quote(delta(relation).id)}"
         self._columns = ", ".join(f"c{i}" for i in range(relation.arity))
         self.weight = f"c{relation.arity}"
+        self._key = layout.identity(relation)
         self._clear = f"DELETE FROM {self.table}"
         self._size = f"SELECT count(*) FROM {self.table}"
         self._changed = f"SELECT EXISTS (SELECT 1 FROM {self.table} WHERE {self.weight} <> 0)"
@@ -61,10 +62,15 @@ class DeltaSet:
             return
         key = self._columns or self.weight
         columns = f"{layout.typed_columns(self.relation)}, " if self._columns else ""
-        self._connection.run(
-            f"CREATE TEMP TABLE {self.table} "
-            f"({columns}{self.weight} INTEGER NOT NULL, PRIMARY KEY ({key})) WITHOUT ROWID"
-        )
+        create = f"CREATE TEMP TABLE {self.table} ({columns}{self.weight} INTEGER NOT NULL"
+        if layout.may_be_null(self.relation):
+            self._connection.run(f"{create})")
+            name = delta(self.relation).id
+            self._connection.run(
+                f"CREATE UNIQUE INDEX temp.{quote(f'rows {name}')} ON {quote(name)} ({self._key})"
+            )
+        else:
+            self._connection.run(f"{create}, PRIMARY KEY ({key})) WITHOUT ROWID")
         if self.announced:
             self._announce()
 
@@ -149,7 +155,7 @@ class Capture(DeltaSet):
         values = ", ".join(f"?{i + 1}" for i in range(arity + 1))
         self._connection.run_many(
             f"INSERT INTO {self.table} ({self._columns}, {total}) VALUES ({values}) "
-            f"ON CONFLICT ({self._columns}) DO UPDATE SET {total} = {total} + ?{arity + 1}",
+            f"ON CONFLICT ({self._key}) DO UPDATE SET {total} = {total} + ?{arity + 1}",
             rows,
         )
         for sql in self._marks([]) if rows else ():
@@ -230,7 +236,7 @@ class Capture(DeltaSet):
         return (
             f"INSERT INTO {quote(delta(self.relation).id)} ({self._columns}, {total}) "
             f"SELECT {values}, {weight} WHERE {passes or 1} "
-            f"ON CONFLICT ({self._columns}) DO UPDATE SET {total} = {total} + ({weight});"
+            f"ON CONFLICT ({self._key}) DO UPDATE SET {total} = {total} + ({weight});"
         )
 
     def _marks(self, rows: list[str]) -> list[str]:

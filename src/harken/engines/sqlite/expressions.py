@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harken.engines.sqlite.values import encode
-from harken.ir.operations import OPERATIONS
+from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.terms import Constant
 from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
@@ -54,11 +54,17 @@ class Sql:
         x = self.text
         if len(x) > LONG:
             kind = "number" if self.type == NUMBER else "integer"
+            if self.type.nullable:
+                kind += "_or_null"
             return Sql(f"harken_checked_{kind}({x})", self.type, risk=max(self.risk, Risk.OVERFLOW))
         if self.type == NUMBER:
             test = f"CASE WHEN {x} BETWEEN -{LARGEST_NUMBER} AND {LARGEST_NUMBER} THEN {x}"
+            if self.type.nullable:
+                test += f" WHEN {x} IS NULL THEN NULL"
         else:
             test = f"CASE typeof({x}) WHEN 'integer' THEN {x}"
+            if self.type.nullable:
+                test += " WHEN 'null' THEN NULL"
         failure = "harken_number_overflow" if self.type == NUMBER else "harken_overflow"
         risk = max(self.risk, Risk.OVERFLOW)
         return Sql(f"({test} ELSE {failure}() END)", self.type, risk=risk)
@@ -77,6 +83,8 @@ _OVERFLOWS = re.compile(r"harken_(number_)?overflow\(\)")
 
 
 def constant(term: Constant) -> Sql:
+    if term.value is None:
+        return Sql("NULL", term.type.or_null())
     value = encode(term.value, term.type)
     if isinstance(value, str):
         escaped = value.replace("'", "''")
@@ -98,6 +106,7 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
     own = Risk.FAILURE if OPERATIONS[name].fallible else Risk.NONE
     risk = max(own, *(argument.risk for argument in arguments), Risk.NONE)
     types = tuple(argument.type for argument in arguments)
+    result = result.or_null(may_be_null(name, types))
     arithmetic = _ARITHMETIC.get((name, types))
     if arithmetic is not None:
         text = arithmetic(*(argument.text for argument in arguments))
@@ -167,4 +176,10 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("contains", None): lambda a, b: f"(instr({a}, {b}) > 0)",
     ("position", None): lambda a, b: f"instr({b}, {a})",
     **{(f"is {op}", None): _infix(op) for op in ("=", "!=", "<", "<=", ">", ">=")},
+    ("and", None): _infix("AND"),
+    ("or", None): _infix("OR"),
+    ("not", None): lambda a: f"(NOT {a})",
+    ("is null", None): lambda a: f"({a} IS NULL)",
+    ("choose", None): lambda test, a, b: f"(CASE WHEN {test} THEN {a} ELSE {b} END)",
+    ("coalesce", None): lambda a, b: f"coalesce({a}, {b})",
 }

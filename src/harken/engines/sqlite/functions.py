@@ -13,6 +13,7 @@ from harken.engines.builtin import (
     FUNCTIONS,
     ambiguous,
     division_by_zero,
+    many_rows,
     overflow,
     too_large,
 )
@@ -69,6 +70,10 @@ def _division_by_zero() -> None:
     raise division_by_zero()
 
 
+def _many_rows() -> None:
+    raise many_rows()
+
+
 def _checked_integer(value: float | int | None) -> int | None:
     """SQLite makes a real of an integer that grows too large."""
     if isinstance(value, float):
@@ -81,6 +86,10 @@ def _checked_number(value: float | None) -> float | None:
     if value is None or not math.isfinite(value):
         raise too_large()
     return value
+
+
+def _or_null(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else function(value)
 
 
 def _divide(dividend: float | None, divisor: float | None) -> float | None:
@@ -113,11 +122,14 @@ def _mod(dividend: int | None, divisor: int | None) -> int | None:
 _FAILING: dict[str, tuple[Callable[..., Any], int]] = {
     "overflow": (_overflow, 0),
     "checked_integer": (_checked_integer, 1),
+    "checked_integer_or_null": (_checked_integer, 1),
     "checked_number": (_checked_number, 1),
+    "checked_number_or_null": (_or_null(_checked_number), 1),
     "checked_/": (_divide, 2),
     "checked_div": (_div, 2),
     "checked_mod": (_mod, 2),
     "number_overflow": (_number_overflow, 0),
     "division_by_zero": (_division_by_zero, 0),
     "ambiguous": (ambiguous, 1),
+    "many_rows": (_many_rows, 0),
 }

@@ -54,7 +54,7 @@ def typed_columns(relation: Relation) -> str:
 
 def _column(relation: Relation, position: int, temporary: bool = False) -> str:
     type_ = relation.columns[position].type
-    text = f"c{position} {column_type(type_)} NOT NULL"
+    text = f"c{position} {column_type(type_)}{'' if type_.nullable else ' NOT NULL'}"
     if _is_rowid_key(relation) and relation.key == (position,):
         text = f"c{position} INTEGER PRIMARY KEY"
     if type_.surrogate and not temporary:
@@ -106,8 +106,8 @@ def changes(relation: Relation) -> Changes:
     arity = relation.arity
     columns = ", ".join(f"c{i}" for i in range(arity))
     marks = ", ".join("?" for _ in range(arity))
-    all_equal = " AND ".join(f"c{i} = ?{i + 1}" for i in range(arity))
-    arguments = " AND ".join(f"c{i} = ?{i + 1}" for i in range(relation.inputs)) or "1"
+    all_equal = " AND ".join(_is_value(relation, i) for i in range(arity))
+    arguments = " AND ".join(_is_value(relation, i) for i in range(relation.inputs)) or "1"
     results = ", ".join(f"c{i}" for i in range(relation.inputs, arity)) or "1"
     if relation.key == ():
         insert = f"INSERT INTO {table} (k, {columns}) VALUES (0, {marks})"
@@ -125,6 +125,23 @@ def changes(relation: Relation) -> Changes:
         get=f"SELECT {results} FROM {table} WHERE {arguments}",
         exists=f"SELECT 1 FROM {table} WHERE {all_equal}",
     )
+
+
+def _is_value(relation: Relation, position: int) -> str:
+    same = "IS" if relation.columns[position].type.nullable else "="
+    return f"c{position} {same} ?{position + 1}"
+
+
+def identity(relation: Relation) -> str:
+    """What tells rows apart in a unique index, where SQLite takes no two NULLs for the same."""
+    return ", ".join(
+        f"coalesce(c{i}, x'')" if column.type.nullable else f"c{i}"
+        for i, column in enumerate(relation.columns)
+    )
+
+
+def may_be_null(relation: Relation) -> bool:
+    return any(column.type.nullable for column in relation.columns)
 
 
 def _on_conflict(relation: Relation) -> str:

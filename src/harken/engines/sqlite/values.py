@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from harken.errors import ValueFault
 from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
-Stored: TypeAlias = int | float | str
+Stored: TypeAlias = int | float | str | None
 Encoder: TypeAlias = Callable[[Any], Stored]
 Decoder: TypeAlias = Callable[[Any], Any]
 
@@ -121,7 +121,12 @@ ENCODERS: dict[Type, Encoder] = {
 
 
 def encoder(type_: Type) -> Encoder:
-    return encode_object if type_.surrogate else ENCODERS[type_]
+    encode = encode_object if type_.surrogate else ENCODERS[type_]
+    return _or_null(encode) if type_.nullable else encode
+
+
+def _or_null(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else function(value)
 
 
 def encode(value: Any, type_: Type) -> Stored:
@@ -163,4 +168,5 @@ DECODERS: dict[Type, Decoder] = {
 
 def decoder(type_: Type) -> Decoder | None:
     """How to turn what SQLite returns into a Python value; None where it is one already."""
-    return DECODERS.get(type_)
+    decode = DECODERS.get(type_)
+    return _or_null(decode) if decode is not None and type_.nullable else decode

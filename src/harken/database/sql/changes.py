@@ -1,0 +1,396 @@
+"""INSERT, UPDATE, DELETE, MERGE and TRUNCATE: which rows come and which go.
+
+A statement first finds all of its rows by a query, in the state that it began with; then it removes
+and inserts them. Rows are as they are stored.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from harken.database.runtime import Runtime
+from harken.database.sql.reading import Found, Reading
+from harken.database.sql.tables import SqlTables, is_sql
+from harken.engines.sqlite.values import encode
+from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
+from harken.ir.relations import Kind
+from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+from harken.lang.sql.draft import Table
+from harken.lang.sql.parser import Statement, statements
+from harken.lang.sql.types import shown
+
+Row = tuple[Any, ...]
+
+
+class Changes:
+    def __init__(self, runtime: Runtime, reading: Reading) -> None:
+        self._runtime = runtime
+        self._reading = reading
+
+    def run(self, statement: Statement) -> None:
+        match statement.node:
+            case exp.Insert():
+                self._insert(statement, statement.node)
+            case exp.Update():
+                self._update(statement, statement.node)
+            case exp.Delete():
+                self._delete(statement, statement.node)
+            case exp.TruncateTable():
+                for each in statement.node.expressions:
+                    table = self._target(each, statement)
+                    self._apply(table, self._all(table), [])
+            case exp.Merge():
+                self._merge(statement, statement.node)
+
+    def _target(self, node: exp.Expr, statement: Statement) -> Table:
+        tables = SqlTables(self._runtime.catalog)
+        name = node.name.lower()
+        table = tables.table(name)
+        if table is None:
+            near = nearest(name, tables.table_names())
+            raise NameFault(
+                f"there is no table {name}",
+                code="unknown-table",
+                span=statement.place(node),
+                hint=f"do you mean {near}?" if near else None,
+            )
+        if table.relation.kind is not Kind.STORED:
+            raise TypeFault(
+                f"{name} is a view, and only tables are changed",
+                code="not-updatable",
+                span=statement.place(node),
+                hint="change the tables that it is made of",
+            )
+        return table
+
+    # --- statements ------------------------------------------------------------------------
+
+    def _insert(self, statement: Statement, node: exp.Insert) -> None:
+        target = node.this
+        names = None
+        if isinstance(target, exp.Schema):
+            names = [each.name.lower() for each in target.expressions]
+            target = target.this
+        table = self._target(target, statement)
+        if node.args.get("overwrite"):
+            self._apply(table, self._all(table), [])
+        if node.args.get("conflict") is not None:
+            raise LanguageError(
+                "ON CONFLICT is not there",
+                code="unsupported",
+                span=statement.span,
+                hint="use MERGE",
+            )
+        if node.expression is None:
+            raise LanguageError(
+                "INSERT takes VALUES or a query", code="syntax", span=statement.span
+            )
+        source = node.expression
+        if names is None and isinstance(source, exp.Values):
+            names = [column.name for column in table.columns]
+        found = self._reading.rows(statement, _without_defaults(source))
+        self._apply(table, [], self._placed(table, names, found, statement))
+
+    def _placed(
+        self, table: Table, names: list[str] | None, found: Found, statement: Statement
+    ) -> list[Row]:
+        """Rows of a query as rows of the table: columns by name, in the order of the relation."""
+        given = [column.name for column in table.columns] if names is None else names
+        known = {column.name: i for i, column in enumerate(table.columns)}
+        for name in given:
+            if name not in known:
+                near = nearest(name, known)
+                raise NameFault(
+                    f"{table.name} has no column {name}",
+                    code="unknown-column",
+                    span=statement.span,
+                    hint=f"do you mean {near}?" if near else None,
+                )
+        if len(set(given)) < len(given):
+            raise TypeFault("a column is named twice", code="exists", span=statement.span)
+        if len(given) != len(found.names):
+            raise TypeFault(
+                f"{table.name} takes {len(given)} values, and there are {len(found.names)}",
+                code="arity",
+                span=statement.span,
+            )
+        defaults = self._defaults(table) if len(given) < len(table.columns) else {}
+        makers = []
+        for column, position in zip(table.columns, table.positions, strict=True):
+            if column.name in given:
+                at = given.index(column.name)
+                makers.append((position, at, _converter(found.types[at], column.type, statement)))
+            else:
+                makers.append((position, None, defaults.get(column.name)))
+        rows = []
+        for row in found.rows:
+            made: list[Any] = [None] * len(table.columns)
+            for position, at, how in makers:
+                made[position] = how if at is None else how(row[at])  # type: ignore[operator]
+            rows.append(tuple(made))
+        self._check_nulls(table, rows)
+        return rows
+
+    def _defaults(self, table: Table) -> dict[str, Any]:
+        """The values of columns that are not given; without one it is NULL."""
+        function = SqlTables(self._runtime.catalog).function(table.name.lower())
+        if function is None or not is_sql(function):
+            return {}
+        (created,) = statements(function.text)
+        found: dict[str, Any] = {}
+        for each in created.node.find_all(exp.ColumnDef):
+            default = each.find(exp.DefaultColumnConstraint)
+            if default is None:
+                continue
+            column = next(c for c in table.columns if c.name == each.name.lower())
+            value = self._reading.rows(created, exp.select(default.this.copy()))
+            convert = _converter(value.types[0], column.type, created)
+            found[column.name] = convert(value.rows[0][0])
+        return found
+
+    def _delete(self, statement: Statement, node: exp.Delete) -> None:
+        table = self._target(node.this, statement)
+        if node.args.get("using"):
+            raise LanguageError(
+                "DELETE USING is not there",
+                code="unsupported",
+                span=statement.span,
+                hint="say WHERE EXISTS (...)",
+            )
+        chosen = self._chosen(table, node.this, node.args.get("where"), [], statement)
+        self._apply(table, [old for old, _ in chosen], [])
+
+    def _update(self, statement: Statement, node: exp.Update) -> None:
+        table = self._target(node.this, statement)
+        names, values = self._assignments(table, node.expressions, statement)
+        chosen = self._chosen(table, node.this, node.args.get("where"), values, statement)
+        self._replace(table, names, chosen, statement)
+
+    def _assignments(
+        self, table: Table, nodes: Sequence[exp.Expr], statement: Statement
+    ) -> tuple[list[str], list[exp.Expr]]:
+        names = [each.this.name.lower() for each in nodes]
+        known = [column.name for column in table.columns]
+        for name, each in zip(names, nodes, strict=True):
+            if name not in known:
+                near = nearest(name, known)
+                raise NameFault(
+                    f"{table.name} has no column {name}",
+                    code="unknown-column",
+                    span=statement.place(each),
+                    hint=f"do you mean {near}?" if near else None,
+                )
+        return names, [each.expression for each in nodes]
+
+    def _chosen(
+        self,
+        table: Table,
+        target: exp.Expr,
+        where: exp.Expr | None,
+        values: Sequence[exp.Expr],
+        statement: Statement,
+    ) -> list[tuple[Row, tuple[Any, ...]]]:
+        """The rows that a condition chooses, as they are stored, each with values computed of it."""
+        alias = target.alias_or_name
+        columns = [exp.column(column.name, table=alias) for column in table.columns]
+        query = exp.select(*columns, *(each.copy() for each in values)).from_(target.copy())
+        if where is not None:
+            query = query.where(where.this.copy())
+        found = self._reading.rows(statement, query)
+        self._types = found.types[len(columns) :]
+        width = len(columns)
+        return [(self._stored(table, row[:width]), row[width:]) for row in found.rows]
+
+    def _stored(self, table: Table, row: Sequence[Any]) -> Row:
+        made: list[Any] = [None] * len(row)
+        for position, value in zip(table.positions, row, strict=True):
+            made[position] = value
+        return tuple(made)
+
+    def _replace(
+        self,
+        table: Table,
+        names: Sequence[str],
+        chosen: Sequence[tuple[Row, tuple[Any, ...]]],
+        statement: Statement,
+    ) -> None:
+        places = []
+        for name, type_ in zip(names, self._types, strict=True):
+            at = next(i for i, column in enumerate(table.columns) if column.name == name)
+            convert = _converter(type_, table.columns[at].type, statement)
+            places.append((table.positions[at], convert))
+        gone, come = [], []
+        for old, values in chosen:
+            new = list(old)
+            for (position, convert), value in zip(places, values, strict=True):
+                new[position] = convert(value)
+            gone.append(old)
+            come.append(tuple(new))
+        self._check_nulls(table, come)
+        self._apply(table, gone, come)
+
+    def _merge(self, statement: Statement, node: exp.Merge) -> None:
+        table = self._target(node.this, statement)
+        alias = node.this.alias_or_name
+        source, on = node.args["using"], node.args["on"]
+        columns = [exp.column(column.name, table=alias) for column in table.columns]
+        gone: list[Row] = []
+        come: list[Row] = []
+        taken: Counter[Row] = Counter()
+        handled: list[exp.Expr] = []
+        for when in node.args["whens"].expressions:
+            condition, then = when.args.get("condition"), when.args["then"]
+            if when.args.get("source"):
+                raise LanguageError(
+                    "WHEN NOT MATCHED BY SOURCE is not there yet",
+                    code="unsupported",
+                    span=statement.span,
+                )
+            if when.args.get("matched"):
+                tests = [*(exp.not_(exp.func("coalesce", h.copy(), exp.false())) for h in handled)]
+                tests += [condition.copy()] if condition is not None else []
+                handled.append(condition if condition is not None else exp.true())
+                names, values = [], []
+                if isinstance(then, exp.Update):
+                    names, values = self._assignments(table, then.expressions, statement)
+                query = exp.select(*columns, *(v.copy() for v in values))
+                query = query.from_(node.this.copy()).join(source.copy(), on=on.copy())
+                for test in tests:
+                    query = query.where(test)
+                found = self._reading.rows(statement, query)
+                width = len(columns)
+                self._types = found.types[width:]
+                rows = [(self._stored(table, r[:width]), r[width:]) for r in found.rows]
+                taken.update(old for old, _ in rows)
+                if names:
+                    places = self._converters(table, names, statement)
+                    for old, given in rows:
+                        new = list(old)
+                        for (position, convert), value in zip(places, given, strict=True):
+                            new[position] = convert(value)
+                        come.append(tuple(new))
+                gone += [old for old, _ in rows]
+            else:
+                come += self._unmatched(table, node, when, statement)
+        self._check_matches(table, taken, statement)
+        self._check_nulls(table, come)
+        self._apply(table, gone, come)
+
+    def _converters(self, table: Table, names: Sequence[str], statement: Statement) -> list[Any]:
+        places = []
+        for name, type_ in zip(names, self._types, strict=True):
+            at = next(i for i, column in enumerate(table.columns) if column.name == name)
+            convert = _converter(type_, table.columns[at].type, statement)
+            places.append((table.positions[at], convert))
+        return places
+
+    def _unmatched(
+        self, table: Table, node: exp.Merge, when: exp.Expr, statement: Statement
+    ) -> list[Row]:
+        then, condition = when.args["then"], when.args.get("condition")
+        source, on = node.args["using"], node.args["on"]
+        names = [each.name.lower() for each in then.this.expressions] if then.this else None
+        matched = exp.select(exp.Literal.number(1)).from_(node.this.copy()).where(on.copy())
+        query = exp.select(*(each.copy() for each in then.expression.expressions))
+        query = query.from_(source.copy()).where(exp.not_(exp.Exists(this=matched)))
+        if condition is not None:
+            query = query.where(condition.copy())
+        found = self._reading.rows(statement, query)
+        return self._placed(table, names, found, statement)
+
+    def _check_matches(self, table: Table, taken: Counter[Row], statement: Statement) -> None:
+        there = Counter(self._all(table)) if taken else Counter()
+        if any(count > there[row] for row, count in taken.items()):
+            raise IntegrityError(
+                f"MERGE: a row of {table.name} is matched by several rows of the source",
+                code="not-unique",
+                span=statement.span,
+                hint="let the source have one row for each row of the table",
+            )
+
+    # --- rows ------------------------------------------------------------------------------
+
+    def _all(self, table: Table) -> list[Row]:
+        return self._runtime.engine.matching(table.relation, {})
+
+    def _check_nulls(self, table: Table, rows: Iterable[Row]) -> None:
+        for column, position in zip(table.columns, table.positions, strict=True):
+            if not column.type.nullable and any(row[position] is None for row in rows):
+                raise IntegrityError(
+                    f"{table.name}.{column.name} cannot be NULL",
+                    code="null",
+                    hint="give it a value, or declare the column without NOT NULL",
+                )
+
+    def _apply(self, table: Table, gone: Sequence[Row], come: Sequence[Row]) -> None:
+        engine, relation = self._runtime.engine, table.relation
+        left = Counter(come)
+        left.subtract(gone)  # what goes and comes back is no change
+        engine.expect(relation, list(left))
+        for row, count in left.items():
+            for _ in range(-count):
+                engine.remove_row(relation, row)
+        new = [row for row, count in left.items() for _ in range(count)]
+        self._check_unique(table, new)
+        engine.insert_many(relation, new)
+
+    def _check_unique(self, table: Table, rows: Sequence[Row]) -> None:
+        key = table.relation.key
+        if key is None:
+            return
+        seen: set[Row] = set()
+        for row in rows:
+            value = tuple(row[i] for i in key)
+            if value in seen or self._runtime.engine.matching(
+                table.relation, dict(zip(key, value, strict=True))
+            ):
+                names = ", ".join(table.relation.columns[i].name for i in key)
+                shown_key = ", ".join(map(repr, value))
+                raise IntegrityError(
+                    f"{table.name} already has a row with {names} = {shown_key}",
+                    code="row-exists",
+                    hint="UPDATE it, or use MERGE",
+                )
+            seen.add(value)
+
+
+def _without_defaults(node: exp.Expr) -> exp.Expr:
+    return node.this if isinstance(node, exp.Subquery) else node
+
+
+def _converter(given: Type, wanted: Type, statement: Statement) -> Any:
+    """How a stored value of one type becomes one of another, where SQL lets it."""
+    if given == wanted:
+        return _same
+    if given == INTEGER and wanted == NUMBER:
+        return lambda value: None if value is None else float(value)
+    if given == TEXT and wanted in (DATE, TIMESTAMP):
+        return lambda value: None if value is None else _parsed(value, wanted)
+    if given == NUMBER and wanted == INTEGER:
+        return lambda value: None if value is None else encode(int(value), INTEGER)
+
+    def only_null(value: Any) -> None:
+        if value is not None:
+            raise TypeFault(
+                f"{shown(given)} cannot be stored as {shown(wanted)}",
+                code="type-mismatch",
+                span=statement.span,
+                hint=f"convert it: CAST(... AS {shown(wanted)})",
+            )
+
+    return only_null
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _parsed(value: str, type_: Type) -> Any:
+    from harken.engines.builtin import FUNCTIONS
+
+    name = "to_date_charstring" if type_ == DATE else "to_timestamp_charstring"
+    return FUNCTIONS[name][0](value)

@@ -1,0 +1,273 @@
+"""CREATE and DROP of tables and views: functions of the catalog like any other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from harken.database import definitions
+from harken.database.memory import Dependencies
+from harken.database.runtime import Runtime
+from harken.database.schema_changes import recheck, store
+from harken.database.sql.tables import SqlTables
+from harken.database.sql.views import translate_query, view_columns
+from harken.database.system import relation_of
+from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
+from harken.ir.relations import Column
+from harken.ir.schema import Function, FunctionKind
+from harken.lang.sql.parser import Statement
+from harken.lang.sql.types import type_of
+
+LONGEST_NAME = 200
+
+
+def create(runtime: Runtime, statement: Statement) -> None:
+    node = statement.node
+    assert isinstance(node, exp.Create)
+    kind = str(node.args.get("kind", "")).upper()
+    if kind not in ("TABLE", "VIEW"):
+        raise LanguageError(f"CREATE {kind} is not there", code="unsupported", span=statement.span)
+    name = node.find(exp.Table).name.lower()
+    known = SqlTables(runtime.catalog).function(name)
+    if known is not None:
+        if node.args.get("exists"):
+            return
+        if not (node.args.get("replace") and kind == "VIEW" and _is_view(known)):
+            raise NameFault(
+                f"there is already a {_kind_of(known)} {name}",
+                code="exists",
+                span=statement.place(node.this),
+                hint=f"drop it first, or CREATE {kind} IF NOT EXISTS",
+            )
+    if len(name) > LONGEST_NAME:
+        raise NameFault(
+            f"a name has at most {LONGEST_NAME} characters",
+            code="bad-name",
+            span=statement.place(node.this),
+        )
+    runtime.monitors.before_change({name})
+    if kind == "VIEW":
+        _create_view(runtime, statement, node, name)
+    else:
+        _create_table(runtime, statement, node, name)
+
+
+def _is_view(function: Function) -> bool:
+    return function.kind is FunctionKind.DERIVED
+
+
+def _kind_of(function: Function) -> str:
+    return "view" if _is_view(function) else "table"
+
+
+# --- tables --------------------------------------------------------------------------------
+
+
+def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name: str) -> None:
+    if node.expression is not None:
+        raise LanguageError(
+            "CREATE TABLE AS is not there yet",
+            code="unsupported",
+            span=statement.span,
+            hint="CREATE TABLE with its columns, then INSERT INTO ... SELECT",
+        )
+    if not isinstance(node.this, exp.Schema):
+        raise LanguageError("a table needs columns", code="syntax", span=statement.place(node.this))
+    in_lake = _in_lake(node, statement)
+    columns, key = _columns(node.this, statement)
+    _check_properties(node, statement)
+    arguments = tuple(column for column in columns if column.name in key)
+    results = tuple(column for column in columns if column.name not in key)
+    ordered = sorted(arguments, key=lambda column: key.index(column.name))
+    function = Function(
+        name=name,
+        parameters=tuple(ordered),
+        results=results,
+        kind=FunctionKind.STORED,
+        bag=not key,
+        text=f"CREATE TABLE {statement.text.split(None, 2)[2]}",
+    )
+    store(runtime, function, in_lake=in_lake)
+    recheck(runtime, name, skip=function.id)
+
+
+def _in_lake(node: exp.Create, statement: Statement) -> bool:
+    for each in node.find_all(exp.FileFormatProperty):
+        if each.name.lower() == "lake":
+            return True
+        raise LanguageError(
+            f"a table is not kept as {each.name}",
+            code="unsupported",
+            span=statement.place(each),
+            hint="say USING lake, or nothing",
+        )
+    return False
+
+
+def _check_properties(node: exp.Create, statement: Statement) -> None:
+    properties = node.args.get("properties")
+    for each in properties.expressions if properties is not None else ():
+        if not isinstance(each, exp.FileFormatProperty):
+            raise LanguageError(
+                f"{each.sql('spark')} is not there yet",
+                code="unsupported",
+                span=statement.span,
+            )
+
+
+def _columns(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, ...], list[str]]:
+    """The columns, and the names of those that are the key."""
+    columns: list[Column] = []
+    key: list[str] = []
+    for each in schema.expressions:
+        match each:
+            case exp.ColumnDef():
+                column, is_key = _column(each, statement)
+                if column.name in [known.name for known in columns]:
+                    raise TypeFault(
+                        f"two columns are called {column.name}",
+                        code="exists",
+                        span=statement.place(each),
+                    )
+                columns.append(column)
+                key += [column.name] if is_key else []
+            case exp.PrimaryKey():
+                key += [one.name.lower() for one in each.expressions]
+            case _:
+                raise LanguageError(
+                    f"the constraint {each.sql('spark')} is not there yet",
+                    code="unsupported",
+                    span=statement.place(each),
+                    hint="PRIMARY KEY, NOT NULL and DEFAULT are",
+                )
+    names = [column.name for column in columns]
+    unknown = next((name for name in key if name not in names), None)
+    if unknown is not None:
+        near = nearest(unknown, names)
+        raise NameFault(
+            f"there is no column {unknown} to be the key",
+            code="unknown-column",
+            span=statement.place(schema),
+            hint=f"do you mean {near}?" if near else None,
+        )
+    if not columns:
+        raise LanguageError("a table needs columns", code="syntax", span=statement.span)
+    return tuple(
+        replace(column, type=column.type.or_null(False)) if column.name in key else column
+        for column in columns
+    ), list(dict.fromkeys(key))
+
+
+def _column(node: exp.ColumnDef, statement: Statement) -> tuple[Column, bool]:
+    kind = node.args.get("kind")
+    if kind is None:
+        raise TypeFault(
+            f"the column {node.name} has no type", code="syntax", span=statement.place(node)
+        )
+    type_ = type_of(kind, statement.place(node))
+    nullable, is_key = True, False
+    for each in node.constraints:
+        match each.args.get("kind"):
+            case exp.NotNullColumnConstraint() as constraint:
+                nullable = bool(constraint.args.get("allow_null"))
+            case exp.PrimaryKeyColumnConstraint():
+                is_key = True
+            case exp.DefaultColumnConstraint() | exp.CommentColumnConstraint():
+                pass
+            case _:
+                raise LanguageError(
+                    f"the constraint {each.sql('spark')} is not there yet",
+                    code="unsupported",
+                    span=statement.place(node),
+                    hint="PRIMARY KEY, NOT NULL and DEFAULT are",
+                )
+    return Column(node.name.lower(), type_.or_null(nullable)), is_key
+
+
+# --- views ---------------------------------------------------------------------------------
+
+
+def _create_view(runtime: Runtime, statement: Statement, node: exp.Create, name: str) -> None:
+    if any(isinstance(each, exp.MaterializedProperty) for each in node.find_all(exp.Property)):
+        raise LanguageError(
+            "materialized views are not there yet",
+            code="unsupported",
+            span=statement.span,
+            hint="CREATE VIEW; db.monitor tells its exact changes",
+        )
+    catalog = runtime.catalog
+    rows, _, mentioned = translate_query(statement, node.expression, catalog, name)
+    if name in mentioned:
+        raise LanguageError(
+            f"the view {name} mentions itself",
+            code="unsupported",
+            span=statement.span,
+            hint="recursion is not there yet",
+        )
+    head = "CREATE VIEW " + statement.text[statement.text.lower().index("view") + 4 :].strip()
+    function = Function(
+        name=name,
+        parameters=(),
+        results=view_columns(node, rows, statement),
+        kind=FunctionKind.DERIVED,
+        bag=rows.relation.semantics.value == "bag",
+        text=head,
+    )
+    function = replace(function, relation=relation_of(function))
+    catalog.provisional(function, Dependencies())
+    dependencies, _ = definitions.check_derived(function, catalog)
+    catalog.add_function(function, dependencies, single_valued=False)
+    recheck(runtime, name, skip=function.id)
+
+
+# --- DROP ----------------------------------------------------------------------------------
+
+
+def drop(runtime: Runtime, statement: Statement) -> None:
+    node = statement.node
+    assert isinstance(node, exp.Drop)
+    kind = str(node.args.get("kind", "")).upper()
+    tables = node.args.get("tables") or [node.this]
+    for each in tables:
+        name = each.name.lower()
+        known = SqlTables(runtime.catalog).function(name)
+        if known is None or kind not in ("TABLE", "VIEW"):
+            if node.args.get("exists"):
+                continue
+            near = nearest(name, SqlTables(runtime.catalog).table_names())
+            raise NameFault(
+                f"there is no {kind.lower()} {name}",
+                code="unknown-table",
+                span=statement.place(each),
+                hint=f"do you mean {near}?" if near else None,
+            )
+        if _is_view(known) != (kind == "VIEW"):
+            raise NameFault(
+                f"{name} is a {_kind_of(known)}",
+                code="type-mismatch",
+                span=statement.place(each),
+                hint=f"DROP {_kind_of(known).upper()} {name}",
+            )
+        _drop(runtime, known, bool(node.args.get("cascade")), statement)
+
+
+def _drop(runtime: Runtime, function: Function, cascade: bool, statement: Statement) -> None:
+    catalog = runtime.catalog
+    runtime.monitors.before_change({function.name})
+    dependents = [f for f in catalog.dependents(function.name) if f.id != function.id]
+    users = sorted(f.name for f in dependents)
+    users += [f"rule {rule}" for rule in catalog.rules_that_call(function.name)]
+    users += runtime.monitors.users_of(function)
+    views = [f for f in dependents if _is_view(f)]
+    if users and (not cascade or len(views) < len(users)):
+        raise IntegrityError(
+            f"{function.name} cannot be dropped: {', '.join(users)} would no longer work",
+            code="in-use",
+            span=statement.span,
+            hint="drop those first" + ("" if cascade else ", or say CASCADE"),
+        )
+    for view in views:
+        if catalog.has_function(view.id):
+            _drop(runtime, view, cascade, statement)
+    catalog.remove_function(function)

@@ -1,0 +1,105 @@
+"""A session of SQL: runs texts, statement by statement.
+
+Outside of BEGIN and COMMIT, and of a transaction that is open already, every statement is a
+transaction of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from harken.database.rules.rules import Rules
+from harken.database.runtime import Runtime
+from harken.database.sql import schema
+from harken.database.sql.changes import Changes
+from harken.database.sql.reading import Reading
+from harken.database.transactions import Transactions
+from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
+from harken.lang.sql.parser import Statement, statements
+
+
+class SqlSession:
+    def __init__(self, runtime: Runtime, transactions: Transactions, rules: Rules) -> None:
+        self._runtime = runtime
+        self._transactions = transactions
+        self._rules = rules
+        self._reading = Reading(runtime)
+        self._changes = Changes(runtime, self._reading)
+
+    def run(self, text: str, source: str | None = None) -> None:
+        """Run a whole text, or nothing of it since its last commit."""
+        try:
+            parsed = statements(text)
+            with self._transactions.text():
+                for statement in parsed:
+                    self._execute(statement)
+        except HarkenError as error:
+            error.locate(text, source)
+            raise
+
+    def _execute(self, statement: Statement) -> None:
+        try:
+            self._run(statement)
+        except HarkenError as error:
+            if error.span is None and error.text is None:
+                error.span = statement.span
+            raise
+        except RecursionError:
+            raise HarkenError(
+                "this statement is nested too deeply", code="syntax", span=statement.span
+            ) from None
+
+    def _run(self, statement: Statement) -> None:
+        node = statement.node
+        match node:
+            case exp.Transaction():
+                if self._transactions.active:
+                    raise IntegrityError(
+                        "a transaction is open already",
+                        code="transaction",
+                        span=statement.span,
+                        hint="COMMIT or ROLLBACK it first",
+                    )
+                self._transactions.begin()
+            case exp.Commit():
+                self._transactions.commit()
+            case exp.Rollback():
+                self._transactions.rollback()
+            case exp.Query() | exp.Values():
+                if not self._transactions.active:
+                    self._transactions.refresh()
+                if statement.explained:
+                    self._reading.explain(statement)
+                else:
+                    self._reading.show(statement)
+            case exp.Create() | exp.Drop():
+                self._changing(lambda: self._define(statement))
+            case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge() | exp.TruncateTable() if (
+                not statement.explained
+            ):
+                self._changing(lambda: self._changes.run(statement))
+            case _ if statement.explained:
+                raise LanguageError(
+                    "only queries are explained", code="unsupported", span=statement.span
+                )
+            case _:
+                raise SyntaxFault(
+                    "this is no statement of Harken's SQL", code="syntax", span=statement.span
+                )
+
+    def _define(self, statement: Statement) -> None:
+        if isinstance(statement.node, exp.Create):
+            schema.create(self._runtime, statement)
+        else:
+            schema.drop(self._runtime, statement)
+        self._rules.synchronise()
+
+    def _changing(self, work: Callable[[], None]) -> None:
+        """A statement that changes something, in the open transaction or in one of its own."""
+        own = not self._transactions.active
+        with self._transactions.statement():
+            work()
+        if own and not self._transactions.in_block:
+            self._transactions.commit()

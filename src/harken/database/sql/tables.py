@@ -1,0 +1,87 @@
+"""The functions of a database as the tables and views of SQL.
+
+A stored function f(A) -> R is the table f, or A_f, with the columns of both sides, and its
+arguments are its key. A table that SQL made keeps the order of its columns in its own text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from harken.database.catalog import Catalog
+from harken.ir.relations import Column
+from harken.ir.schema import Function
+from harken.lang.sql.draft import Table
+from harken.lang.sql.parser import statements
+
+
+class SqlTables:
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def function(self, name: str) -> Function | None:
+        """The function that is the table or view of this name; AMOSQL tells case apart."""
+        named = [f for f in self._catalog.named(name) if f.relation is not None]
+        if len(named) == 1 and not named[0].system:
+            return named[0]
+        for function in self._functions():
+            if function.name.lower() == name and len(self._catalog.named(function.name)) == 1:
+                return function
+        return next((f for f in self._functions() if long_name(f) == name), None)
+
+    def table(self, name: str) -> Table | None:
+        function = self.function(name)
+        return None if function is None else table_of(function)
+
+    def table_names(self) -> list[str]:
+        return [function.name for function in self._functions()]
+
+    def _functions(self) -> Iterator[Function]:
+        for function in self._catalog.functions():
+            if function.relation is not None and not function.system:
+                yield function
+
+
+def long_name(function: Function) -> str:
+    """`item_quantity` is the table of quantity(item)."""
+    types = "_".join(column.type.name for column in function.parameters)
+    return f"{types}_{function.name}".lower() if types else function.name.lower()
+
+
+def table_of(function: Function) -> Table:
+    relation = function.relation
+    assert relation is not None
+    columns = relation.columns
+    if is_sql(function):
+        columns = tuple(Column(each.name, each.type) for each in columns)
+    else:
+        columns = _named(function)
+    positions = tuple(range(len(columns)))
+    if is_sql(function) and function.text[:12].lower() == "create table":
+        order = [each.lower() for each in declared_names(function)]
+        positions = tuple([column.name for column in columns].index(name) for name in order)
+    return Table(function.name, relation, tuple(columns[i] for i in positions), positions)
+
+
+def _named(function: Function) -> tuple[Column, ...]:
+    """Columns by name; one result that has none is called as the function is."""
+    columns = (*function.parameters, *function.results)
+    if len(function.results) == 1 and columns[-1].name.startswith(columns[-1].type.name):
+        columns = (*function.parameters, Column(function.name, columns[-1].type))
+    return columns
+
+
+def is_sql(function: Function) -> bool:
+    words = function.text[:30].lower().split()
+    return words[:2] in (["create", "table"], ["create", "view"]) or words[:3] == [
+        "create",
+        "materialized",
+        "view",
+    ]
+
+
+def declared_names(function: Function) -> list[str]:
+    (statement,) = statements(function.text)
+    return [each.name for each in statement.node.find_all(exp.ColumnDef)]

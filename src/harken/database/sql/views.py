@@ -1,0 +1,72 @@
+"""Views: from the text kept in the catalog to clauses."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from harken.database.catalog import Catalog
+from harken.database.sql.tables import SqlTables
+from harken.errors import TypeFault
+from harken.ir.clauses import Atom, Clause, Definition
+from harken.ir.relations import Column, Relation
+from harken.ir.schema import Function, Schema
+from harken.ir.terms import Variable
+from harken.lang.sql.draft import Draft
+from harken.lang.sql.parser import Statement, statements
+from harken.lang.sql.queries import Queries, Rows
+
+
+def translate_query(
+    statement: Statement, node: exp.Expr, catalog: Schema, owner: str
+) -> tuple[Rows, Draft, frozenset[str]]:
+    """A query that stands by itself; what it became, and the names it mentions."""
+    assert isinstance(catalog, Catalog)
+    draft = Draft(statement, owner)
+    queries = Queries(draft, SqlTables(catalog))
+    rows = queries.query(node)
+    return rows, draft, frozenset(queries.mentioned)
+
+
+def view_columns(node: exp.Create, rows: Rows, statement: Statement) -> tuple[Column, ...]:
+    """The columns of a view, under the names that it gives them."""
+    schema = node.this
+    names = list(rows.names)
+    if isinstance(schema, exp.Schema):
+        given = [each.name for each in schema.expressions]
+        if len(given) != len(names):
+            raise TypeFault(
+                f"{len(given)} columns are named, and the query has {len(names)}",
+                code="arity",
+                span=statement.place(schema),
+            )
+        names = given
+    lowered = [name.lower() for name in names]
+    twice = next((name for name in lowered if lowered.count(name) > 1), None)
+    if twice is not None:
+        raise TypeFault(
+            f"two columns of the view are called {twice}",
+            code="exists",
+            span=statement.span,
+            hint="give each a name of its own with AS",
+        )
+    return tuple(Column(n, c.type) for n, c in zip(lowered, rows.columns, strict=True))
+
+
+def translate_view(
+    function: Function, catalog: Schema
+) -> tuple[tuple[Definition, ...], frozenset[str]]:
+    """The clauses of a view, and the names that it mentions."""
+    (statement,) = statements(function.text)
+    node = statement.node
+    assert isinstance(node, exp.Create)
+    rows, draft, mentioned = translate_query(statement, node.expression, catalog, function.name)
+    relation = function.relation
+    assert relation is not None
+    main = _main(relation, rows)
+    return (main, *draft.definitions.values()), mentioned
+
+
+def _main(relation: Relation, rows: Rows) -> Definition:
+    row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(rows.columns))
+    clause = Clause(Atom(relation, row), (Atom(rows.relation, row),))
+    return Definition(relation, (clause,))

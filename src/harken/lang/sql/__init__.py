@@ -1,0 +1,1 @@
+"""SQL: text into syntax (sqlglot's), and syntax into ObjectLog."""

@@ -1,0 +1,150 @@
+"""What a translation collects: names, auxiliary relations, and the literals of a body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Protocol
+
+from sqlglot import exp
+
+from harken.errors import Span, TypeFault
+from harken.ir.clauses import (
+    Atom,
+    Clause,
+    Comparison,
+    Computation,
+    Definition,
+    Literal,
+    clause_variables,
+)
+from harken.ir.operations import may_be_null
+from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.terms import Constant, Term, Variable
+from harken.ir.types import BOOLEAN, INTEGER, NUMBER, Type
+from harken.lang.sql.parser import Statement
+from harken.lang.sql.types import shown
+
+TRUE = Constant(True, BOOLEAN)
+FALSE = Constant(False, BOOLEAN)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A stored or derived relation as SQL sees it: its columns by name, in the order in which they
+    were declared. `positions` are those of the columns in the relation."""
+
+    name: str
+    relation: Relation
+    columns: tuple[Column, ...]
+    positions: tuple[int, ...]
+
+
+class Tables(Protocol):
+    def table(self, name: str) -> Table | None: ...
+
+    def table_names(self) -> Iterable[str]: ...
+
+
+@dataclass(slots=True)
+class Draft:
+    """`owner` is what all auxiliary relations are named after."""
+
+    statement: Statement
+    owner: str
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    _numbers: count[int] = field(default_factory=lambda: count(1))
+
+    def place(self, node: exp.Expr) -> Span:
+        return self.statement.place(node)
+
+    def fresh(self, type_: Type, name: str = "") -> Variable:
+        return Variable(f"{name.upper() or '_G'}#{next(self._numbers)}", type_)
+
+    def define(
+        self,
+        kind: str,
+        captured: Sequence[Variable],
+        columns: Sequence[Column],
+        heads: Sequence[tuple[Sequence[Term], Sequence[Literal]]],
+        *,
+        bag: bool,
+        exclusive: bool = False,
+    ) -> Relation:
+        """An auxiliary relation, with one clause for each of the heads and bodies. What is captured
+        comes first."""
+        arguments = tuple(Column(f"a{i}", each.type) for i, each in enumerate(captured))
+        relation = Relation(
+            name=f"{self.owner} {kind} {next(self._numbers)}",
+            columns=(*arguments, *columns),
+            inputs=0,
+            kind=Kind.DERIVED,
+            semantics=Semantics.BAG if bag else Semantics.SET,
+        )
+        clauses = tuple(
+            Clause(Atom(relation, (*captured, *terms)), tuple(body)) for terms, body in heads
+        )
+        self.definitions[relation.id] = Definition(relation, clauses, exclusive)
+        return relation
+
+    def compute(self, operation: str, arguments: Sequence[Term], type_: Type, body: Body) -> Term:
+        """The result of an operation; one of the same arguments is computed once."""
+        result_type = type_.or_null(may_be_null(operation, [each.type for each in arguments]))
+        for literal in body.literals:
+            if (
+                isinstance(literal, Computation)
+                and literal.operation == operation
+                and literal.arguments == tuple(arguments)
+                and literal.result.type == type_
+            ):
+                return literal.result
+        result = self.fresh(result_type)
+        body.add(Computation(result, operation, tuple(arguments)))
+        return result
+
+    def coerce(self, term: Term, type_: Type, body: Body, node: exp.Expr) -> Term:
+        """The term as one of another type, where SQL converts without being told."""
+        if term.type == type_:
+            return term
+        if isinstance(term, Constant):
+            if term.value is None:
+                return Constant(None, type_.or_null())
+            if term.type == INTEGER and type_ == NUMBER:
+                assert isinstance(term.value, int)
+                return Constant(float(term.value), NUMBER)
+        if term.type == INTEGER and type_ == NUMBER:
+            return self.compute("widen", (term,), NUMBER, body)
+        raise TypeFault(
+            f"this is {shown(term.type)}, and {shown(type_)} is wanted",
+            code="type-mismatch",
+            span=self.place(node),
+            hint=f"convert it: CAST(... AS {shown(type_)})",
+        )
+
+
+@dataclass(slots=True)
+class Body:
+    """The literals of a clause under construction."""
+
+    literals: list[Literal] = field(default_factory=list)
+
+    def add(self, *literals: Literal) -> None:
+        self.literals += literals
+
+    def require(self, condition: Term) -> None:
+        """Only where this is true."""
+        if condition == TRUE:
+            return
+        self.add(Comparison("=", condition, TRUE))
+
+    def not_null(self, term: Term) -> None:
+        if term.type.nullable or (isinstance(term, Constant) and term.value is None):
+            self.add(Comparison("!=", term, Constant(None, term.type.or_null())))
+
+
+def used(terms: Iterable[Term], literals: Iterable[Literal]) -> set[Variable]:
+    """The variables of terms and literals."""
+    relation = Relation("used", (), 0, Kind.DERIVED)
+    inside = clause_variables(Clause(Atom(relation, ()), tuple(literals)))
+    return {term for term in terms if isinstance(term, Variable)} | set(inside)

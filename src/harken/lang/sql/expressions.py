@@ -1,0 +1,474 @@
+"""Scalar expressions into computations: each gives the term that holds its value.
+
+NULL is a value here, and every operation says itself what it makes of it. A condition as a value is
+true, false or NULL; `conditions` turns those of WHERE into literals where it can.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from harken.errors import LanguageError, TypeFault, ValueFault
+from harken.ir.operations import OPERATIONS
+from harken.ir.terms import Constant, Term
+from harken.ir.types import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    NUMBER,
+    NUMERIC,
+    TEXT,
+    TIMESTAMP,
+    Hierarchy,
+    Type,
+)
+from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
+from harken.lang.sql.scope import Scope
+from harken.lang.sql.types import shown, type_of
+
+if TYPE_CHECKING:
+    from harken.lang.sql.queries import Queries
+
+NULL_TYPE = TEXT.or_null()
+"""The type of a bare NULL, until it meets another."""
+
+COMPARED: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
+NAMED: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+    exp.Upper: ("upper", ("this",)),
+    exp.Lower: ("lower", ("this",)),
+    exp.Length: ("length", ("this",)),
+    exp.Trim: ("trim", ("this",)),
+    exp.Abs: ("abs", ("this",)),
+    exp.Sqrt: ("sqrt", ("this",)),
+    exp.Pow: ("power", ("this", "expression")),
+    exp.Floor: ("floor", ("this",)),
+    exp.Ceil: ("ceiling", ("this",)),
+    exp.Year: ("year", ("this",)),
+    exp.Month: ("month", ("this",)),
+    exp.Day: ("day", ("this",)),
+    exp.Hour: ("hour", ("this",)),
+    exp.Minute: ("minute", ("this",)),
+    exp.Second: ("second", ("this",)),
+    exp.Contains: ("contains", ("this", "expression")),
+}
+HIERARCHY = Hierarchy({})
+
+
+class Expressions:
+    def __init__(self, draft: Draft, queries: Queries) -> None:
+        self._draft = draft
+        self._queries = queries
+
+    def value(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """The term that holds the value; what computes it goes into the body."""
+        match node:
+            case exp.Paren() | exp.Alias():
+                return self.value(node.this, scope, body)
+            case exp.Column():
+                return scope.column(
+                    node.table.lower() or None, node.name.lower(), self._draft.place(node)
+                )
+            case exp.Literal():
+                return self._literal(node)
+            case exp.Boolean():
+                return TRUE if node.this else FALSE
+            case exp.Null():
+                return Constant(None, NULL_TYPE)
+            case exp.Subquery() | exp.Select() | exp.SetOperation():
+                return self._queries.scalar(node.unnest(), scope, body)
+            case exp.Exists():
+                return self._queries.exists(node.this, scope, body)
+            case exp.In():
+                return self._in(node, scope, body)
+            case exp.Cast() | exp.TryCast():
+                return self._cast(node, scope, body)
+            case exp.Case():
+                return self._case(node, scope, body)
+            case exp.If():
+                return self._choose(node, [node], node.args.get("false"), scope, body)
+            case exp.Coalesce():
+                return self._coalesce(node, scope, body)
+            case exp.Nullif():
+                left, right = self._pair(node, scope, body)
+                same = self._draft.compute("is =", (left, right), BOOLEAN, body)
+                nothing = Constant(None, left.type.or_null())
+                return self._draft.compute("choose", (same, nothing, left), left.type, body)
+            case exp.AggFunc():
+                raise self._unsupported(node, "an aggregate cannot stand here")
+        return self._operation(node, scope, body)
+
+    # --- operations ------------------------------------------------------------------------
+
+    def _operation(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        compute = self._draft.compute
+        match node:
+            case exp.And() | exp.Or():
+                sides = [self.boolean(each, scope, body) for each in (node.left, node.right)]
+                return compute("and" if isinstance(node, exp.And) else "or", sides, BOOLEAN, body)
+            case exp.Not():
+                return compute("not", (self.boolean(node.this, scope, body),), BOOLEAN, body)
+            case exp.Is():
+                return self._is(node, scope, body)
+            case exp.NullSafeEQ() | exp.NullSafeNEQ():
+                return self._same(node, scope, body)
+            case exp.Between():
+                given = self.value(node.this, scope, body)
+                low = self._compared(">=", given, node.args["low"], scope, body, node)
+                high = self._compared("<=", given, node.args["high"], scope, body, node)
+                return compute("and", (low, high), BOOLEAN, body)
+            case exp.Like():
+                sides = [self._text(each, scope, body) for each in (node.this, node.expression)]
+                return compute("like", sides, BOOLEAN, body)
+            case exp.Neg():
+                given = self.value(node.this, scope, body)
+                if isinstance(given, Constant) and isinstance(given.value, int | float):
+                    return Constant(-given.value, given.type)
+                return self._apply("negate", [given], body, node)
+            case exp.Div():
+                sides = [
+                    self._draft.coerce(self.value(each, scope, body), NUMBER, body, each)
+                    for each in (node.left, node.right)
+                ]
+                return compute("/", sides, NUMBER, body)
+            case exp.IntDiv() | exp.Mod():
+                name = "div" if isinstance(node, exp.IntDiv) else "mod"
+                return self._apply(name, self._pair(node, scope, body), body, node)
+            case exp.DPipe() | exp.Concat():
+                parts = node.expressions or [node.left, node.right]
+                return self._concatenated(parts, scope, body)
+            case exp.Substring():
+                given = [node.this, node.args.get("start"), node.args.get("length")]
+                values = [self.value(each, scope, body) for each in given if each is not None]
+                return self._apply("substring", values, body, node)
+            case exp.Extract():
+                part = node.this.name.lower()
+                return self._apply(part, [self.value(node.expression, scope, body)], body, node)
+            case exp.Round():
+                digits = node.args.get("decimals")
+                value = self._draft.coerce(self.value(node.this, scope, body), NUMBER, body, node)
+                if digits is None:
+                    digits = exp.Literal.number(0)
+                return self._apply("round", [value, self.value(digits, scope, body)], body, node)
+            case exp.CurrentDate():
+                return compute("today", (), DATE, body)
+            case exp.CurrentTimestamp():
+                return compute("now", (), TIMESTAMP, body)
+        operator = COMPARED.get(type(node))
+        if operator is not None:
+            left = self.value(node.this, scope, body)
+            return self._compared(operator, left, node.expression, scope, body, node)
+        symbol = ARITHMETIC.get(type(node))
+        if symbol is not None:
+            return self._arithmetic(symbol, node, scope, body)
+        named = NAMED.get(type(node))
+        if named is not None:
+            name, keys = named
+            values = [self.value(node.args[key], scope, body) for key in keys if node.args.get(key)]
+            return self._apply(name, values, body, node)
+        raise self._unsupported(node, f"there is no {node.sql('spark')} in Harken's SQL yet")
+
+    def boolean(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        return self._draft.coerce(self.value(node, scope, body), BOOLEAN, body, node)
+
+    def _text(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        return self._draft.coerce(self.value(node, scope, body), TEXT, body, node)
+
+    def _pair(self, node: exp.Expr, scope: Scope, body: Body) -> tuple[Term, Term]:
+        left = self.value(node.this, scope, body)
+        right = self.value(node.expression, scope, body)
+        return self.alike(left, right, body, node)
+
+    def alike(self, left: Term, right: Term, body: Body, node: exp.Expr) -> tuple[Term, Term]:
+        """Two terms as ones of the same type."""
+        if left.type == right.type:
+            return left, right
+        for one, other in ((left, right), (right, left)):
+            converted = self._literal_as(one, other.type, node)
+            if converted is not None:
+                return (converted, other) if one is left else (other, converted)
+        if left.type in NUMERIC and right.type in NUMERIC:
+            left = self._draft.coerce(left, NUMBER, body, node)
+            return left, self._draft.coerce(right, NUMBER, body, node)
+        raise TypeFault(
+            f"{shown(left.type)} and {shown(right.type)} do not go together",
+            code="type-mismatch",
+            span=self._draft.place(node),
+            hint="convert one of them with CAST",
+        )
+
+    def _literal_as(self, term: Term, type_: Type, node: exp.Expr) -> Term | None:
+        """A constant as one of another type: NULL is of any, and a text can be a date."""
+        if not isinstance(term, Constant):
+            return None
+        if term.value is None:
+            return Constant(None, type_.or_null())
+        if term.type == TEXT and type_ in (DATE, TIMESTAMP):
+            return self._parsed(str(term.value), type_, node)
+        return None
+
+    def _compared(
+        self,
+        operator: str,
+        left: Term,
+        right_node: exp.Expr,
+        scope: Scope,
+        body: Body,
+        node: exp.Expr,
+    ) -> Term:
+        sides = self.alike(left, self.value(right_node, scope, body), body, node)
+        return self._draft.compute(f"is {operator}", sides, BOOLEAN, body)
+
+    def _arithmetic(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        if isinstance(node.expression, exp.Interval):
+            return self._moved(symbol, node, scope, body)
+        left = self.value(node.this, scope, body)
+        right = self.value(node.expression, scope, body)
+        if left.type in NUMERIC or right.type in NUMERIC:
+            if left.type not in (DATE, TIMESTAMP) and right.type not in (DATE, TIMESTAMP):
+                left, right = self.alike(left, right, body, node)
+        return self._apply(symbol, [left, right], body, node)
+
+    def _moved(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """A date some days, months or years later or earlier."""
+        given = self.value(node.this, scope, body)
+        interval = node.expression
+        try:
+            size = int(interval.this.name) * (-1 if symbol == "-" else 1)
+        except (AttributeError, ValueError):
+            raise self._unsupported(interval, "an interval is a whole number of units") from None
+        unit = str(interval.args["unit"].name).upper().removesuffix("S")
+        if unit == "WEEK":
+            size, unit = size * 7, "DAY"
+        if isinstance(given, Constant) and isinstance(given.value, datetime.date):
+            moved = _moved(given.value, size, unit)
+            if moved is not None:
+                return Constant(moved, given.type)
+        if given.type == DATE and unit == "DAY":
+            return self._apply("+", [given, Constant(size, INTEGER)], body, node)
+        raise self._unsupported(node, "only days can be added to a date that is not a constant")
+
+    def _apply(self, name: str, values: Sequence[Term], body: Body, node: exp.Expr) -> Term:
+        operation = OPERATIONS.get(name)
+        types = [each.type for each in values]
+        bare = [i for i, each in enumerate(values) if each == Constant(None, NULL_TYPE)]
+        signature = operation.resolve(types, HIERARCHY) if operation is not None else None
+        if signature is None and operation is not None and bare:
+            signature = next(
+                (
+                    each
+                    for each in operation.signatures
+                    if len(each.arguments) == len(types)
+                    and all(
+                        i in bare or HIERARCHY.is_subtype(given, wanted)
+                        for i, (given, wanted) in enumerate(zip(types, each.arguments, strict=True))
+                    )
+                ),
+                None,
+            )
+        if signature is None:
+            given = ", ".join(shown(each) for each in types)
+            raise TypeFault(
+                f"{name} cannot be applied to {given}",
+                code="type-mismatch",
+                span=self._draft.place(node),
+            )
+        terms = [
+            self._draft.coerce(value, wanted, body, node)
+            for value, wanted in zip(values, signature.arguments, strict=True)
+        ]
+        return self._draft.compute(name, terms, signature.result, body)
+
+    def _concatenated(self, parts: Sequence[exp.Expr], scope: Scope, body: Body) -> Term:
+        terms = [self._as_text(self.value(each, scope, body), body, each) for each in parts]
+        result = terms[0]
+        for term in terms[1:]:
+            result = self._draft.compute("||", (result, term), TEXT, body)
+        return result
+
+    def _as_text(self, term: Term, body: Body, node: exp.Expr) -> Term:
+        if term.type == TEXT:
+            return term
+        return self._apply("to_string", [term], body, node)
+
+    def _is(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        given = self.value(node.this, scope, body)
+        right = node.expression
+        if isinstance(right, exp.Null):
+            return self._draft.compute("is null", (given,), BOOLEAN, body)
+        if isinstance(right, exp.Boolean):  # x IS TRUE
+            same = self._draft.compute(
+                "is =", (given, TRUE if right.this else FALSE), BOOLEAN, body
+            )
+            return self._draft.compute("coalesce", (same, FALSE), BOOLEAN, body)
+        return self._same(node, scope, body)
+
+    def _same(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """IS NOT DISTINCT FROM: NULL is the same as NULL."""
+        left, right = self._pair(node, scope, body)
+        compute = self._draft.compute
+        equal = compute("is =", (left, right), BOOLEAN, body)
+        if equal.type.nullable:
+            nulls = [compute("is null", (each,), BOOLEAN, body) for each in (left, right)]
+            both = compute("and", nulls, BOOLEAN, body)
+            equal = compute("coalesce", (equal, both), BOOLEAN, body)
+        if isinstance(node, exp.NullSafeNEQ):
+            return compute("not", (equal,), BOOLEAN, body)
+        return equal
+
+    def _in(self, node: exp.In, scope: Scope, body: Body) -> Term:
+        query = node.args.get("query")
+        if query is not None:
+            return self._queries.is_in(node.this, query.unnest(), scope, body)
+        given = self.value(node.this, scope, body)
+        found: Term = FALSE
+        for each in node.expressions:
+            equal = self._compared("=", given, each, scope, body, node)
+            found = (
+                equal
+                if found is FALSE
+                else self._draft.compute("or", (found, equal), BOOLEAN, body)
+            )
+        return found
+
+    # --- choices ---------------------------------------------------------------------------
+
+    def _case(self, node: exp.Case, scope: Scope, body: Body) -> Term:
+        branches = node.args["ifs"]
+        if node.this is not None:
+            branches = [
+                exp.If(
+                    this=exp.EQ(this=node.this.copy(), expression=each.this), true=each.args["true"]
+                )
+                for each in branches
+            ]
+        return self._choose(node, branches, node.args.get("default"), scope, body)
+
+    def _choose(
+        self,
+        node: exp.Expr,
+        branches: Sequence[exp.Expr],
+        default: exp.Expr | None,
+        scope: Scope,
+        body: Body,
+    ) -> Term:
+        tests = [self.boolean(each.this, scope, body) for each in branches]
+        values = [self.value(each.args["true"], scope, body) for each in branches]
+        last = Constant(None, NULL_TYPE) if default is None else self.value(default, scope, body)
+        *values, last = self._of_one_type([*values, last], body, node)
+        for test, value in zip(reversed(tests), reversed(values), strict=True):
+            last = self._draft.compute("choose", (test, value, last), value.type, body)
+        return last
+
+    def _coalesce(self, node: exp.Coalesce, scope: Scope, body: Body) -> Term:
+        given = [node.this, *node.expressions]
+        values = self._of_one_type([self.value(each, scope, body) for each in given], body, node)
+        result = values[-1]
+        for value in reversed(values[:-1]):
+            result = self._draft.compute("coalesce", (value, result), value.type, body)
+        return result
+
+    def _of_one_type(self, values: Sequence[Term], body: Body, node: exp.Expr) -> list[Term]:
+        known = [each for each in values if each != Constant(None, NULL_TYPE)]
+        wanted = known[0].type if known else NULL_TYPE
+        if any(each.type == NUMBER for each in known) and wanted == INTEGER:
+            wanted = NUMBER
+        found = []
+        for value in values:
+            converted = self._literal_as(value, wanted, node)
+            found.append(
+                self._draft.coerce(value, wanted, body, node) if converted is None else converted
+            )
+        return found
+
+    # --- literals and casts ----------------------------------------------------------------
+
+    def _literal(self, node: exp.Literal) -> Constant:
+        if node.is_string:
+            return Constant(node.this, TEXT)
+        text = node.this
+        if text.isdigit():
+            value = int(text)
+            if value >= 2**63:
+                raise ValueFault(
+                    f"{text} does not fit in 64 bits",
+                    code="overflow",
+                    span=self._draft.place(node),
+                )
+            return Constant(value, INTEGER)
+        return Constant(float(text), NUMBER)
+
+    def _cast(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        wanted = type_of(node.args["to"], self._draft.place(node))
+        given = self.value(node.this, scope, body)
+        if given.type == wanted:
+            return given
+        converted = self._literal_as(given, wanted, node)
+        if converted is not None:
+            return converted
+        if given.type == INTEGER and wanted == NUMBER:
+            return self._draft.coerce(given, NUMBER, body, node)
+        names: dict[Type, str] = {
+            TEXT: "to_string",
+            INTEGER: "to_integer",
+            NUMBER: "to_number",
+            DATE: "to_date",
+            TIMESTAMP: "to_timestamp",
+        }
+        if given.type == BOOLEAN and wanted in NUMERIC:
+            one, zero = (Constant(n if wanted == INTEGER else float(n), wanted) for n in (1, 0))
+            chosen = self._draft.compute("choose", (given, one, zero), wanted, body)
+            if not given.type.nullable:
+                return chosen
+            missing = self._draft.compute("is null", (given,), BOOLEAN, body)
+            nothing = Constant(None, wanted.or_null())
+            return self._draft.compute("choose", (missing, nothing, chosen), wanted, body)
+        if wanted not in names:
+            raise self._unsupported(
+                node, f"{shown(given.type)} is not converted to {shown(wanted)}"
+            )
+        return self._apply(names[wanted], [given], body, node)
+
+    def _parsed(self, text: str, type_: Type, node: exp.Expr) -> Constant:
+        try:
+            if type_ == DATE:
+                return Constant(datetime.date.fromisoformat(text.strip()), DATE)
+            moment = datetime.datetime.fromisoformat(text.strip())
+        except ValueError:
+            raise ValueFault(
+                f"'{text}' is not a {shown(type_)}",
+                code="bad-value",
+                span=self._draft.place(node),
+                hint="write it as 2001-02-03" + (" 04:05:06" if type_ == TIMESTAMP else ""),
+            ) from None
+        zoned = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+        return Constant(zoned, TIMESTAMP)
+
+    def _unsupported(self, node: exp.Expr, message: str) -> LanguageError:
+        return LanguageError(message, code="unsupported", span=self._draft.place(node))
+
+
+def _moved(value: datetime.date, size: int, unit: str) -> datetime.date | None:
+    if unit == "DAY":
+        return value + datetime.timedelta(days=size)
+    if unit not in ("MONTH", "YEAR"):
+        return None
+    months = value.year * 12 + value.month - 1 + size * (12 if unit == "YEAR" else 1)
+    year, month = divmod(months, 12)
+    for day in range(value.day, value.day - 4, -1):
+        try:
+            return value.replace(year=year, month=month + 1, day=day)
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,113 @@
+"""A text of SQL into statements, each with its place in the text.
+
+sqlglot parses, in the dialect of Spark; what it makes is checked and translated by us, and no text
+of a user is ever handed to an engine.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokens import Token, TokenType
+
+from harken.errors import Span, SyntaxFault
+
+DIALECT = Dialect.get_or_raise("spark")
+TRANSACTIONS = {
+    ("START", "TRANSACTION"): exp.Transaction,
+    ("BEGIN", "TRANSACTION"): exp.Transaction,
+    ("BEGIN", "WORK"): exp.Transaction,
+    ("COMMIT", "WORK"): exp.Commit,
+    ("ROLLBACK", "WORK"): exp.Rollback,
+    ("END",): exp.Commit,
+    ("ABORT",): exp.Rollback,
+}
+
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it does not know, we report
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """`explained` says that it stands behind EXPLAIN."""
+
+    node: exp.Expr
+    text: str
+    offset: int
+    explained: bool = False
+
+    @property
+    def span(self) -> Span:
+        return Span(self.offset, self.offset + len(self.text))
+
+    def place(self, node: exp.Expr) -> Span:
+        """Where a part of the statement is; the whole of it if the part does not know."""
+        found = [each.meta for each in node.walk() if isinstance(each.meta.get("start"), int)]
+        if not found:
+            return self.span
+        start = min(meta["start"] for meta in found)
+        end = max(meta["end"] for meta in found)
+        return Span(self.offset + start, self.offset + end + 1)
+
+
+def statements(text: str) -> list[Statement]:
+    try:
+        tokens = DIALECT.tokenize(text)
+    except TokenError as error:
+        raise SyntaxFault(
+            "a text or a comment is not closed", code="syntax", span=Span(0, len(text))
+        ) from error
+    found: list[Statement] = []
+    part: list[Token] = []
+    for token in tokens:
+        if token.token_type is TokenType.SEMICOLON:
+            found += _statement(text, part)
+            part = []
+        else:
+            part.append(token)
+    return found + _statement(text, part)
+
+
+def _statement(text: str, tokens: list[Token]) -> list[Statement]:
+    if not tokens:
+        return []
+    explained = tokens[0].text.upper() == "EXPLAIN" and len(tokens) > 1
+    first = tokens[1] if explained else tokens[0]
+    start, end = first.start, tokens[-1].end + 1
+    own = text[start:end]
+    words = tuple(token.text.upper() for token in tokens)
+    if words in TRANSACTIONS:
+        return [Statement(TRANSACTIONS[words](), own, start)]
+    try:
+        (node,) = DIALECT.parse(own)
+    except ParseError as error:
+        raise _fault(error, own, start) from error
+    if node is None or isinstance(node, exp.Command):
+        raise SyntaxFault(
+            f"there is no statement {first.text.upper()} in Harken's SQL",
+            code="syntax",
+            span=Span(first.start, first.end + 1),
+            hint="CREATE, DROP, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, SELECT, EXPLAIN, BEGIN, "
+            "COMMIT and ROLLBACK are there",
+        )
+    return [Statement(node, own, start, explained)]
+
+
+def _fault(error: ParseError, text: str, offset: int) -> SyntaxFault:
+    details = error.errors[0] if error.errors else {}
+    line, column = details.get("line"), details.get("col")
+    place = len(text)
+    if line is not None and column is not None:
+        before = text.split("\n")[: line - 1]
+        place = sum(len(each) + 1 for each in before) + max(0, column - 1)
+    said = str(details.get("description") or "this is not SQL").rstrip(".")
+    highlighted = str(details.get("highlight") or "")
+    start = max(0, place - len(highlighted))
+    return SyntaxFault(
+        said[:1].lower() + said[1:],
+        code="syntax",
+        span=Span(offset + start, offset + max(place, start + 1)),
+    )

@@ -1,0 +1,102 @@
+"""Which columns a name can mean: those of the FROM items of a query, then of the queries around it.
+
+A column of a query around it is *captured*: the relation that the inner query becomes has it as an
+argument.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harken.errors import NameFault, Span, TypeFault, nearest
+from harken.ir.terms import Term, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    name: str
+    term: Term
+
+
+@dataclass(slots=True)
+class Source:
+    """An item of FROM: its alias, and its columns with what stands for them in the clause.
+
+    `merged` are columns of which a join kept one for two: `*` shows them once.
+    """
+
+    alias: str
+    fields: list[Field]
+    merged: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Scope:
+    parent: Scope | None = None
+    sources: list[Source] = field(default_factory=list)
+    captured: dict[Variable, None] = field(default_factory=dict)
+
+    def column(self, table: str | None, name: str, span: Span) -> Term:
+        found = self._own(table, name, span)
+        if found is not None:
+            return found
+        if self.parent is not None and self.parent.knows(table, name):
+            term = self.parent.column(table, name, span)
+            self.capture(term)
+            return term
+        raise self._unknown(table, name, span)
+
+    def capture(self, term: Term) -> None:
+        if isinstance(term, Variable):
+            self.captured[term] = None
+
+    def knows(self, table: str | None, name: str) -> bool:
+        own = any(
+            each.name == name
+            for source in self.sources
+            if table is None or source.alias == table
+            for each in source.fields
+        )
+        return own or (self.parent is not None and self.parent.knows(table, name))
+
+    def _own(self, table: str | None, name: str, span: Span) -> Term | None:
+        found = [
+            each.term
+            for source in self.sources
+            if table is None or source.alias == table
+            for each in source.fields
+            if each.name == name and not (table is None and name in source.merged)
+        ]
+        if len(found) > 1:
+            tables = [s.alias for s in self.sources if any(f.name == name for f in s.fields)]
+            raise TypeFault(
+                f"the column {name} is in {' and in '.join(tables)}",
+                code="ambiguous",
+                span=span,
+                hint=f"say which: {tables[0]}.{name}",
+            )
+        return found[0] if found else None
+
+    def _unknown(self, table: str | None, name: str, span: Span) -> NameFault:
+        known = {
+            each.name: f"{source.alias}.{each.name}"
+            for source in self.sources
+            for each in source.fields
+        }
+        if table is not None:
+            aliases = [source.alias for source in self.sources]
+            if table not in aliases:
+                near = nearest(table, aliases)
+                return NameFault(
+                    f"there is no table {table} in FROM",
+                    code="unknown-table",
+                    span=span,
+                    hint=f"do you mean {near}?" if near else None,
+                )
+        near = nearest(name, known)
+        return NameFault(
+            f"there is no column {f'{table}.{name}' if table else name}",
+            code="unknown-column",
+            span=span,
+            hint=f"do you mean {known[near]}?" if near else None,
+        )
