@@ -49,6 +49,8 @@ class Result:
 
     def _quoted(self, value: Any) -> str:
         match value:
+            case None:
+                return "NULL"
             case Object():
                 return self._name(value)
             case str():

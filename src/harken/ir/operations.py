@@ -164,8 +164,8 @@ def may_be_null(operation: str, arguments: Sequence[Type]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`on_nothing` is its value over no rows; None means that it has none. `single value` is that of
-    the only row, and fails if there are several: SQL's query that stands for a value."""
+    """`on_nothing` is its value over no rows; None means that it has none. `single value` is that
+    of the only row, and fails if there are several: a query of SQL that stands for a value."""
 
     name: str
     result: Type | None

@@ -119,7 +119,7 @@ class Changes:
                 span=statement.span,
             )
         defaults = self._defaults(table) if len(given) < len(table.columns) else {}
-        makers = []
+        makers: list[tuple[int, int | None, Any]] = []
         for column, position in zip(table.columns, table.positions, strict=True):
             if column.name in given:
                 at = given.index(column.name)
@@ -129,8 +129,8 @@ class Changes:
         rows = []
         for row in found.rows:
             made: list[Any] = [None] * len(table.columns)
-            for position, at, how in makers:
-                made[position] = how if at is None else how(row[at])  # type: ignore[operator]
+            for position, place, how in makers:
+                made[position] = how if place is None else how(row[place])
             rows.append(tuple(made))
         self._check_nulls(table, rows)
         return rows
@@ -194,7 +194,7 @@ class Changes:
         values: Sequence[exp.Expr],
         statement: Statement,
     ) -> list[tuple[Row, tuple[Any, ...]]]:
-        """The rows that a condition chooses, as they are stored, each with values computed of it."""
+        """The rows that a condition chooses, as they are stored, with values computed of each."""
         alias = target.alias_or_name
         columns = [exp.column(column.name, table=alias) for column in table.columns]
         query = exp.select(*columns, *(each.copy() for each in values)).from_(target.copy())
@@ -254,7 +254,8 @@ class Changes:
                 tests = [*(exp.not_(exp.func("coalesce", h.copy(), exp.false())) for h in handled)]
                 tests += [condition.copy()] if condition is not None else []
                 handled.append(condition if condition is not None else exp.true())
-                names, values = [], []
+                names: list[str] = []
+                values: list[exp.Expr] = []
                 if isinstance(then, exp.Update):
                     names, values = self._assignments(table, then.expressions, statement)
                 query = exp.select(*columns, *(v.copy() for v in values))

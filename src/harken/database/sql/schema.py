@@ -28,12 +28,14 @@ def create(runtime: Runtime, statement: Statement) -> None:
     kind = str(node.args.get("kind", "")).upper()
     if kind not in ("TABLE", "VIEW"):
         raise LanguageError(f"CREATE {kind} is not there", code="unsupported", span=statement.span)
-    name = node.find(exp.Table).name.lower()
+    named = node.find(exp.Table)
+    assert named is not None
+    name = named.name.lower()
     known = SqlTables(runtime.catalog).function(name)
     if known is not None:
         if node.args.get("exists"):
             return
-        if not (node.args.get("replace") and kind == "VIEW" and _is_view(known)):
+        if not (node.args.get("replace") and kind == "VIEW" and is_view(known)):
             raise NameFault(
                 f"there is already a {_kind_of(known)} {name}",
                 code="exists",
@@ -53,12 +55,12 @@ def create(runtime: Runtime, statement: Statement) -> None:
         _create_table(runtime, statement, node, name)
 
 
-def _is_view(function: Function) -> bool:
+def is_view(function: Function) -> bool:
     return function.kind is FunctionKind.DERIVED
 
 
 def _kind_of(function: Function) -> str:
-    return "view" if _is_view(function) else "table"
+    return "view" if is_view(function) else "table"
 
 
 # --- tables --------------------------------------------------------------------------------
@@ -242,7 +244,7 @@ def drop(runtime: Runtime, statement: Statement) -> None:
                 span=statement.place(each),
                 hint=f"do you mean {near}?" if near else None,
             )
-        if _is_view(known) != (kind == "VIEW"):
+        if is_view(known) != (kind == "VIEW"):
             raise NameFault(
                 f"{name} is a {_kind_of(known)}",
                 code="type-mismatch",
@@ -259,7 +261,7 @@ def _drop(runtime: Runtime, function: Function, cascade: bool, statement: Statem
     users = sorted(f.name for f in dependents)
     users += [f"rule {rule}" for rule in catalog.rules_that_call(function.name)]
     users += runtime.monitors.users_of(function)
-    views = [f for f in dependents if _is_view(f)]
+    views = [f for f in dependents if is_view(f)]
     if users and (not cascade or len(views) < len(users)):
         raise IntegrityError(
             f"{function.name} cannot be dropped: {', '.join(users)} would no longer work",

@@ -146,11 +146,11 @@ class Expressions:
                 name = "div" if isinstance(node, exp.IntDiv) else "mod"
                 return self._apply(name, self._pair(node, scope, body), body, node)
             case exp.DPipe() | exp.Concat():
-                parts = node.expressions or [node.left, node.right]
+                parts = node.expressions or [node.this, node.args["expression"]]
                 return self._concatenated(parts, scope, body)
             case exp.Substring():
-                given = [node.this, node.args.get("start"), node.args.get("length")]
-                values = [self.value(each, scope, body) for each in given if each is not None]
+                parts = [node.this, node.args.get("start"), node.args.get("length")]
+                values = [self.value(each, scope, body) for each in parts if each is not None]
                 return self._apply("substring", values, body, node)
             case exp.Extract():
                 part = node.this.name.lower()
@@ -235,9 +235,8 @@ class Expressions:
             return self._moved(symbol, node, scope, body)
         left = self.value(node.this, scope, body)
         right = self.value(node.expression, scope, body)
-        if left.type in NUMERIC or right.type in NUMERIC:
-            if left.type not in (DATE, TIMESTAMP) and right.type not in (DATE, TIMESTAMP):
-                left, right = self.alike(left, right, body, node)
+        if not {left.type, right.type} & {DATE, TIMESTAMP}:
+            left, right = self.alike(left, right, body, node)
         return self._apply(symbol, [left, right], body, node)
 
     def _moved(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term:

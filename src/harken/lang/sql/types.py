@@ -10,8 +10,8 @@ from sqlglot import exp
 from harken.errors import Span, TypeFault
 from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
-_T = exp.DataType.Type
-TYPES: dict[exp.DataType.Type, Type] = {
+_T = exp.DType
+TYPES: dict[exp.DType, Type] = {
     **dict.fromkeys((_T.TINYINT, _T.SMALLINT, _T.INT, _T.BIGINT), INTEGER),
     **dict.fromkeys((_T.FLOAT, _T.DOUBLE), NUMBER),
     **dict.fromkeys((_T.TEXT, _T.VARCHAR, _T.CHAR, _T.NVARCHAR, _T.NCHAR), TEXT),
@@ -30,7 +30,7 @@ NAMES = {
 
 
 def type_of(node: exp.DataType, span: Span) -> Type:
-    found = TYPES.get(node.this) if isinstance(node.this, exp.DataType.Type) else None
+    found = TYPES.get(node.this) if isinstance(node.this, exp.DType) else None
     if found is None:
         raise TypeFault(
             f"there is no type {node.sql('spark')} yet",
