@@ -75,8 +75,11 @@ class Affected:
 
     def any_of(self, keys: Sequence[Atom]) -> Atom:
         """One K for several over the same terms: what any of them holds for."""
-        unique = {atom.relation.id: atom for atom in keys}
         first = keys[0]
+        unique = {
+            f"{atom.relation.id} {[first.terms.index(term) for term in atom.terms]}": atom
+            for atom in keys
+        }
         if len(unique) == 1:
             return first
         name = " or ".join(sorted(unique))

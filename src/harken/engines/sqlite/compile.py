@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harken.engines.sqlite.expressions import Risk, Sql, constant, operation, quote
-from harken.engines.sqlite.grouping import Grouping
+from harken.engines.sqlite.grouping import GroupBy, Grouping
 from harken.errors import SafetyFault
 from harken.ir.clauses import (
     Aggregation,
@@ -66,6 +66,7 @@ class Slots:
         return tuple(self.used[: max(numbers, default=0)])
 
 
+_VALUE = re.compile(r"\bv\b")
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 _SLOT = re.compile(r"\?(\d+)")
 
@@ -361,6 +362,9 @@ class Compiler:
                 span=atom.span,
                 hint="give the function a single definition without `or`, or declare it `bag of`",
             )
+        grouped = self.grouping.natively.get(definition.relation.id)
+        if grouped is not None:
+            return self._group_by(grouped, known)
         nested = not self.grouping.is_whole(definition.relation)
         return self.definition(definition, known, nested)
 
@@ -424,6 +428,31 @@ class Compiler:
         value = "v" if literal.value is not None else "*"
         text = f"(SELECT {literal.aggregate}({value}) FROM ({rows}))"
         return Sql(text, result, risk=Risk.FAILURE)
+
+    def _group_by(self, grouped: GroupBy, known: Mapping[int, Sql]) -> str:
+        """All aggregates of the members, for each group; `known` are values of the group."""
+        width = grouped.groups
+        rows = self.definition(
+            grouped.members, {i: value for i, value in known.items() if i < width}
+        )
+        groups = [f"c{i}" for i in range(width)]
+        raw, shown = list(groups), list(groups)
+        for number, (literal, column) in enumerate(grouped.aggregates, start=width):
+            value = "*" if column is None else f"c{column}"
+            type_ = literal.result.type
+            text = f"{literal.aggregate}({value})"
+            total = Sql(f"c{number}", type_)
+            if literal.aggregate == "sum":
+                whole = "total(v)" if type_ == NUMBER else EXACT_SUM
+                text = _VALUE.sub(value, whole)
+                if type_.nullable:
+                    text = f"CASE WHEN count({value}) > 0 THEN {text} END"
+                total = Sql(f"c{number}", type_, raw=True).checked()
+            raw.append(f"{text} AS c{number}")
+            shown.append(f"{total.text} AS c{number}")
+        by = f" GROUP BY {', '.join(groups)}" if groups else ""
+        inner = f"SELECT {', '.join(raw)} FROM ({rows}){by}"
+        return f"SELECT {', '.join(shown)} FROM ({inner})"
 
     def _group_rows(self, literal: Aggregation, environment: Environment) -> str:
         """The rows of the group: the value as `v`, and the other private columns beside it."""

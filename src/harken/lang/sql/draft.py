@@ -71,6 +71,7 @@ class Draft:
         *,
         bag: bool,
         exclusive: bool = False,
+        groups: Iterable[Relation] = (),
     ) -> Relation:
         """An auxiliary relation, with one clause for each of the heads and bodies. What is captured
         comes first."""
@@ -85,7 +86,8 @@ class Draft:
         clauses = tuple(
             Clause(Atom(relation, (*captured, *terms)), tuple(body)) for terms, body in heads
         )
-        self.definitions[relation.id] = Definition(relation, clauses, exclusive)
+        grouped = frozenset(each.id for each in groups)
+        self.definitions[relation.id] = Definition(relation, clauses, exclusive, grouped)
         return relation
 
     def compute(self, operation: str, arguments: Sequence[Term], type_: Type, body: Body) -> Term:

@@ -588,15 +588,19 @@ class Queries:
         out, clause = Scope(scope.parent), Body()
         out.captured.update(scope.captured)
         plain = self._members(captured, key_terms, _present(values), body, bag=True)
-        groups = self._groups(plain, captured, key_terms, clause)
+        distinct_ones = {
+            text: self._members(captured, key_terms, _present([value]), body, bag=False)
+            for (text, aggregate), value in zip(wanted.items(), values, strict=True)
+            if _is_distinct(aggregate)
+        }
+        over = [plain, *distinct_ones.values()]
+        groups = self._groups(over, captured, key_terms, clause)
         found = Groups({_text(each): term for each, term in zip(keys, groups, strict=True)}, {})
         for (text, aggregate), value in zip(wanted.items(), values, strict=True):
-            over, place = plain, _place(values, value)
-            if _is_distinct(aggregate):
-                over = self._members(captured, key_terms, _present([value]), body, bag=False)
-                place = 0
+            place = 0 if text in distinct_ones else _place(values, value)
+            members = distinct_ones.get(text, plain)
             found.aggregates[text] = self._aggregate(
-                aggregate, value, over, place, (*captured, *groups), clause, bool(keys)
+                aggregate, value, members, place, (*captured, *groups), clause, bool(keys)
             )
         inside = GroupedScope(out, found, self, scope)
         if having is not None:
@@ -663,7 +667,7 @@ class Queries:
 
     def _groups(
         self,
-        members: Relation,
+        over: Sequence[Relation],
         captured: Sequence[Variable],
         keys: Sequence[Term],
         clause: Body,
@@ -671,11 +675,14 @@ class Queries:
         """The groups there are; without GROUP BY all rows are one, also if there are none."""
         if not keys:
             return []
+        members = over[0]
         row = [self._draft.fresh(each.type) for each in members.columns[len(captured) :]]
         own = row[: len(keys)]
         columns = [Column(f"g{i}", each.type) for i, each in enumerate(own)]
         body = [Atom(members, (*captured, *row))]
-        relation = self._draft.define("groups", captured, columns, [(own, body)], bag=False)
+        relation = self._draft.define(
+            "groups", captured, columns, [(own, body)], bag=False, groups=over
+        )
         fresh: list[Term] = [self._draft.fresh(column.type) for column in columns]
         clause.add(Atom(relation, (*captured, *fresh)))
         return fresh
