@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from harken.database.runtime import Runtime
 from harken.database.sql.reading import Found, Reading
-from harken.database.sql.tables import SqlTables, is_sql
+from harken.database.sql.tables import SqlTables, is_materialized, is_sql
 from harken.engines.sqlite.values import encode
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Kind
@@ -58,7 +58,8 @@ class Changes:
                 span=statement.place(node),
                 hint=f"do you mean {near}?" if near else None,
             )
-        if table.relation.kind is not Kind.STORED:
+        function = tables.function(name)
+        if table.relation.kind is not Kind.STORED or (function and is_materialized(function)):
             raise TypeFault(
                 f"{name} is a view, and only tables are changed",
                 code="not-updatable",

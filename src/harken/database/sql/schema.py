@@ -10,7 +10,8 @@ from harken.database import definitions
 from harken.database.memory import Dependencies
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import recheck, store
-from harken.database.sql.tables import SqlTables
+from harken.database.sql.materialized import fill
+from harken.database.sql.tables import SqlTables, is_materialized
 from harken.database.sql.views import translate_query, view_columns
 from harken.database.system import relation_of
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
@@ -56,7 +57,7 @@ def create(runtime: Runtime, statement: Statement) -> None:
 
 
 def is_view(function: Function) -> bool:
-    return function.kind is FunctionKind.DERIVED
+    return function.kind is FunctionKind.DERIVED or is_materialized(function)
 
 
 def _kind_of(function: Function) -> str:
@@ -191,13 +192,6 @@ def _column(node: exp.ColumnDef, statement: Statement) -> tuple[Column, bool]:
 
 
 def _create_view(runtime: Runtime, statement: Statement, node: exp.Create, name: str) -> None:
-    if any(isinstance(each, exp.MaterializedProperty) for each in node.find_all(exp.Property)):
-        raise LanguageError(
-            "materialized views are not there yet",
-            code="unsupported",
-            span=statement.span,
-            hint="CREATE VIEW; db.monitor tells its exact changes",
-        )
     catalog = runtime.catalog
     rows, _, mentioned = translate_query(statement, node.expression, catalog, name)
     if name in mentioned:
@@ -207,15 +201,20 @@ def _create_view(runtime: Runtime, statement: Statement, node: exp.Create, name:
             span=statement.span,
             hint="recursion is not there yet",
         )
-    head = "CREATE VIEW " + statement.text[statement.text.lower().index("view") + 4 :].strip()
+    kept = any(isinstance(each, exp.MaterializedProperty) for each in node.find_all(exp.Property))
+    rest = statement.text[statement.text.lower().index("view") + 4 :].strip()
     function = Function(
         name=name,
         parameters=(),
         results=view_columns(node, rows, statement),
-        kind=FunctionKind.DERIVED,
-        bag=rows.relation.semantics.value == "bag",
-        text=head,
+        kind=FunctionKind.STORED if kept else FunctionKind.DERIVED,
+        bag=kept or not rows.relation.is_set,
+        text=f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {rest}",
     )
+    if kept:
+        made = store(runtime, function, dependencies=Dependencies(mentioned))
+        fill(runtime, made)
+        return
     function = replace(function, relation=relation_of(function))
     catalog.provisional(function, Dependencies())
     dependencies, _ = definitions.check_derived(function, catalog)

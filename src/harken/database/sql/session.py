@@ -83,6 +83,13 @@ class SqlSession:
                     self._reading.explain(statement)
                 else:
                     self._reading.show(statement)
+            case exp.Create() if self._is_kept(node) and self._transactions.active:
+                raise IntegrityError(
+                    "a materialized view is not created while a transaction is open",
+                    code="transaction",
+                    span=statement.span,
+                    hint="COMMIT first",
+                )
             case exp.Create() | exp.Drop():
                 self._changing(lambda: self._define(statement))
             case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge() | exp.TruncateTable() if (
@@ -97,6 +104,9 @@ class SqlSession:
                 raise SyntaxFault(
                     "this is no statement of Harken's SQL", code="syntax", span=statement.span
                 )
+
+    def _is_kept(self, node: exp.Create) -> bool:
+        return node.find(exp.MaterializedProperty) is not None
 
     def _define(self, statement: Statement) -> None:
         node = statement.node
