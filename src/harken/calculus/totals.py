@@ -30,7 +30,7 @@ from harken.ir.relations import Column, Kind, Relation
 from harken.ir.safety import Needs
 from harken.ir.strata import reachable
 from harken.ir.terms import Variable
-from harken.ir.types import INTEGER
+from harken.ir.types import INTEGER, is_decimal
 
 OVER_TOTALS = {
     "count": "sum",
@@ -113,7 +113,8 @@ def totals_of(literal: Literal, program: Program, needs: Needs) -> Totals | None
     if literal.value is not None and literal.aggregate not in ("count", "some", "notany"):
         value = literal.atom.terms.index(literal.value)
         adds = literal.aggregate in ("sum", "avg")
-        if adds and members.columns[value].type != INTEGER:
+        type_ = members.columns[value].type
+        if adds and type_ != INTEGER and not (is_decimal(type_) and literal.aggregate == "sum"):
             return None
     groups = group_columns(literal)
     if any(members.columns[i].type.nullable for i in groups):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harken.database.evaluation import decode_rows
-from harken.ir.types import LITERAL_TYPES, Type
+from harken.ir.types import Type, literal_type_named
 
 Row = tuple[Any, ...]
 Types = tuple[Type, ...]
@@ -74,7 +74,7 @@ def _read_rows(part: Mapping[str, Any]) -> StoredRows:
 
 def _read_type(text: str) -> Type:
     name = text.removesuffix(NULLABLE)
-    return (LITERAL_TYPES.get(name) or Type(name)).or_null(name != text)
+    return (literal_type_named(name) or Type(name)).or_null(name != text)
 
 
 def net_change(types: Types, weights: Mapping[Row, int]) -> StoredChange:

@@ -15,13 +15,13 @@ from sqlglot import exp
 from harken.database.runtime import Runtime
 from harken.database.sql.reading import Found, Reading
 from harken.database.sql.tables import SqlTables, is_materialized, is_sql
-from harken.engines.sqlite.values import encode
+from harken.engines.sqlite.values import decoder, encoder
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Kind
-from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+from harken.ir.types import DATE, INTEGER, TEXT, TIMESTAMP, Type
 from harken.lang.sql.draft import Table
 from harken.lang.sql.parser import Statement, statements
-from harken.lang.sql.types import shown
+from harken.lang.sql.types import is_numeric, shown
 
 Row = tuple[Any, ...]
 
@@ -368,12 +368,13 @@ def _converter(given: Type, wanted: Type, statement: Statement) -> Any:
     """How a stored value of one type becomes one of another, where SQL lets it."""
     if given == wanted:
         return _same
-    if given == INTEGER and wanted == NUMBER:
-        return lambda value: None if value is None else float(value)
     if given == TEXT and wanted in (DATE, TIMESTAMP):
         return lambda value: None if value is None else _parsed(value, wanted)
-    if given == NUMBER and wanted == INTEGER:
-        return lambda value: None if value is None else encode(int(value), INTEGER)
+    if is_numeric(given) and is_numeric(wanted):
+        decode, encode = decoder(given.or_null(False)) or _same, encoder(wanted.or_null(False))
+        if wanted == INTEGER:
+            return lambda value: None if value is None else encode(int(decode(value)))
+        return lambda value: None if value is None else encode(decode(value))
 
     def only_null(value: Any) -> None:
         if value is not None:

@@ -33,7 +33,7 @@ from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Kind, Relation, is_extent
 from harken.ir.safety import Needs, is_bound, order
 from harken.ir.terms import Constant, Parameter, Term, Variable
-from harken.ir.types import BOOLEAN, NUMBER, Type
+from harken.ir.types import BOOLEAN, NUMBER, Type, decimal_digits, is_decimal
 
 Environment = dict[Variable, Sql]
 
@@ -422,6 +422,10 @@ class Compiler:
             total = Sql("s", result, raw=True).checked()
             rows = f"SELECT {whole} AS s FROM ({rows})"
             return Sql(f"(SELECT {total.text} FROM ({rows}))", result, risk=Risk.FAILURE)
+        if literal.aggregate == "avg" and is_decimal(result):
+            return Sql(
+                f"(SELECT {_average(literal, 'v')} FROM ({rows}))", result, risk=Risk.FAILURE
+            )
         if literal.aggregate == "single value":
             text = "CASE WHEN count(*) > 1 THEN harken_many_rows() ELSE max(v) END"
             return Sql(f"(SELECT {text} FROM ({rows}))", result, risk=Risk.FAILURE)
@@ -442,6 +446,8 @@ class Compiler:
             type_ = literal.result.type
             text = f"{literal.aggregate}({value})"
             total = Sql(f"c{number}", type_)
+            if literal.aggregate == "avg" and is_decimal(type_):
+                text = _average(literal, value)
             if literal.aggregate == "sum":
                 whole = "total(v)" if type_ == NUMBER else EXACT_SUM
                 text = _VALUE.sub(value, whole)
@@ -514,6 +520,18 @@ def _compare(operator: str, left: Sql, right: Sql) -> Sql:
         operator = "IS NOT"
     text = f"{left.text} {operator} {right.text}"
     return Sql(text, BOOLEAN, risk=max(left.risk, right.risk))
+
+
+def _average(literal: Aggregation, value: str) -> str:
+    """The average of decimals: exact sum, rounded quotient."""
+    assert literal.value is not None
+    _, given = decimal_digits(literal.value.type)
+    _, wanted = decimal_digits(literal.result.type)
+    total = _VALUE.sub(value, EXACT_SUM)
+    return (
+        f"CASE WHEN count({value}) > 0 "
+        f"THEN harken_decimal_average({total}, count({value}), {wanted - given}) END"
+    )
 
 
 def _reach(atom: Atom, known: set[Variable]) -> int:

@@ -20,12 +20,13 @@ from harken.ir.clauses import Aggregation, Atom, Comparison, Literal
 from harken.ir.operations import AGGREGATES
 from harken.ir.relations import COPIES, Column, Relation
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER, NUMBER, NUMERIC, Type
+from harken.ir.types import BOOLEAN, INTEGER, Type, is_decimal
+from harken.lang.sql import decimals
 from harken.lang.sql.conditions import Conditions, compare
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft, Table, Tables, used
-from harken.lang.sql.expressions import Expressions
+from harken.lang.sql.expressions import Expressions, numeric_type
 from harken.lang.sql.scope import Field, Scope, Source
-from harken.lang.sql.types import shown
+from harken.lang.sql.types import is_numeric, shown
 
 AGGREGATED: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -466,14 +467,14 @@ class Queries:
         known = [t for t in terms if not (isinstance(t, Constant) and t.value is None)]
         nullable = any(t.type.nullable for t in terms)
         types = {t.type for t in known}
-        if len(types) > 1 and not types <= NUMERIC:
+        if len(types) > 1 and not all(map(is_numeric, types)):
             raise TypeFault(
                 f"{' and '.join(sorted(map(shown, types)))} cannot be in one column",
                 code="type-mismatch",
                 span=self._draft.place(node),
                 hint="convert one of them with CAST",
             )
-        found = NUMBER if len(types) > 1 else (known or list(terms))[0].type
+        found = numeric_type(types) if len(types) > 1 else (known or list(terms))[0].type
         return found.or_null(nullable)
 
     def _as(self, term: Term, type_: Type, body: Body, node: exp.Expr) -> Term:
@@ -699,7 +700,7 @@ class Queries:
         if argument is None or isinstance(argument, exp.Star):
             return None
         value = self._expressions.value(argument, scope, body)
-        if isinstance(node, exp.Sum | exp.Avg) and value.type not in NUMERIC:
+        if isinstance(node, exp.Sum | exp.Avg) and not is_numeric(value.type):
             raise TypeFault(
                 f"{AGGREGATED[type(node)]} of {shown(value.type)}",
                 code="type-mismatch",
@@ -725,6 +726,9 @@ class Queries:
         """The value of an aggregate for a group of the members."""
         name = AGGREGATED[type(node)]
         type_ = AGGREGATES[name].result or (INTEGER if value is None else value.type)
+        if value is not None and is_decimal(value.type) and name in ("sum", "avg"):
+            exact = decimals.sum_of if name == "sum" else decimals.average_of
+            type_ = exact(value.type)
         nullable = name != "count" and (
             not is_grouped or (value is not None and value.type.nullable)
         )
