@@ -21,6 +21,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import harken
+from harken.database.monitors.changes import Change
 from harken.database.results import Result, to_json
 from harken.database.rules.drawing import draw
 from harken.database.rules.explain import RuleExplanation
@@ -156,7 +157,10 @@ def run(
     """
     source = None
     try:
-        programs = [(STDIN if name == "-" else name, read_program(name)) for name in files]
+        programs = [
+            (STDIN if name == "-" else name, read_program(name), Path(name).suffix == ".sql")
+            for name in files
+        ]
         source = db
         with (
             harken.connect(db, engine=engine.value, spark=own_session) as database,
@@ -164,8 +168,11 @@ def run(
         ):
             if trace:
                 database.trace(lambda line: print(line, file=sys.stderr))
-            for source, text in programs:
-                database.run(text, writer(format), source)
+            if format is Format.JSON and any(is_sql for _, _, is_sql in programs):
+                database.watch_views(lambda change: print(change_line(change), flush=True))
+            for source, text, is_sql in programs:
+                run_text = database.run_sql if is_sql else database.run
+                run_text(text, writer(format), source)
                 database.commit()
     except BrokenPipeError:
         raise
@@ -189,6 +196,13 @@ def writer(format: Format) -> Callable[[Result], None]:
             print("\n".join(lines), flush=True)
 
     return write
+
+
+def change_line(change: Change) -> str:
+    """What a commit did to a view."""
+    sides = {"plus": change.plus, "minus": change.minus}
+    rows = {name: Result("rows", (), list(each)).json_rows() for name, each in sides.items()}
+    return to_json({"kind": "change", "view": change.view, **rows})
 
 
 def report(error: HarkenError, source: str | None, format: Format) -> int:
@@ -223,7 +237,7 @@ def read_program(name: str) -> str:
     if suffix not in LANGUAGES:
         known = ", ".join(f"{suffix} ({language})" for suffix, language in LANGUAGES.items())
         raise located(name, "the suffix is of no language", "unknown-suffix", f"known: {known}")
-    if suffix != ".amosql":
+    if suffix == ".dl":
         raise unsupported(f"a program in {LANGUAGES[suffix]}", name)
     return decode(data, name)
 

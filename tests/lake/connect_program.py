@@ -1,6 +1,7 @@
 """Run by test_connect.py with a directory: prints the name of each check that held."""
 
 import datetime
+import gc
 import json
 import os
 import sys
@@ -14,6 +15,7 @@ import pyarrow as pa
 os.environ["PYSPARK_PYTHON"] = sys.executable
 
 from pyspark.sql import SparkSession
+from pyspark.sql.connect.plan import CachedRemoteRelation
 
 import harken
 from harken.engines.spark.metrics import metrics
@@ -121,6 +123,12 @@ def check_feed(session: SparkSession, directory: Path) -> None:
     print("feed")
 
 
+def check_released() -> None:
+    """The server drops what recursion checkpointed when nobody here holds it any more."""
+    assert not [each for each in gc.get_objects() if isinstance(each, CachedRemoteRelation)]
+    print("released")
+
+
 def main(directory: Path) -> None:
     builder = SparkSession.builder.remote("local[2]")
     for name, value in {
@@ -143,6 +151,7 @@ def main(directory: Path) -> None:
         check_feed(session, directory)
         user_session.check(session, directory / "whole")
         print("database")
+        check_released()
     finally:
         session.stop()  # without it the server outlives a failure, and so does this process
 

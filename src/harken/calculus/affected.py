@@ -13,7 +13,7 @@ has. K may hold for more. A K without columns means that every group may be affe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from harken.calculus.states import added, literal_in_old, removed
@@ -72,6 +72,25 @@ class Affected:
         )
         relation, columns = self._keys_of(atom.relation, allowed)
         return Atom(relation, tuple(atom.terms[i] for i in columns), span=literal.span)
+
+    def any_of(self, keys: Sequence[Atom]) -> Atom:
+        """One K for several over the same terms: what any of them holds for."""
+        first = keys[0]
+        unique = {
+            f"{atom.relation.id} {[first.terms.index(term) for term in atom.terms]}": atom
+            for atom in keys
+        }
+        if len(unique) == 1:
+            return first
+        name = " or ".join(sorted(unique))
+        columns = tuple(Column(f"k{i}", term.type) for i, term in enumerate(first.terms))
+        relation = Relation(name, columns, len(columns), Kind.DERIVED, past=True)
+        clauses = tuple(
+            Clause(Atom(relation, first.terms), (replace(atom, span=None),))
+            for atom in unique.values()
+        )
+        self.made[relation.id] = Definition(relation, clauses)
+        return Atom(relation, first.terms, span=first.span)
 
     def touched(self, atom: Atom) -> Atom:
         """K for a stored relation: the rows that changed at all."""

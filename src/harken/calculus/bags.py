@@ -15,9 +15,10 @@ Law: the weights of ΔP, summed for each row, are the multiplicities in P minus 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
+from typing import TypeAlias
 
 from harken.calculus.affected import Affected
 from harken.calculus.states import (
@@ -45,7 +46,7 @@ from harken.ir.types import INTEGER
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One way in which a literal changed: what stands in its place, and its weight."""
+    """One way in which a factor changed: what stands in its place, and its weight."""
 
     literals: tuple[Literal, ...]
     weight: Term
@@ -94,25 +95,43 @@ def recompute_bag(program: Program, changed: Collection[str]) -> Program:
     return Program(target, {**known, target.id: Definition(target, clauses)})
 
 
+Factor: TypeAlias = tuple[Literal, ...]
+"""Literals whose change is looked at together."""
+
+
 def _terms(clause: Clause, target: Relation, finder: Affected) -> Iterator[Clause]:
-    """One clause for each non-empty subset of the changed literals, and each way they changed."""
+    """One clause for each non-empty subset of the changed factors, and each way they changed."""
+    factors = _factors(clause.body, finder)
     variants = {
         position: found
-        for position, literal in enumerate(clause.body)
-        if (found := _variants(literal, position, finder))
+        for position, factor in enumerate(factors)
+        if (found := _variants(factor, position, finder))
     }
     for size in range(1, len(variants) + 1):
         for subset in combinations(variants, size):
             for chosen in product(*(variants[position] for position in subset)):
-                yield _term(clause, target, dict(zip(subset, chosen, strict=True)))
+                yield _term(clause, factors, target, dict(zip(subset, chosen, strict=True)))
 
 
-def _variants(literal: Literal, position: int, finder: Affected) -> tuple[Variant, ...]:
+def _factors(body: tuple[Literal, ...], finder: Affected) -> list[Factor]:
+    """The body in factors: what is looked at again for the same keys is one. The aggregates of a
+    group, and whether there is such a group, change together."""
+    factors: dict[object, Factor] = {}
+    for position, literal in enumerate(body):
+        key: object = position
+        if finder.reaches(literal):
+            key = frozenset(finder.keys(literal).terms)
+        factors[key] = (*factors.get(key, ()), literal)
+    return list(factors.values())
+
+
+def _variants(factor: Factor, position: int, finder: Affected) -> tuple[Variant, ...]:
+    literal = factor[0]
     if finder.reaches(literal) or _is_negated_bag(literal, finder):
-        keys: tuple[Literal, ...] = (_keys(literal, finder),)
-        before = literal_in_old(literal, finder.affected)
+        keys = finder.any_of([_keys(each, finder) for each in factor])
+        before = tuple(literal_in_old(each, finder.affected) for each in factor)
         one = Constant(1, INTEGER)
-        return (Variant((*keys, literal), one, 1), Variant((*keys, before), one, -1))
+        return (Variant((keys, *factor), one, 1), Variant((keys, *before), one, -1))
     if isinstance(literal, Atom) and literal.relation.id in finder.changed:
         weight = Variable(f"WEIGHT#{position}", INTEGER)
         row = Atom(delta(literal.relation), (*literal.terms, weight), span=literal.span)
@@ -138,14 +157,16 @@ def _keys(literal: Literal, finder: Affected) -> Atom:
     return finder.touched(literal)
 
 
-def _term(clause: Clause, target: Relation, chosen: dict[int, Variant]) -> Clause:
+def _term(
+    clause: Clause, factors: Sequence[Factor], target: Relation, chosen: dict[int, Variant]
+) -> Clause:
     body: list[Literal] = []
     sign = 1 if len(chosen) % 2 else -1
     weights: list[Term] = []
-    for position, literal in enumerate(clause.body):
+    for position, factor in enumerate(factors):
         variant = chosen.get(position)
         if variant is None:
-            body.append(literal)
+            body += factor
             continue
         body += variant.literals
         sign *= variant.sign

@@ -156,6 +156,11 @@ def literal_in_old(literal: Literal, affected: Collection[str]) -> Literal:
     return literal
 
 
+def _old_id(name: str, program: Program, affected: Collection[str]) -> str:
+    definition = program.definitions.get(name)
+    return old(definition.relation).id if definition and name in affected else name
+
+
 def in_old_state(program: Program, changed: Collection[str]) -> Program:
     """The program of the rows that the goal had before the changes."""
     definitions = {**program.definitions, **old_definitions(program, changed)}
@@ -183,7 +188,8 @@ def old_definitions(
                 )
                 for clause in definition.clauses
             )
-            made[before.id] = Definition(before, clauses, definition.exclusive)
+            groups = frozenset(_old_id(each, program, affected) for each in definition.groups)
+            made[before.id] = Definition(before, clauses, definition.exclusive, groups)
         for clause in definition.clauses:
             for atom in atoms(clause.body):
                 if atom.relation.id in changed:

@@ -30,7 +30,7 @@ from harken.ir.relations import Column, Kind, Relation
 from harken.ir.safety import Needs
 from harken.ir.strata import reachable
 from harken.ir.terms import Variable
-from harken.ir.types import INTEGER
+from harken.ir.types import INTEGER, is_decimal
 
 OVER_TOTALS = {
     "count": "sum",
@@ -48,13 +48,15 @@ EXTREMES = frozenset({"min", "max"})
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The totals of one aggregate. `groups` and `value` are columns of the members."""
+    """The totals of one aggregate. `groups` and `value` are columns of the members; `present` is
+    the one that a member counts by if it is not NULL."""
 
     relation: Relation
     aggregate: str
     members: Program
     groups: tuple[int, ...]
     value: int | None
+    present: int | None = None
 
     @property
     def counts_values(self) -> bool:
@@ -104,8 +106,6 @@ def totals_of(literal: Literal, program: Program, needs: Needs) -> Totals | None
     if not isinstance(literal, Aggregation) or literal.atom.relation.id not in program.definitions:
         return None
     members = literal.atom.relation
-    if literal.result.type.nullable or any(each.type.nullable for each in members.columns):
-        return None  # a total of what may be NULL is not followed yet
     inside = _private(literal)
     if needs.get(members.id) or len(set(inside)) < len(inside):
         return None
@@ -113,12 +113,19 @@ def totals_of(literal: Literal, program: Program, needs: Needs) -> Totals | None
     if literal.value is not None and literal.aggregate not in ("count", "some", "notany"):
         value = literal.atom.terms.index(literal.value)
         adds = literal.aggregate in ("sum", "avg")
-        if adds and members.columns[value].type != INTEGER:
+        type_ = members.columns[value].type
+        if adds and type_ != INTEGER and not (is_decimal(type_) and literal.aggregate == "sum"):
             return None
     groups = group_columns(literal)
+    if any(members.columns[i].type.nullable for i in groups):
+        return None  # the tables of totals are keyed by the groups, and NULL is no key in SQLite
+    present = None if literal.value is None else literal.atom.terms.index(literal.value)
+    if present is not None and not members.columns[present].type.nullable:
+        present = None
     columns = tuple(Column(f"g{i}", members.columns[i].type) for i in groups)
+    of = "" if value is None and present is None else f" {value if present is None else present}"
     relation = Relation(
-        name=f"{literal.aggregate} of {members.id} by {','.join(map(str, groups))}",
+        name=f"{literal.aggregate}{of} of {members.id} by {','.join(map(str, groups))}",
         columns=(*columns, Column("total", literal.result.type)),
         inputs=len(columns),
         kind=Kind.STORED,
@@ -126,7 +133,7 @@ def totals_of(literal: Literal, program: Program, needs: Needs) -> Totals | None
         past=True,
     )
     own = Program(members, reachable(members, program.definitions))
-    return Totals(relation, literal.aggregate, own, groups, value)
+    return Totals(relation, literal.aggregate, own, groups, value, present)
 
 
 def _private(literal: Aggregation) -> list[Variable]:

@@ -66,6 +66,7 @@ from harken.ir.types import (
     TYPE,
     Hierarchy,
     Type,
+    is_decimal,
 )
 
 Compile = Callable[[Function], tuple[Definition, ...]]
@@ -481,5 +482,8 @@ class Catalog:
 
     def _write_columns(self, relation: Relation, oid: int, columns: tuple[Column, ...]) -> None:
         for position, column in enumerate(columns, start=1):
-            row = (oid, position, column.name, self.type_oid(column.type.name))
+            name = column.type.name
+            if is_decimal(column.type) and name not in self._memory.type_oids:
+                self._write_type(self.allocate(1), name, ())
+            row = (oid, position, column.name, self.type_oid(name))
             self._engine.set_row(relation, row)

@@ -180,6 +180,16 @@ class Database:
         with self.listening(listener):
             self._sql.run(text, source)
 
+    def watch_views(self, listener: Listener) -> None:
+        """Be told of the changes of all views of SQL, also of those still to be created."""
+
+        def watch(name: str) -> None:
+            self.monitor(name, listener)
+
+        for name in self._sql.views():
+            watch(name)
+        self._sql.when_created = watch
+
     @contextmanager
     def listening(self, listener: Callable[[Result], None]) -> Iterator[None]:
         """Who is told of results in the block, also of those that rules print at a commit.

@@ -34,7 +34,7 @@ from harken.database.system import (
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, FunctionKind
-from harken.ir.types import LITERAL_TYPES, OBJECT, Hierarchy, Type
+from harken.ir.types import OBJECT, Hierarchy, Type, literal_type_named
 
 Rows = list[tuple[Any, ...]]
 
@@ -84,7 +84,7 @@ def read_memory(engine: SQLiteEngine) -> Memory:
         {
             name: tuple(sorted(above.get(name, ())))
             for name in sorted(memory.type_oids, key=memory.type_oids.__getitem__)
-            if name not in LITERAL_TYPES and name != OBJECT.name
+            if literal_type_named(name) is None and name != OBJECT.name
         }
     )
     types = {oid: _type(name) for oid, name in names.items()}
@@ -108,7 +108,7 @@ def _read_rules(engine: SQLiteEngine, memory: Memory, types: dict[int, Type]) ->
 
 
 def _type(name: str) -> Type:
-    return LITERAL_TYPES.get(name) or Type(name)
+    return literal_type_named(name) or Type(name)
 
 
 def _read_functions(engine: SQLiteEngine, memory: Memory, types: dict[int, Type]) -> None:

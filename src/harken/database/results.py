@@ -7,6 +7,7 @@ else as `#[item 42]`.
 from __future__ import annotations
 
 import datetime
+import decimal
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -49,6 +50,8 @@ class Result:
 
     def _quoted(self, value: Any) -> str:
         match value:
+            case None:
+                return "NULL"
             case Object():
                 return self._name(value)
             case str():
@@ -57,6 +60,8 @@ class Result:
                 return "true" if value else "false"
             case float():
                 return show_number(value)
+            case decimal.Decimal():
+                return f"{value:f}"
             case datetime.datetime():
                 return f"|{show_timestamp(value).replace(' ', '/')}|"
             case datetime.date():
@@ -67,6 +72,8 @@ class Result:
         match value:
             case Object():
                 return self._name(value)
+            case decimal.Decimal():
+                return int(value) if value == value.to_integral_value() else float(value)
             case float():
                 return int(value) if value.is_integer() and abs(value) < 2**53 else value
             case datetime.datetime():

@@ -16,6 +16,8 @@ from harken.database.foreign import load_target, register_declared
 from harken.database.memory import Dependencies
 from harken.database.rules.definition import compile_rule, read_rule
 from harken.database.runtime import Runtime
+from harken.database.sql.materialized import compile_kept
+from harken.database.sql.tables import is_materialized
 from harken.database.system import relation_of
 from harken.engines.lake.catalog import OWN
 from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
@@ -162,15 +164,22 @@ def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) ->
 
 
 def store(
-    runtime: Runtime, function: Function, property_of: str | None = None, in_lake: bool = False
-) -> None:
-    made = runtime.catalog.add_function(function, property_of=property_of)
+    runtime: Runtime,
+    function: Function,
+    property_of: str | None = None,
+    in_lake: bool = False,
+    dependencies: Dependencies | None = None,
+) -> Function:
+    made = runtime.catalog.add_function(
+        function, dependencies or Dependencies(), property_of=property_of
+    )
     assert made.relation is not None
     engine = runtime.engine
     if in_lake or runtime.all_in_lake:
         engine.create_far(made.relation, engine.new_path(made.relation), OWN)
     else:
         engine.create(made.relation)
+    return made
 
 
 def declare_stored(runtime: Runtime, function: Function) -> Function:
@@ -285,6 +294,8 @@ def _check_again(runtime: Runtime, function: Function) -> bool:
             builder = Builder(runtime.engine, runtime.catalog, function=function)
             builder.procedure_body(function, syntax_of(function))
             return False
+        if is_materialized(function):
+            compile_kept(function, runtime.catalog)
         if function.kind is not FunctionKind.DERIVED or function.system:
             return False
         _, single = definitions.check_derived(function, runtime.catalog)

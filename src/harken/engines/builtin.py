@@ -171,12 +171,66 @@ def _timestamp_part(part: str) -> Callable[[int], int]:
     return lambda micros: int(getattr(decode_timestamp(micros), part))
 
 
+def _fitting(value: int) -> int:
+    if not SMALLEST <= value <= LARGEST:
+        raise overflow()
+    return value
+
+
+def rounded_quotient(dividend: int, divisor: int) -> int:
+    """Half away from zero."""
+    whole, rest = divmod(abs(dividend), abs(divisor))
+    rounded = whole + int(2 * rest >= abs(divisor))
+    return rounded if (dividend < 0) == (divisor < 0) else -rounded
+
+
+def _rescale(value: int, shift: int) -> int:
+    unit: int = 10**-shift
+    return rounded_quotient(value, unit)
+
+
+def _decimal_divide(dividend: int, divisor: int, shift: int) -> int:
+    if divisor == 0:
+        raise division_by_zero()
+    if shift < 0:
+        return _fitting(rounded_quotient(dividend, divisor * 10**-shift))
+    return _fitting(rounded_quotient(dividend * 10**shift, divisor))
+
+
+def _to_decimal(value: float | str, scale: int) -> int:
+    unit = decimal.Decimal(1).scaleb(-scale)
+    try:
+        given = decimal.Decimal(value.strip() if isinstance(value, str) else repr(value))
+        with decimal.localcontext() as context:
+            context.prec = 80
+            exact = given.quantize(unit, rounding=decimal.ROUND_HALF_UP).scaleb(scale)
+        return _fitting(int(exact))
+    except (decimal.InvalidOperation, ValueError, OverflowError):
+        raise ValueFault(f'"{value}" is not a decimal', code="bad-value") from None
+
+
+def _whole_part(value: int, scale: int) -> int:
+    whole: int = abs(value) // 10**scale
+    return whole if value >= 0 else -whole
+
+
+def _decimal_text(value: int, scale: int) -> str:
+    return f"{decimal.Decimal(value).scaleb(-scale):f}"
+
+
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "round": (_round, -1),
     "floor": (lambda value: _integer(math.floor(value)), 1),
     "ceiling": (lambda value: _integer(math.ceil(value)), 1),
     "sqrt": (_sqrt, 1),
     "power": (_power, 2),
+    "rescale": (_rescale, 2),
+    "decimal_divide": (_decimal_divide, 3),
+    "decimal_average": (_decimal_divide, 3),
+    "to_decimal_number": (_to_decimal, 2),
+    "to_decimal_charstring": (_to_decimal, 2),
+    "to_integer_decimal": (_whole_part, 2),
+    "to_string_decimal": (_decimal_text, 2),
     "upper": (lambda text: text.upper(), 1),
     "lower": (lambda text: text.lower(), 1),
     "trim": (lambda text: text.strip(" "), 1),

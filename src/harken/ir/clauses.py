@@ -106,11 +106,14 @@ class Definition:
     """A derived relation with its clauses; no clause means the empty relation.
 
     `exclusive` says that no row comes from two clauses, which spares a removal of duplicates.
+    `groups` names relations of which these rows are the groups: their first columns, without
+    duplicates.
     """
 
     relation: Relation
     clauses: tuple[Clause, ...]
     exclusive: bool = False
+    groups: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if any(clause.head.relation != self.relation for clause in self.clauses):

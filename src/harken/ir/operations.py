@@ -133,6 +133,8 @@ OPERATIONS: dict[str, Operation] = {
             for comparison in sorted(COMPARISONS)
         ),
         Operation("ambiguous", (_sig(TEXT, BOOLEAN),), fallible=True),
+        Operation("rescale", (), fallible=True),
+        Operation("to_decimal", (), fallible=True),
         Operation("and", (_sig(BOOLEAN, BOOLEAN, BOOLEAN),)),
         Operation("or", (_sig(BOOLEAN, BOOLEAN, BOOLEAN),)),
         Operation("not", (_sig(BOOLEAN, BOOLEAN),)),
@@ -144,10 +146,14 @@ OPERATIONS: dict[str, Operation] = {
 
 PRIVATE_OPERATIONS = frozenset(
     {"widen", "negate", "ambiguous", "+", "-", "*", "/", "||"}
-    | {"and", "or", "not", "is null", "choose", "coalesce"}
+    | {"rescale", "to_decimal", "and", "or", "not", "is null", "choose", "coalesce"}
     | {f"is {comparison}" for comparison in COMPARISONS}
 )
 """Operations that have no name of their own in a program text."""
+
+
+OF_ANY_TYPE = frozenset({"is null", "choose", "coalesce", "is =", "is !="})
+"""Operations that objects may be arguments of, too."""
 
 
 def may_be_null(operation: str, arguments: Sequence[Type]) -> bool:
@@ -164,8 +170,8 @@ def may_be_null(operation: str, arguments: Sequence[Type]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """`on_nothing` is its value over no rows; None means that it has none. `single value` is that of
-    the only row, and fails if there are several: SQL's query that stands for a value."""
+    """`on_nothing` is its value over no rows; None means that it has none. `single value` is that
+    of the only row, and fails if there are several: a query of SQL that stands for a value."""
 
     name: str
     result: Type | None

@@ -7,12 +7,15 @@ when the statement runs, so one plan serves every value.
 from __future__ import annotations
 
 import datetime
+import decimal
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from harken.ir.types import Type
 
-Value: TypeAlias = int | float | str | bool | datetime.date | datetime.datetime | None
+Value: TypeAlias = (
+    int | float | str | bool | datetime.date | datetime.datetime | decimal.Decimal | None
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ translation makes that widening explicit, so two terms that meet in a clause agr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -38,6 +39,31 @@ OBJECT = Type("object")
 TYPE = Type("type")
 FUNCTION = Type("function")
 RULE = Type("rule")
+
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+
+
+def decimal_type(precision: int, scale: int) -> Type:
+    """Exact numbers with so many digits, some of them behind the point. A value is kept as an
+    integer, in units of its last digit."""
+    return Type(f"decimal({precision},{scale})", surrogate=False)
+
+
+def is_decimal(type_: Type) -> bool:
+    return not type_.surrogate and type_.name.startswith("decimal(")
+
+
+def decimal_digits(type_: Type) -> tuple[int, int]:
+    """Precision and scale."""
+    found = _DECIMAL.fullmatch(type_.name)
+    assert found is not None, type_
+    return int(found[1]), int(found[2])
+
+
+def literal_type_named(name: str) -> Type | None:
+    """The type of this name whose values stand for themselves."""
+    return Type(name, surrogate=False) if _DECIMAL.fullmatch(name) else LITERAL_TYPES.get(name)
+
 
 LITERAL_TYPES = {t.name: t for t in (INTEGER, NUMBER, TEXT, BOOLEAN, DATE, TIMESTAMP)}
 ALIASES = {"real": "number", "string": "charstring", "timeval": "timestamp", "time": "timestamp"}

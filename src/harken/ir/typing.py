@@ -16,8 +16,8 @@ from harken.ir.clauses import (
     Literal,
     Program,
 )
-from harken.ir.operations import AGGREGATES, OPERATIONS
-from harken.ir.types import Hierarchy, Type
+from harken.ir.operations import AGGREGATES, OF_ANY_TYPE, OPERATIONS
+from harken.ir.types import Hierarchy, Type, is_decimal
 
 
 def check_types(program: Program, hierarchy: Hierarchy) -> None:
@@ -74,13 +74,19 @@ def _check_comparison(literal: Comparison) -> None:
 def _check_computation(literal: Computation, hierarchy: Hierarchy) -> None:
     operation = OPERATIONS[literal.operation]
     types = tuple(term.type for term in literal.arguments)
+    if any(map(is_decimal, types)) or is_decimal(literal.result.type):
+        return  # there are too many of these types to list; whoever computes with them knows
+    if literal.operation in OF_ANY_TYPE and any(type_.surrogate for type_ in types):
+        return
     if operation.resolve(types, hierarchy) is None:
         raise operation_mismatch(literal.operation, types, literal.span)
 
 
 def _check_aggregate(literal: Aggregation) -> None:
     accepts = AGGREGATES[literal.aggregate].accepts
-    if literal.value is not None and accepts is not None and literal.value.type not in accepts:
+    if literal.value is None or accepts is None or is_decimal(literal.value.type):
+        return
+    if literal.value.type not in accepts:
         offers = ", ".join(sorted(type_.name for type_ in accepts))
         raise _mismatch(
             f"{literal.aggregate} cannot take {literal.value.type}",

@@ -44,7 +44,7 @@ def specialize(program: Program) -> Program:
         if name in single:
             continue
         clauses = tuple(_specialize_clause(c, definitions, single) for c in definition.clauses)
-        definitions[name] = Definition(definition.relation, clauses, definition.exclusive)
+        definitions[name] = replace(definition, clauses=clauses)
     return Program(program.goal, reachable(program.goal, definitions))
 
 

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from harken.database.evaluation import decode_rows
-from harken.ir.types import LITERAL_TYPES, Type
+from harken.ir.types import Type, literal_type_named
 
 Row = tuple[Any, ...]
 Types = tuple[Type, ...]
+
+
+NULLABLE = " or NULL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,8 @@ class StoredRows:
         return decode_rows(self.rows, self.types, home)
 
     def as_json(self) -> dict[str, Any]:
-        return {"types": [type_.name for type_ in self.types], "rows": self.rows}
+        types = [type_.name + (NULLABLE if type_.nullable else "") for type_ in self.types]
+        return {"types": types, "rows": self.rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,13 @@ def read_change(text: str) -> StoredChange:
 
 
 def _read_rows(part: Mapping[str, Any]) -> StoredRows:
-    types = tuple(LITERAL_TYPES.get(name) or Type(name) for name in part["types"])
+    types = tuple(_read_type(name) for name in part["types"])
     return StoredRows(types, [tuple(row) for row in part["rows"]])
+
+
+def _read_type(text: str) -> Type:
+    name = text.removesuffix(NULLABLE)
+    return (literal_type_named(name) or Type(name)).or_null(name != text)
 
 
 def net_change(types: Types, weights: Mapping[Row, int]) -> StoredChange:
@@ -76,5 +85,10 @@ def net_change(types: Types, weights: Mapping[Row, int]) -> StoredChange:
 
 
 def stored_rows(types: Types, rows: Counter[Row]) -> StoredRows:
-    """Stored values are ordered as the values are, objects by their age."""
-    return StoredRows(types, sorted(rows.elements()))
+    """Stored values are ordered as the values are, objects by their age, NULL before all."""
+
+    def place(row: Row) -> Row:
+        return tuple((value is not None, value) for value in row)
+
+    nullable = any(type_.nullable for type_ in types)
+    return StoredRows(types, sorted(rows.elements(), key=place if nullable else None))

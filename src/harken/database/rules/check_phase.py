@@ -23,6 +23,7 @@ from harken.database.objects import Object
 from harken.database.rules.definition import CompiledRule
 from harken.database.rules.network import ConditionChange, Network, NodeChange
 from harken.database.runtime import Runtime
+from harken.database.sql.materialized import KeptView, follow
 from harken.errors import EvaluationError, HarkenError, IntegrityError
 from harken.ir.relations import Relation
 
@@ -107,8 +108,22 @@ class CheckPhase:
         if self.trace is not None:
             self._tell_incoming()
             self.network.observer = self._tell_node
-        for change in self._propagate_all():
-            self._accumulate(change)
+        while self._has_kept(self._propagate_all()):
+            pass
+
+    def _has_kept(self, changes: list[ConditionChange]) -> bool:
+        """Take in what conditions gained and lost; true if a materialized view followed, which is
+        a change in turn."""
+        followed = False
+        for change in changes:
+            if isinstance(change.condition, KeptView) and (change.plus or change.minus):
+                if self.trace is not None:
+                    self._tell(change)
+                follow(self.runtime, change)
+                followed = True
+            else:
+                self._accumulate(change)
+        return followed
 
     def _propagate_all(self) -> list[ConditionChange]:
         """What a condition lost matters if it waits, and if it may gain it back before commit."""

@@ -22,6 +22,7 @@ from harken.database.rules.definition import (
 )
 from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
+from harken.database.sql.materialized import KeptViews
 from harken.database.system import FIRED
 from harken.errors import HarkenError, IntegrityError, NameFault, Span
 from harken.lang.amosql import syntax
@@ -33,6 +34,7 @@ class Rules:
         self.network = Network(runtime.engine, runtime.catalog)
         self.check_phase = CheckPhase(runtime, self.network)
         self.monitors = Monitors(runtime, self.network, self.check_phase)
+        self._kept_views = KeptViews(runtime, self.network)
         self._read: dict[str, Rule] = {}
         self._broken: dict[str, HarkenError] = {}
         self._epoch = -1
@@ -140,6 +142,7 @@ class Rules:
         catalog = self._runtime.catalog
         self.network.release_missing()
         self.monitors.synchronise()
+        self._kept_views.synchronise()
         if catalog.epoch == self._epoch and self._fits():
             return
         self._epoch = catalog.epoch

@@ -14,14 +14,14 @@ from sqlglot import exp
 
 from harken.database.runtime import Runtime
 from harken.database.sql.reading import Found, Reading
-from harken.database.sql.tables import SqlTables, is_sql
-from harken.engines.sqlite.values import encode
+from harken.database.sql.tables import SqlTables, is_materialized, is_sql
+from harken.engines.sqlite.values import decoder, encoder
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Kind
-from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+from harken.ir.types import DATE, INTEGER, TEXT, TIMESTAMP, Type
 from harken.lang.sql.draft import Table
 from harken.lang.sql.parser import Statement, statements
-from harken.lang.sql.types import shown
+from harken.lang.sql.types import is_numeric, shown
 
 Row = tuple[Any, ...]
 
@@ -58,7 +58,8 @@ class Changes:
                 span=statement.place(node),
                 hint=f"do you mean {near}?" if near else None,
             )
-        if table.relation.kind is not Kind.STORED:
+        function = tables.function(name)
+        if table.relation.kind is not Kind.STORED or (function and is_materialized(function)):
             raise TypeFault(
                 f"{name} is a view, and only tables are changed",
                 code="not-updatable",
@@ -119,7 +120,7 @@ class Changes:
                 span=statement.span,
             )
         defaults = self._defaults(table) if len(given) < len(table.columns) else {}
-        makers = []
+        makers: list[tuple[int, int | None, Any]] = []
         for column, position in zip(table.columns, table.positions, strict=True):
             if column.name in given:
                 at = given.index(column.name)
@@ -129,8 +130,8 @@ class Changes:
         rows = []
         for row in found.rows:
             made: list[Any] = [None] * len(table.columns)
-            for position, at, how in makers:
-                made[position] = how if at is None else how(row[at])  # type: ignore[operator]
+            for position, place, how in makers:
+                made[position] = how if place is None else how(row[place])
             rows.append(tuple(made))
         self._check_nulls(table, rows)
         return rows
@@ -194,7 +195,7 @@ class Changes:
         values: Sequence[exp.Expr],
         statement: Statement,
     ) -> list[tuple[Row, tuple[Any, ...]]]:
-        """The rows that a condition chooses, as they are stored, each with values computed of it."""
+        """The rows that a condition chooses, as they are stored, with values computed of each."""
         alias = target.alias_or_name
         columns = [exp.column(column.name, table=alias) for column in table.columns]
         query = exp.select(*columns, *(each.copy() for each in values)).from_(target.copy())
@@ -254,7 +255,8 @@ class Changes:
                 tests = [*(exp.not_(exp.func("coalesce", h.copy(), exp.false())) for h in handled)]
                 tests += [condition.copy()] if condition is not None else []
                 handled.append(condition if condition is not None else exp.true())
-                names, values = [], []
+                names: list[str] = []
+                values: list[exp.Expr] = []
                 if isinstance(then, exp.Update):
                     names, values = self._assignments(table, then.expressions, statement)
                 query = exp.select(*columns, *(v.copy() for v in values))
@@ -366,12 +368,13 @@ def _converter(given: Type, wanted: Type, statement: Statement) -> Any:
     """How a stored value of one type becomes one of another, where SQL lets it."""
     if given == wanted:
         return _same
-    if given == INTEGER and wanted == NUMBER:
-        return lambda value: None if value is None else float(value)
     if given == TEXT and wanted in (DATE, TIMESTAMP):
         return lambda value: None if value is None else _parsed(value, wanted)
-    if given == NUMBER and wanted == INTEGER:
-        return lambda value: None if value is None else encode(int(value), INTEGER)
+    if is_numeric(given) and is_numeric(wanted):
+        decode, encode = decoder(given.or_null(False)) or _same, encoder(wanted.or_null(False))
+        if wanted == INTEGER:
+            return lambda value: None if value is None else encode(int(decode(value)))
+        return lambda value: None if value is None else encode(decode(value))
 
     def only_null(value: Any) -> None:
         if value is not None:

@@ -78,6 +78,7 @@ class Reading:
         places: list[int] = []
         if not keys:
             return 0, places
+        assert isinstance(node, exp.Query)
         names = [each.alias_or_name.lower() for each in node.selects]
         texts = [each.unalias().sql("spark", normalize=True) for each in node.selects]
         has_star = any(each.is_star for each in node.selects)

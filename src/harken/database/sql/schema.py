@@ -10,7 +10,8 @@ from harken.database import definitions
 from harken.database.memory import Dependencies
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import recheck, store
-from harken.database.sql.tables import SqlTables
+from harken.database.sql.materialized import fill
+from harken.database.sql.tables import SqlTables, is_materialized
 from harken.database.sql.views import translate_query, view_columns
 from harken.database.system import relation_of
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
@@ -28,12 +29,14 @@ def create(runtime: Runtime, statement: Statement) -> None:
     kind = str(node.args.get("kind", "")).upper()
     if kind not in ("TABLE", "VIEW"):
         raise LanguageError(f"CREATE {kind} is not there", code="unsupported", span=statement.span)
-    name = node.find(exp.Table).name.lower()
+    named = node.find(exp.Table)
+    assert named is not None
+    name = named.name.lower()
     known = SqlTables(runtime.catalog).function(name)
     if known is not None:
         if node.args.get("exists"):
             return
-        if not (node.args.get("replace") and kind == "VIEW" and _is_view(known)):
+        if not (node.args.get("replace") and kind == "VIEW" and is_view(known)):
             raise NameFault(
                 f"there is already a {_kind_of(known)} {name}",
                 code="exists",
@@ -53,12 +56,12 @@ def create(runtime: Runtime, statement: Statement) -> None:
         _create_table(runtime, statement, node, name)
 
 
-def _is_view(function: Function) -> bool:
-    return function.kind is FunctionKind.DERIVED
+def is_view(function: Function) -> bool:
+    return function.kind is FunctionKind.DERIVED or is_materialized(function)
 
 
 def _kind_of(function: Function) -> str:
-    return "view" if _is_view(function) else "table"
+    return "view" if is_view(function) else "table"
 
 
 # --- tables --------------------------------------------------------------------------------
@@ -189,13 +192,6 @@ def _column(node: exp.ColumnDef, statement: Statement) -> tuple[Column, bool]:
 
 
 def _create_view(runtime: Runtime, statement: Statement, node: exp.Create, name: str) -> None:
-    if any(isinstance(each, exp.MaterializedProperty) for each in node.find_all(exp.Property)):
-        raise LanguageError(
-            "materialized views are not there yet",
-            code="unsupported",
-            span=statement.span,
-            hint="CREATE VIEW; db.monitor tells its exact changes",
-        )
     catalog = runtime.catalog
     rows, _, mentioned = translate_query(statement, node.expression, catalog, name)
     if name in mentioned:
@@ -205,15 +201,20 @@ def _create_view(runtime: Runtime, statement: Statement, node: exp.Create, name:
             span=statement.span,
             hint="recursion is not there yet",
         )
-    head = "CREATE VIEW " + statement.text[statement.text.lower().index("view") + 4 :].strip()
+    kept = any(isinstance(each, exp.MaterializedProperty) for each in node.find_all(exp.Property))
+    rest = statement.text[statement.text.lower().index("view") + 4 :].strip()
     function = Function(
         name=name,
         parameters=(),
         results=view_columns(node, rows, statement),
-        kind=FunctionKind.DERIVED,
-        bag=rows.relation.semantics.value == "bag",
-        text=head,
+        kind=FunctionKind.STORED if kept else FunctionKind.DERIVED,
+        bag=kept or not rows.relation.is_set,
+        text=f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {rest}",
     )
+    if kept:
+        made = store(runtime, function, dependencies=Dependencies(mentioned))
+        fill(runtime, made)
+        return
     function = replace(function, relation=relation_of(function))
     catalog.provisional(function, Dependencies())
     dependencies, _ = definitions.check_derived(function, catalog)
@@ -242,7 +243,7 @@ def drop(runtime: Runtime, statement: Statement) -> None:
                 span=statement.place(each),
                 hint=f"do you mean {near}?" if near else None,
             )
-        if _is_view(known) != (kind == "VIEW"):
+        if is_view(known) != (kind == "VIEW"):
             raise NameFault(
                 f"{name} is a {_kind_of(known)}",
                 code="type-mismatch",
@@ -259,7 +260,7 @@ def _drop(runtime: Runtime, function: Function, cascade: bool, statement: Statem
     users = sorted(f.name for f in dependents)
     users += [f"rule {rule}" for rule in catalog.rules_that_call(function.name)]
     users += runtime.monitors.users_of(function)
-    views = [f for f in dependents if _is_view(f)]
+    views = [f for f in dependents if is_view(f)]
     if users and (not cascade or len(views) < len(users)):
         raise IntegrityError(
             f"{function.name} cannot be dropped: {', '.join(users)} would no longer work",

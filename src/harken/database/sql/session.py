@@ -15,6 +15,7 @@ from harken.database.runtime import Runtime
 from harken.database.sql import schema
 from harken.database.sql.changes import Changes
 from harken.database.sql.reading import Reading
+from harken.database.sql.tables import is_sql
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
 from harken.lang.sql.parser import Statement, statements
@@ -27,6 +28,13 @@ class SqlSession:
         self._rules = rules
         self._reading = Reading(runtime)
         self._changes = Changes(runtime, self._reading)
+        self._created: list[str] = []
+        self.when_created: Callable[[str], None] = lambda name: None
+        """Told the name of each view that is created."""
+
+    def views(self) -> list[str]:
+        functions = self._runtime.catalog.functions()
+        return [each.name for each in functions if schema.is_view(each) and is_sql(each)]
 
     def run(self, text: str, source: str | None = None) -> None:
         """Run a whole text, or nothing of it since its last commit."""
@@ -64,8 +72,9 @@ class SqlSession:
                     )
                 self._transactions.begin()
             case exp.Commit():
-                self._transactions.commit()
+                self._commit()
             case exp.Rollback():
+                self._created.clear()
                 self._transactions.rollback()
             case exp.Query() | exp.Values():
                 if not self._transactions.active:
@@ -74,6 +83,13 @@ class SqlSession:
                     self._reading.explain(statement)
                 else:
                     self._reading.show(statement)
+            case exp.Create() if self._is_kept(node) and self._transactions.active:
+                raise IntegrityError(
+                    "a materialized view is not created while a transaction is open",
+                    code="transaction",
+                    span=statement.span,
+                    hint="COMMIT first",
+                )
             case exp.Create() | exp.Drop():
                 self._changing(lambda: self._define(statement))
             case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge() | exp.TruncateTable() if (
@@ -89,12 +105,21 @@ class SqlSession:
                     "this is no statement of Harken's SQL", code="syntax", span=statement.span
                 )
 
+    def _is_kept(self, node: exp.Create) -> bool:
+        return node.find(exp.MaterializedProperty) is not None
+
     def _define(self, statement: Statement) -> None:
-        if isinstance(statement.node, exp.Create):
-            schema.create(self._runtime, statement)
-        else:
+        node = statement.node
+        if isinstance(node, exp.Drop):
             schema.drop(self._runtime, statement)
+            self._rules.synchronise()
+            return
+        known = self.views()
+        schema.create(self._runtime, statement)
         self._rules.synchronise()
+        for name in self.views():
+            if name not in known:
+                self._created.append(name)
 
     def _changing(self, work: Callable[[], None]) -> None:
         """A statement that changes something, in the open transaction or in one of its own."""
@@ -102,4 +127,12 @@ class SqlSession:
         with self._transactions.statement():
             work()
         if own and not self._transactions.in_block:
-            self._transactions.commit()
+            self._commit()
+
+    def _commit(self) -> None:
+        self._transactions.commit()
+        known = self.views()
+        created, self._created = self._created, []
+        for name in created:
+            if name in known:
+                self.when_created(name)

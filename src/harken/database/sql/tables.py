@@ -82,6 +82,10 @@ def is_sql(function: Function) -> bool:
     ]
 
 
+def is_materialized(function: Function) -> bool:
+    return function.text[:40].lower().split()[:3] == ["create", "materialized", "view"]
+
+
 def declared_names(function: Function) -> list[str]:
     (statement,) = statements(function.text)
     return [each.name for each in statement.node.find_all(exp.ColumnDef)]

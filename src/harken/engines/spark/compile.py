@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from harken.calculus.states import COPIES
 from harken.engines.spark import aggregates
 from harken.engines.spark.body import Body, Environment, compare
 from harken.engines.spark.expressions import (
@@ -43,7 +42,7 @@ from harken.ir.clauses import (
 )
 from harken.ir.dependencies import may_repeat
 from harken.ir.operations import OPERATIONS
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import COPIES, Kind, Relation
 from harken.ir.safety import Needs, order, ready
 from harken.ir.strata import reachable
 from harken.ir.terms import Constant, Parameter, Term, Variable

@@ -55,7 +55,7 @@ class Fixpoint:
         }
         recent = {each.delta: found[each.full] for each in self.relations}
         for _ in range(ROUND_LIMIT):
-            if all(rows.isEmpty() for rows in recent.values()):
+            if all(_is_empty(rows) for rows in recent.values()):
                 return found
             frames = {**known, **found, **recent}
             recent = {each.delta: self._new(each, evaluate, frames) for each in self.relations}
@@ -78,6 +78,12 @@ class Fixpoint:
             return full.limit(0)
         rows = evaluate(rounds.step, frames).distinct()
         return _kept(rows.join(full, rows.columns, "left_anti"))
+
+
+def _is_empty(rows: DataFrame) -> bool:
+    """Not `isEmpty`: under Spark Connect that holds each DataFrame it was asked of for as long as
+    the process lives (4.3 has `functools.cache` on it), and so its checkpoint on the server."""
+    return not rows.take(1)
 
 
 def _kept(rows: DataFrame) -> DataFrame:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harken.engines.sqlite.expressions import Risk, Sql, constant, operation, quote
-from harken.engines.sqlite.grouping import Grouping
+from harken.engines.sqlite.grouping import GroupBy, Grouping
 from harken.errors import SafetyFault
 from harken.ir.clauses import (
     Aggregation,
@@ -33,7 +33,7 @@ from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Kind, Relation, is_extent
 from harken.ir.safety import Needs, is_bound, order
 from harken.ir.terms import Constant, Parameter, Term, Variable
-from harken.ir.types import BOOLEAN, NUMBER, Type
+from harken.ir.types import BOOLEAN, NUMBER, Type, decimal_digits, is_decimal
 
 Environment = dict[Variable, Sql]
 
@@ -66,6 +66,7 @@ class Slots:
         return tuple(self.used[: max(numbers, default=0)])
 
 
+_VALUE = re.compile(r"\bv\b")
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 _SLOT = re.compile(r"\?(\d+)")
 
@@ -361,6 +362,9 @@ class Compiler:
                 span=atom.span,
                 hint="give the function a single definition without `or`, or declare it `bag of`",
             )
+        grouped = self.grouping.natively.get(definition.relation.id)
+        if grouped is not None:
+            return self._group_by(grouped, known)
         nested = not self.grouping.is_whole(definition.relation)
         return self.definition(definition, known, nested)
 
@@ -418,12 +422,43 @@ class Compiler:
             total = Sql("s", result, raw=True).checked()
             rows = f"SELECT {whole} AS s FROM ({rows})"
             return Sql(f"(SELECT {total.text} FROM ({rows}))", result, risk=Risk.FAILURE)
+        if literal.aggregate == "avg" and is_decimal(result):
+            return Sql(
+                f"(SELECT {_average(literal, 'v')} FROM ({rows}))", result, risk=Risk.FAILURE
+            )
         if literal.aggregate == "single value":
             text = "CASE WHEN count(*) > 1 THEN harken_many_rows() ELSE max(v) END"
             return Sql(f"(SELECT {text} FROM ({rows}))", result, risk=Risk.FAILURE)
         value = "v" if literal.value is not None else "*"
         text = f"(SELECT {literal.aggregate}({value}) FROM ({rows}))"
         return Sql(text, result, risk=Risk.FAILURE)
+
+    def _group_by(self, grouped: GroupBy, known: Mapping[int, Sql]) -> str:
+        """All aggregates of the members, for each group; `known` are values of the group."""
+        width = grouped.groups
+        rows = self.definition(
+            grouped.members, {i: value for i, value in known.items() if i < width}
+        )
+        groups = [f"c{i}" for i in range(width)]
+        raw, shown = list(groups), list(groups)
+        for number, (literal, column) in enumerate(grouped.aggregates, start=width):
+            value = "*" if column is None else f"c{column}"
+            type_ = literal.result.type
+            text = f"{literal.aggregate}({value})"
+            total = Sql(f"c{number}", type_)
+            if literal.aggregate == "avg" and is_decimal(type_):
+                text = _average(literal, value)
+            if literal.aggregate == "sum":
+                whole = "total(v)" if type_ == NUMBER else EXACT_SUM
+                text = _VALUE.sub(value, whole)
+                if type_.nullable:
+                    text = f"CASE WHEN count({value}) > 0 THEN {text} END"
+                total = Sql(f"c{number}", type_, raw=True).checked()
+            raw.append(f"{text} AS c{number}")
+            shown.append(f"{total.text} AS c{number}")
+        by = f" GROUP BY {', '.join(groups)}" if groups else ""
+        inner = f"SELECT {', '.join(raw)} FROM ({rows}){by}"
+        return f"SELECT {', '.join(shown)} FROM ({inner})"
 
     def _group_rows(self, literal: Aggregation, environment: Environment) -> str:
         """The rows of the group: the value as `v`, and the other private columns beside it."""
@@ -485,6 +520,18 @@ def _compare(operator: str, left: Sql, right: Sql) -> Sql:
         operator = "IS NOT"
     text = f"{left.text} {operator} {right.text}"
     return Sql(text, BOOLEAN, risk=max(left.risk, right.risk))
+
+
+def _average(literal: Aggregation, value: str) -> str:
+    """The average of decimals: exact sum, rounded quotient."""
+    assert literal.value is not None
+    _, given = decimal_digits(literal.value.type)
+    _, wanted = decimal_digits(literal.result.type)
+    total = _VALUE.sub(value, EXACT_SUM)
+    return (
+        f"CASE WHEN count({value}) > 0 "
+        f"THEN harken_decimal_average({total}, count({value}), {wanted - given}) END"
+    )
 
 
 def _reach(atom: Atom, known: set[Variable]) -> int:

@@ -10,7 +10,6 @@ from typing import Any
 
 import apsw
 
-from harken.calculus.states import COPIES
 from harken.engines.sqlite import faults, foreign, layout
 from harken.engines.sqlite.compile import Compiler, Slots, table_name
 from harken.engines.sqlite.connection import Connection
@@ -19,7 +18,7 @@ from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.recursion import Bind, Fixpoint, compile_stratum
 from harken.engines.sqlite.statistics import Statistics
 from harken.engines.sqlite.values import encoder
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import COPIES, Kind, Relation
 from harken.ir.types import Type
 from harken.planner.prepare import Plan
 

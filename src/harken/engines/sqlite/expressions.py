@@ -16,7 +16,16 @@ from dataclasses import dataclass
 from harken.engines.sqlite.values import encode
 from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.terms import Constant
-from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+from harken.ir.types import (
+    DATE,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TIMESTAMP,
+    Type,
+    decimal_digits,
+    is_decimal,
+)
 
 LONG = 400
 """An expression longer than this is not written twice: what checks it is a function then."""
@@ -107,6 +116,11 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
     risk = max(own, *(argument.risk for argument in arguments), Risk.NONE)
     types = tuple(argument.type for argument in arguments)
     result = result.or_null(may_be_null(name, types))
+    if is_decimal(result) or any(map(is_decimal, types)):
+        made = _decimal(name, arguments, result, risk)
+        if made is not None:
+            return made
+        types = tuple(INTEGER if is_decimal(each) else each for each in types)
     arithmetic = _ARITHMETIC.get((name, types))
     if arithmetic is not None:
         text = arithmetic(*(argument.text for argument in arguments))
@@ -118,6 +132,32 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
         return Sql(native(*given), result, raw=overflows, risk=risk)
     suffix = "".join(f"_{type_.name}" for type_ in types) if name in _BY_TYPE else ""
     return Sql(f"harken_{name}{suffix}({', '.join(given)})", result, risk=risk)
+
+
+def _decimal(name: str, arguments: tuple[Sql, ...], result: Type, risk: Risk) -> Sql | None:
+    """What is done to decimals otherwise than to integers; sums, differences and products are
+    those of their units."""
+    given = [argument.checked().text for argument in arguments]
+    scales = [decimal_digits(a.type)[1] if is_decimal(a.type) else 0 for a in arguments]
+    scale = decimal_digits(result)[1] if is_decimal(result) else 0
+    match name:
+        case "rescale":
+            shift = scale - scales[0]
+            if shift >= 0:
+                return Sql(f"({given[0]} * {10**shift})", result, raw=True, risk=risk)
+            return Sql(f"harken_rescale({given[0]}, {shift})", result, risk=risk)
+        case "to_decimal":
+            kind = arguments[0].type.name
+            return Sql(f"harken_to_decimal_{kind}({given[0]}, {scale})", result, risk=risk)
+        case "/":
+            shift = scale - scales[0] + scales[1]
+            text = f"harken_decimal_divide({given[0]}, {given[1]}, {shift})"
+            return Sql(text, result, risk=risk)
+        case "to_number":
+            return Sql(f"(CAST({given[0]} AS REAL) / {10 ** scales[0]}.0)", result, risk=risk)
+        case "to_integer" | "to_string":
+            return Sql(f"harken_{name}_decimal({given[0]}, {scales[0]})", result, risk=risk)
+    return None
 
 
 _CAN_OVERFLOW = frozenset({"+", "-", "/", "div", "abs"})

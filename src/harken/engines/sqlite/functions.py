@@ -25,6 +25,7 @@ def register(connection: apsw.Connection, clock: Callable[[], datetime.datetime]
     """What can fail is not deterministic to SQLite: it runs constant calls before it needs them."""
     for name, (function, arguments) in FUNCTIONS.items():
         operation = name if name in OPERATIONS else name.rpartition("_")[0]
+        operation = {"decimal": "/"}.get(operation, operation)
         connection.create_scalar_function(
             f"harken_{name}",
             _of_values(function),

@@ -12,13 +12,17 @@ several solutions may have the same G the clause becomes
 without `rows` if P is a set and reads no X. All three are evaluated as they stand: SQLite, which
 does not know how few rows there are, would otherwise join all of B's relations with the totals.
 
+Where the groups are those of the members themselves (`Definition.groups`), as in GROUP BY of SQL,
+all of their aggregates are one SELECT with a GROUP BY; if something else in the clause says which
+groups are wanted, the members are joined with those first.
+
 Law: the clause has the same rows with the same multiplicities, and an aggregate that can fail is
 computed for no group that it would not be computed for otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harken.ir.clauses import (
@@ -37,6 +41,7 @@ from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.safety import Needs, input_columns, is_bound, order
 from harken.ir.terms import Term, Variable
 
+NATIVE = frozenset({"count", "sum", "avg", "min", "max"})
 GROWING = ("+", "-", "*")
 """Operations whose result can be too large."""
 
@@ -52,6 +57,16 @@ class Split:
     """The variables of the base, and those that have values from outside."""
 
 
+@dataclass(frozen=True, slots=True)
+class GroupBy:
+    """A relation that is one SELECT with a GROUP BY: its first columns are the group, the others
+    the aggregates, each with the column of the `members` that it is of."""
+
+    members: Definition
+    groups: int
+    aggregates: tuple[tuple[Aggregation, int | None], ...]
+
+
 @dataclass(slots=True)
 class Grouping:
     """Rewrites the clauses of one statement; the definitions it makes collect in `made`."""
@@ -59,10 +74,12 @@ class Grouping:
     definitions: Mapping[str, Definition]
     needs: Needs
     made: dict[str, Definition] = field(default_factory=dict)
+    natively: dict[str, GroupBy] = field(default_factory=dict)
     _failing: dict[tuple[str, bool], bool] = field(default_factory=dict)
 
     def rewrite(self, clause: Clause, given: Collection[Variable]) -> Clause:
         """The clause for values of the `given` variables, its aggregates each once per group."""
+        clause = self._grouped_natively(clause, given)
         found = [each for each in clause.body if isinstance(each, Aggregation)]
         if not found or clause.head.relation.id in self.made:
             return clause
@@ -74,6 +91,123 @@ class Grouping:
             else:
                 stays = True
         return clause
+
+    def _grouped_natively(self, clause: Clause, given: Collection[Variable]) -> Clause:
+        """The clause with the groups, and the aggregates of their members, as one relation."""
+        for atom in clause.body:
+            if not isinstance(atom, Atom) or atom.negated:
+                continue
+            definition = self.definitions.get(atom.relation.id)
+            for members in definition.groups if definition is not None else ():
+                found = [
+                    each
+                    for each in clause.body
+                    if isinstance(each, Aggregation)
+                    and each.atom.relation.id == members
+                    and each.groups == atom.terms
+                    and each.aggregate in NATIVE
+                ]
+                if found:
+                    clause = self._natively(clause, atom, found, given)
+                    atom = next(each for each in clause.body if isinstance(each, Atom))
+        return self._all_as_one(clause)
+
+    def _all_as_one(self, clause: Clause) -> Clause:
+        """Several aggregates of all rows of a relation are one SELECT, too."""
+        over: dict[str, list[Aggregation]] = {}
+        for each in clause.body:
+            if (
+                isinstance(each, Aggregation)
+                and not each.groups
+                and each.aggregate in NATIVE
+                and (each.result.type.nullable or AGGREGATES[each.aggregate].on_nothing is not None)
+            ):
+                over.setdefault(each.atom.relation.id, []).append(each)
+        nothing = Atom(Relation("all", (), 0, Kind.DERIVED), ())
+        for found in over.values():
+            if len(found) > 1 and not self.needs.get(found[0].atom.relation.id):
+                clause = self._natively(clause, nothing, found, ())
+        return clause
+
+    def _natively(
+        self,
+        clause: Clause,
+        groups: Atom,
+        found: Sequence[Aggregation],
+        given: Collection[Variable],
+    ) -> Clause:
+        rest = tuple(each for each in clause.body if each is not groups and each not in found)
+        known, base = self._keys_among(rest, groups, found, given)
+        members = self._wanted_members(found[0].atom, groups, base, known)
+        columns = tuple(
+            Column(f"c{i}", term.type)
+            for i, term in enumerate((*groups.terms, *(each.result for each in found)))
+        )
+        width = len(groups.terms)
+        relation = Relation(
+            name=f"grouped {len(self.made)}",
+            columns=columns,
+            inputs=0,
+            kind=Kind.DERIVED,
+            key=tuple(range(width)),
+        )
+        aggregates = tuple(
+            (each, None if each.value is None else each.atom.terms.index(each.value))
+            for each in found
+        )
+        self.natively[relation.id] = GroupBy(members, width, aggregates)
+        results = [Variable(f"TOTAL#{id(each)}", each.result.type) for each in found]
+        atom = Atom(relation, (*groups.terms, *results))
+        self.made[relation.id] = Definition(relation, ())
+        equations = tuple(
+            Comparison("=", total, each.result) for total, each in zip(results, found, strict=True)
+        )
+        if all(_is_settled(each, groups) for each in base):
+            rest = tuple(each for each in rest if each not in base)
+        return Clause(clause.head, (atom, *rest, *equations))
+
+    def _keys_among(
+        self,
+        rest: tuple[Literal, ...],
+        groups: Atom,
+        found: Sequence[Aggregation],
+        given: Collection[Variable],
+    ) -> tuple[tuple[Variable, ...], tuple[Literal, ...]]:
+        """What of the rest of a clause says which groups are wanted, and by which variables."""
+        late = {each.result for each in found}
+        base: list[Literal] = []
+        bound = set(given)
+        for literal in rest:
+            is_key = isinstance(literal, Atom) and not literal.negated
+            if is_key and late.isdisjoint(literal_variables(literal)) and not self._fails(literal):
+                base.append(literal)
+                bound.update(literal_variables(literal))
+        own = tuple(v for v in dict.fromkeys(_variables(groups.terms)) if v in bound)
+        known = tuple(v for v in own if v not in given)
+        return (known, tuple(base)) if known else ((), ())
+
+    def _wanted_members(
+        self,
+        atom: Atom,
+        groups: Atom,
+        base: tuple[Literal, ...],
+        known: tuple[Variable, ...],
+    ) -> Definition:
+        """The members, or those of the groups that are wanted."""
+        if not known:
+            return self.definitions[atom.relation.id]
+        keys = self._define("keys", known, (), base)
+        row = tuple(
+            Variable(f"MEMBER#{i}", term.type) if i >= len(groups.terms) else term
+            for i, term in enumerate(atom.terms)
+        )
+        relation = replace(
+            atom.relation, name=f"wanted {len(self.made)} {atom.relation.name}", inputs=0, key=None
+        )
+        head = Atom(relation, row)
+        made = Definition(relation, (Clause(head, (keys, Atom(atom.relation, row))),))
+        self.made[relation.id] = made
+        return made
 
     def _in_order(self, clause: Clause, given: Collection[Variable]) -> list[Aggregation]:
         """The aggregates as they are computed: those that may have no value come first."""
@@ -206,6 +340,15 @@ class Grouping:
         atom = Atom(relation, terms)
         self.made[relation.id] = Definition(relation, (Clause(atom, body),))
         return atom
+
+
+def _is_settled(literal: Literal, groups: Atom) -> bool:
+    """Does it hold at most once for a group, so that knowing the groups is knowing it?"""
+    return (
+        isinstance(literal, Atom)
+        and literal.relation.is_set
+        and set(literal_variables(literal)) <= set(_variables(groups.terms))
+    )
 
 
 def _result(literal: Aggregation, split: Split) -> tuple[Variable, tuple[Literal, ...]]:

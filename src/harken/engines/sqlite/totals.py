@@ -102,10 +102,12 @@ class TotalsTable:
         """Take in changed members; `weight` is what each row of the query counts."""
         groups = ", ".join(f"c{i}" for i in self._totals.groups) or "0"
         value = f"c{self._totals.value}" if self._totals.value is not None else "0"
+        present = self._totals.present
+        there = "1" if present is None else f"c{present} IS NOT NULL"
         positions = ", ".join(str(i + 1) for i in range(len(self._groups or "k") + 1))
         query.run_from(
             f"INSERT INTO {self._members} SELECT {groups}, {value}, sum({weight}) FROM",
-            f"WHERE 1 GROUP BY {positions} HAVING sum({weight}) <> 0 "
+            f"WHERE {there} GROUP BY {positions} HAVING sum({weight}) <> 0 "
             "ON CONFLICT DO UPDATE SET w = w + excluded.w",
         )
 

@@ -1,18 +1,31 @@
 """Values between Python and SQLite.
 
-A date is stored as days and a timestamp as microseconds since 1970 (UTC), a boolean as 0 or 1, an
-object as its number. Law: decode(encode(v)) = v, and the stored order is the order of the values.
+A date is stored as days and a timestamp as microseconds since 1970 (UTC), a boolean as 0 or 1, a
+decimal in units of its last digit, an object as its number.
+
+Law: decode(encode(v)) = v, and the stored order is the order of the values.
 """
 
 from __future__ import annotations
 
 import datetime
+import decimal
 import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from harken.errors import ValueFault
-from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+from harken.ir.types import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TIMESTAMP,
+    Type,
+    decimal_digits,
+    is_decimal,
+)
 
 Stored: TypeAlias = int | float | str | None
 Encoder: TypeAlias = Callable[[Any], Stored]
@@ -21,6 +34,7 @@ Decoder: TypeAlias = Callable[[Any], Any]
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 MICROSECOND = datetime.timedelta(microseconds=1)
+WIDE = decimal.Context(prec=80)
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
 COLUMN_TYPES = {
@@ -34,7 +48,7 @@ COLUMN_TYPES = {
 
 
 def column_type(type_: Type) -> str:
-    return "INTEGER" if type_.surrogate else COLUMN_TYPES[type_]
+    return "INTEGER" if type_.surrogate or is_decimal(type_) else COLUMN_TYPES[type_]
 
 
 def _bad(value: object, type_: Type, hint: str | None = None) -> ValueFault:
@@ -120,8 +134,36 @@ ENCODERS: dict[Type, Encoder] = {
 }
 
 
+def encode_decimal(type_: Type) -> Encoder:
+    precision, scale = decimal_digits(type_)
+    unit = decimal.Decimal(1).scaleb(-scale)
+
+    def encode(value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int | float | decimal.Decimal):
+            raise _bad(value, type_)
+        try:
+            given = decimal.Decimal(repr(value) if isinstance(value, float) else value)
+            exact = given.quantize(unit, rounding=decimal.ROUND_HALF_UP, context=WIDE)
+        except decimal.InvalidOperation:
+            raise _bad(value, type_) from None
+        stored = int(exact.scaleb(scale, context=WIDE))
+        if abs(stored) >= 10**precision or not SMALLEST <= stored <= LARGEST:
+            raise ValueFault(f"{value} does not fit in {type_}", code="overflow")
+        return stored
+
+    return encode
+
+
+def decode_decimal(type_: Type) -> Decoder:
+    _, scale = decimal_digits(type_)
+    return lambda stored: decimal.Decimal(stored).scaleb(-scale, context=WIDE)
+
+
 def encoder(type_: Type) -> Encoder:
-    encode = encode_object if type_.surrogate else ENCODERS[type_]
+    if is_decimal(type_):
+        encode = encode_decimal(type_)
+    else:
+        encode = encode_object if type_.surrogate else ENCODERS[type_]
     return _or_null(encode) if type_.nullable else encode
 
 
@@ -168,5 +210,5 @@ DECODERS: dict[Type, Decoder] = {
 
 def decoder(type_: Type) -> Decoder | None:
     """How to turn what SQLite returns into a Python value; None where it is one already."""
-    decode = DECODERS.get(type_)
+    decode = decode_decimal(type_) if is_decimal(type_) else DECODERS.get(type_)
     return _or_null(decode) if decode is not None and type_.nullable else decode

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -22,7 +23,7 @@ from harken.ir.clauses import (
 from harken.ir.operations import may_be_null
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER, NUMBER, Type
+from harken.ir.types import BOOLEAN, INTEGER, NUMBER, Type, decimal_digits, is_decimal
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.types import shown
 
@@ -71,6 +72,7 @@ class Draft:
         *,
         bag: bool,
         exclusive: bool = False,
+        groups: Iterable[Relation] = (),
     ) -> Relation:
         """An auxiliary relation, with one clause for each of the heads and bodies. What is captured
         comes first."""
@@ -85,7 +87,8 @@ class Draft:
         clauses = tuple(
             Clause(Atom(relation, (*captured, *terms)), tuple(body)) for terms, body in heads
         )
-        self.definitions[relation.id] = Definition(relation, clauses, exclusive)
+        grouped = frozenset(each.id for each in groups)
+        self.definitions[relation.id] = Definition(relation, clauses, exclusive, grouped)
         return relation
 
     def compute(self, operation: str, arguments: Sequence[Term], type_: Type, body: Body) -> Term:
@@ -108,19 +111,36 @@ class Draft:
         if term.type == type_:
             return term
         if isinstance(term, Constant):
-            if term.value is None:
-                return Constant(None, type_.or_null())
-            if term.type == INTEGER and type_ == NUMBER:
-                assert isinstance(term.value, int)
-                return Constant(float(term.value), NUMBER)
+            converted = _constant_as(term, type_)
+            if converted is not None:
+                return converted
         if term.type == INTEGER and type_ == NUMBER:
             return self.compute("widen", (term,), NUMBER, body)
+        if is_decimal(type_) and (term.type == INTEGER or is_decimal(term.type)):
+            return self.compute("rescale", (term,), type_, body)
+        if is_decimal(term.type) and type_ == NUMBER:
+            return self.compute("to_number", (term,), NUMBER, body)
         raise TypeFault(
             f"this is {shown(term.type)}, and {shown(type_)} is wanted",
             code="type-mismatch",
             span=self.place(node),
             hint=f"convert it: CAST(... AS {shown(type_)})",
         )
+
+
+def _constant_as(term: Constant, type_: Type) -> Constant | None:
+    value = term.value
+    if value is None:
+        return Constant(None, type_.or_null())
+    if term.type == INTEGER or is_decimal(term.type):
+        assert isinstance(value, int | decimal.Decimal)
+        if type_ == NUMBER:
+            return Constant(float(value), NUMBER)
+        if is_decimal(type_):
+            unit = decimal.Decimal(1).scaleb(-decimal_digits(type_)[1])
+            exact = decimal.Decimal(value).quantize(unit, rounding=decimal.ROUND_HALF_UP)
+            return Constant(exact, type_)
+    return None
 
 
 @dataclass(slots=True)

@@ -7,7 +7,8 @@ true, false or NULL; `conditions` turns those of WHERE into literals where it ca
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -25,10 +26,14 @@ from harken.ir.types import (
     TIMESTAMP,
     Hierarchy,
     Type,
+    decimal_digits,
+    decimal_type,
+    is_decimal,
 )
+from harken.lang.sql import decimals
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
 from harken.lang.sql.scope import Scope
-from harken.lang.sql.types import shown, type_of
+from harken.lang.sql.types import is_numeric, shown, type_of
 
 if TYPE_CHECKING:
     from harken.lang.sql.queries import Queries
@@ -133,9 +138,13 @@ class Expressions:
                 return compute("like", sides, BOOLEAN, body)
             case exp.Neg():
                 given = self.value(node.this, scope, body)
-                if isinstance(given, Constant) and isinstance(given.value, int | float):
+                if isinstance(given, Constant) and isinstance(given.value, int | float | Decimal):
                     return Constant(-given.value, given.type)
+                if is_decimal(given.type):
+                    return compute("negate", (given,), given.type, body)
                 return self._apply("negate", [given], body, node)
+            case exp.Div() if (exact := self._exact("/", node, scope, body)) is not None:
+                return exact
             case exp.Div():
                 sides = [
                     self._draft.coerce(self.value(each, scope, body), NUMBER, body, each)
@@ -146,17 +155,19 @@ class Expressions:
                 name = "div" if isinstance(node, exp.IntDiv) else "mod"
                 return self._apply(name, self._pair(node, scope, body), body, node)
             case exp.DPipe() | exp.Concat():
-                parts = node.expressions or [node.left, node.right]
+                parts = node.expressions or [node.this, node.args["expression"]]
                 return self._concatenated(parts, scope, body)
             case exp.Substring():
-                given = [node.this, node.args.get("start"), node.args.get("length")]
-                values = [self.value(each, scope, body) for each in given if each is not None]
+                parts = [node.this, node.args.get("start"), node.args.get("length")]
+                values = [self.value(each, scope, body) for each in parts if each is not None]
                 return self._apply("substring", values, body, node)
             case exp.Extract():
                 part = node.this.name.lower()
                 return self._apply(part, [self.value(node.expression, scope, body)], body, node)
             case exp.Round():
                 digits = node.args.get("decimals")
+                if (exact := self._rounded(node, digits, scope, body)) is not None:
+                    return exact
                 value = self._draft.coerce(self.value(node.this, scope, body), NUMBER, body, node)
                 if digits is None:
                     digits = exp.Literal.number(0)
@@ -171,11 +182,16 @@ class Expressions:
             return self._compared(operator, left, node.expression, scope, body, node)
         symbol = ARITHMETIC.get(type(node))
         if symbol is not None:
+            exact = self._exact(symbol, node, scope, body)
+            if exact is not None:
+                return exact
             return self._arithmetic(symbol, node, scope, body)
         named = NAMED.get(type(node))
         if named is not None:
             name, keys = named
             values = [self.value(node.args[key], scope, body) for key in keys if node.args.get(key)]
+            if name == "abs" and is_decimal(values[0].type):
+                return compute("abs", values, values[0].type, body)
             return self._apply(name, values, body, node)
         raise self._unsupported(node, f"there is no {node.sql('spark')} in Harken's SQL yet")
 
@@ -198,9 +214,14 @@ class Expressions:
             converted = self._literal_as(one, other.type, node)
             if converted is not None:
                 return (converted, other) if one is left else (other, converted)
-        if left.type in NUMERIC and right.type in NUMERIC:
-            left = self._draft.coerce(left, NUMBER, body, node)
-            return left, self._draft.coerce(right, NUMBER, body, node)
+        if is_numeric(left.type) and is_numeric(right.type):
+            wanted = NUMBER
+            if NUMBER not in (left.type, right.type):
+                wanted = decimals.common(
+                    decimals.as_decimal(left.type), decimals.as_decimal(right.type)
+                )
+            left = self._draft.coerce(left, wanted, body, node)
+            return left, self._draft.coerce(right, wanted, body, node)
         raise TypeFault(
             f"{shown(left.type)} and {shown(right.type)} do not go together",
             code="type-mismatch",
@@ -235,10 +256,49 @@ class Expressions:
             return self._moved(symbol, node, scope, body)
         left = self.value(node.this, scope, body)
         right = self.value(node.expression, scope, body)
-        if left.type in NUMERIC or right.type in NUMERIC:
-            if left.type not in (DATE, TIMESTAMP) and right.type not in (DATE, TIMESTAMP):
-                left, right = self.alike(left, right, body, node)
+        if not {left.type, right.type} & {DATE, TIMESTAMP}:
+            left, right = self.alike(left, right, body, node)
         return self._apply(symbol, [left, right], body, node)
+
+    def _exact(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
+        """Arithmetic of decimals; None if it is of something else."""
+        if isinstance(node.expression, exp.Interval):
+            return None
+        left = self.value(node.this, scope, body)
+        right = self.value(node.expression, scope, body)
+        types = (left.type, right.type)
+        if not any(map(is_decimal, types)):
+            return None
+        if not all(each == INTEGER or is_decimal(each) for each in types):
+            return None
+        one, other = (_as_decimal(each) for each in (left, right))
+        result = decimals.result_of(symbol, one, other)
+        left = self._draft.coerce(left, one, body, node)
+        right = self._draft.coerce(right, other, body, node)
+        if symbol == "/":
+            return self._draft.compute("/", (left, right), result, body)
+        if symbol == "*":
+            (p1, s1), (p2, s2) = decimal_digits(one), decimal_digits(other)
+            whole = decimal_type(p1 + p2 + 1, s1 + s2)
+            product = self._draft.compute("*", (left, right), whole, body)
+            return self._draft.coerce(product, result, body, node)
+        left = self._draft.coerce(left, result, body, node)
+        right = self._draft.coerce(right, result, body, node)
+        return self._draft.compute(symbol, (left, right), result, body)
+
+    def _rounded(
+        self, node: exp.Expr, digits: exp.Expr | None, scope: Scope, body: Body
+    ) -> Term | None:
+        """A decimal to so many digits behind the point."""
+        given = self.value(node.this, scope, body)
+        if not is_decimal(given.type):
+            return None
+        wanted = 0 if digits is None else int(digits.name)
+        precision, scale = decimal_digits(given.type)
+        if wanted >= scale:
+            return given
+        fewer = decimal_type(precision - scale + wanted + 1, max(wanted, 0))
+        return self._draft.coerce(given, fewer, body, node)
 
     def _moved(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term:
         """A date some days, months or years later or earlier."""
@@ -300,6 +360,8 @@ class Expressions:
     def _as_text(self, term: Term, body: Body, node: exp.Expr) -> Term:
         if term.type == TEXT:
             return term
+        if is_decimal(term.type):
+            return self._draft.compute("to_string", (term,), TEXT, body)
         return self._apply("to_string", [term], body, node)
 
     def _is(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
@@ -382,8 +444,8 @@ class Expressions:
     def _of_one_type(self, values: Sequence[Term], body: Body, node: exp.Expr) -> list[Term]:
         known = [each for each in values if each != Constant(None, NULL_TYPE)]
         wanted = known[0].type if known else NULL_TYPE
-        if any(each.type == NUMBER for each in known) and wanted == INTEGER:
-            wanted = NUMBER
+        if known and all(is_numeric(each.type) for each in known):
+            wanted = numeric_type(each.type for each in known)
         found = []
         for value in values:
             converted = self._literal_as(value, wanted, node)
@@ -407,7 +469,9 @@ class Expressions:
                     span=self._draft.place(node),
                 )
             return Constant(value, INTEGER)
-        return Constant(float(text), NUMBER)
+        if "e" in text.lower():
+            return Constant(float(text), NUMBER)
+        return Constant(Decimal(text), decimals.of_literal(text))
 
     def _cast(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         wanted = type_of(node.args["to"], self._draft.place(node))
@@ -417,8 +481,14 @@ class Expressions:
         converted = self._literal_as(given, wanted, node)
         if converted is not None:
             return converted
-        if given.type == INTEGER and wanted == NUMBER:
-            return self._draft.coerce(given, NUMBER, body, node)
+        exact = is_decimal(given.type) or given.type == INTEGER
+        if exact and (wanted == NUMBER or is_decimal(wanted)):
+            return self._draft.coerce(given, wanted, body, node)
+        if is_decimal(wanted) and given.type in (NUMBER, TEXT):
+            return self._draft.compute("to_decimal", (given,), wanted, body)
+        if is_decimal(given.type) and wanted in (INTEGER, TEXT):
+            name = "to_integer" if wanted == INTEGER else "to_string"
+            return self._draft.compute(name, (given,), wanted, body)
         names: dict[Type, str] = {
             TEXT: "to_string",
             INTEGER: "to_integer",
@@ -457,6 +527,25 @@ class Expressions:
 
     def _unsupported(self, node: exp.Expr, message: str) -> LanguageError:
         return LanguageError(message, code="unsupported", span=self._draft.place(node))
+
+
+def _as_decimal(term: Term) -> Type:
+    if isinstance(term, Constant) and term.type == INTEGER and isinstance(term.value, int):
+        return decimals.of_integer(term.value)
+    return decimals.as_decimal(term.type)
+
+
+def numeric_type(types: Iterable[Type]) -> Type:
+    """The type of numbers that holds those of all of these."""
+    given = list(types)
+    if NUMBER in given:
+        return NUMBER
+    if not any(map(is_decimal, given)):
+        return INTEGER
+    found = decimals.as_decimal(given[0])
+    for each in given[1:]:
+        found = decimals.common(found, decimals.as_decimal(each))
+    return found
 
 
 def _moved(value: datetime.date, size: int, unit: str) -> datetime.date | None:

@@ -20,12 +20,13 @@ from harken.ir.clauses import Aggregation, Atom, Comparison, Literal
 from harken.ir.operations import AGGREGATES
 from harken.ir.relations import COPIES, Column, Relation
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER, NUMBER, NUMERIC, Type
+from harken.ir.types import BOOLEAN, INTEGER, Type, is_decimal
+from harken.lang.sql import decimals
 from harken.lang.sql.conditions import Conditions, compare
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft, Table, Tables, used
-from harken.lang.sql.expressions import Expressions
+from harken.lang.sql.expressions import Expressions, numeric_type
 from harken.lang.sql.scope import Field, Scope, Source
-from harken.lang.sql.types import shown
+from harken.lang.sql.types import is_numeric, shown
 
 AGGREGATED: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -466,14 +467,14 @@ class Queries:
         known = [t for t in terms if not (isinstance(t, Constant) and t.value is None)]
         nullable = any(t.type.nullable for t in terms)
         types = {t.type for t in known}
-        if len(types) > 1 and not types <= NUMERIC:
+        if len(types) > 1 and not all(map(is_numeric, types)):
             raise TypeFault(
                 f"{' and '.join(sorted(map(shown, types)))} cannot be in one column",
                 code="type-mismatch",
                 span=self._draft.place(node),
                 hint="convert one of them with CAST",
             )
-        found = NUMBER if len(types) > 1 else (known or list(terms))[0].type
+        found = numeric_type(types) if len(types) > 1 else (known or list(terms))[0].type
         return found.or_null(nullable)
 
     def _as(self, term: Term, type_: Type, body: Body, node: exp.Expr) -> Term:
@@ -580,16 +581,27 @@ class Queries:
             mentioned.append(having.this)
         wanted: dict[str, exp.Expr] = {}
         for each in mentioned:
-            for aggregate in _aggregates_of(each):
-                wanted.setdefault(_text(aggregate), aggregate)
+            for found_in in _aggregates_of(each):
+                wanted.setdefault(_text(found_in), found_in)
         key_terms = [self._expressions.value(each, scope, body) for each in keys]
+        values = [self._argument(each, scope, body) for each in wanted.values()]
+        captured = self._captured(scope, [*key_terms, *_present(values)], body.literals)
         out, clause = Scope(scope.parent), Body()
         out.captured.update(scope.captured)
-        captured, groups = self._groups(key_terms, body, scope, clause)
+        plain = self._members(captured, key_terms, _present(values), body, bag=True)
+        distinct_ones = {
+            text: self._members(captured, key_terms, _present([value]), body, bag=False)
+            for (text, aggregate), value in zip(wanted.items(), values, strict=True)
+            if _is_distinct(aggregate)
+        }
+        over = [plain, *distinct_ones.values()]
+        groups = self._groups(over, captured, key_terms, clause)
         found = Groups({_text(each): term for each, term in zip(keys, groups, strict=True)}, {})
-        for text, aggregate in wanted.items():
+        for (text, aggregate), value in zip(wanted.items(), values, strict=True):
+            place = 0 if text in distinct_ones else _place(values, value)
+            members = distinct_ones.get(text, plain)
             found.aggregates[text] = self._aggregate(
-                aggregate, key_terms, groups, captured, scope, body, clause, bool(keys)
+                aggregate, value, members, place, (*captured, *groups), clause, bool(keys)
             )
         inside = GroupedScope(out, found, self, scope)
         if having is not None:
@@ -640,73 +652,90 @@ class Queries:
         self._from(node, scope, Body())
         return scope.knows(None, column.name.lower())
 
+    def _members(
+        self,
+        captured: Sequence[Variable],
+        keys: Sequence[Term],
+        values: Sequence[Term],
+        body: Body,
+        *,
+        bag: bool,
+    ) -> Relation:
+        """The rows that are grouped: the keys, and what the aggregates are taken of."""
+        terms = [*keys, *values]
+        columns = [Column(f"m{i}", each.type) for i, each in enumerate(terms)]
+        return self._draft.define("members", captured, columns, [(terms, body.literals)], bag=bag)
+
     def _groups(
-        self, key_terms: Sequence[Term], body: Body, scope: Scope, clause: Body
-    ) -> tuple[tuple[Variable, ...], list[Term]]:
+        self,
+        over: Sequence[Relation],
+        captured: Sequence[Variable],
+        keys: Sequence[Term],
+        clause: Body,
+    ) -> list[Term]:
         """The groups there are; without GROUP BY all rows are one, also if there are none."""
-        captured = self._captured(scope, key_terms, body.literals)
-        if not key_terms:
-            return captured, []
-        columns = [Column(f"g{i}", term.type) for i, term in enumerate(key_terms)]
+        if not keys:
+            return []
+        members = over[0]
+        row = [self._draft.fresh(each.type) for each in members.columns[len(captured) :]]
+        own = row[: len(keys)]
+        columns = [Column(f"g{i}", each.type) for i, each in enumerate(own)]
+        body = [Atom(members, (*captured, *row))]
         relation = self._draft.define(
-            "groups", captured, columns, [(key_terms, body.literals)], bag=False
+            "groups", captured, columns, [(own, body)], bag=False, groups=over
         )
         fresh: list[Term] = [self._draft.fresh(column.type) for column in columns]
         clause.add(Atom(relation, (*captured, *fresh)))
-        return captured, fresh
+        return fresh
 
-    def _aggregate(
-        self,
-        node: exp.Expr,
-        key_terms: Sequence[Term],
-        groups: Sequence[Term],
-        captured: tuple[Variable, ...],
-        scope: Scope,
-        body: Body,
-        clause: Body,
-        is_grouped: bool,
-    ) -> Term:
-        """The value of an aggregate for a group, over a relation of its own."""
-        name = AGGREGATED.get(type(node))
-        if name is None:
+    def _argument(self, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
+        """What an aggregate is taken of; None if it only counts rows."""
+        if type(node) not in AGGREGATED:
             raise self._not_yet(node, f"the aggregate {node.sql('spark')} is not there yet")
         argument = node.this
-        distinct = isinstance(argument, exp.Distinct)
-        if distinct:
+        if isinstance(argument, exp.Distinct):
             if len(argument.expressions) != 1:
                 raise self._not_yet(node, "DISTINCT of several columns is not there yet")
             argument = argument.expressions[0]
-        members = Body(list(body.literals))
-        value: Term | None = None
-        if not isinstance(argument, exp.Star) and argument is not None:
-            value = self._expressions.value(argument, scope, members)
-        if value is not None and name in ("sum", "avg") and value.type not in NUMERIC:
+        if argument is None or isinstance(argument, exp.Star):
+            return None
+        value = self._expressions.value(argument, scope, body)
+        if isinstance(node, exp.Sum | exp.Avg) and not is_numeric(value.type):
             raise TypeFault(
-                f"{name} of {shown(value.type)}",
+                f"{AGGREGATED[type(node)]} of {shown(value.type)}",
                 code="type-mismatch",
                 span=self._draft.place(node),
                 hint="it takes numbers",
             )
-        if isinstance(node, exp.LogicalAnd | exp.LogicalOr) and value is not None:
-            value = self._draft.coerce(value, BOOLEAN, members, node)
-        result_type = AGGREGATES[name].result or (INTEGER if value is None else value.type)
-        counted = name == "count"
-        nullable = not counted and (not is_grouped or (value is not None and value.type.nullable))
-        more = self._captured(scope, [*key_terms, *([value] if value else [])], members.literals)
-        captured = tuple(dict.fromkeys((*captured, *more)))
-        terms = [*key_terms, *([value] if value is not None else [])]
-        columns = [Column(f"g{i}", each.type) for i, each in enumerate(terms)]
-        if counted and value is not None and not value.type.nullable and not distinct:
-            terms, columns, value = terms[:-1], columns[:-1], None  # no value is NULL
-        relation = self._draft.define(
-            "members", captured, columns, [(terms, members.literals)], bag=not distinct
+        if isinstance(node, exp.LogicalAnd | exp.LogicalOr):
+            value = self._draft.coerce(value, BOOLEAN, body, node)
+        if isinstance(node, exp.Count) and not value.type.nullable and not _is_distinct(node):
+            return None  # no value is NULL, so all rows are counted
+        return value
+
+    def _aggregate(
+        self,
+        node: exp.Expr,
+        value: Term | None,
+        members: Relation,
+        place: int,
+        groups: tuple[Term, ...],
+        clause: Body,
+        is_grouped: bool,
+    ) -> Term:
+        """The value of an aggregate for a group of the members."""
+        name = AGGREGATED[type(node)]
+        type_ = AGGREGATES[name].result or (INTEGER if value is None else value.type)
+        if value is not None and is_decimal(value.type) and name in ("sum", "avg"):
+            exact = decimals.sum_of if name == "sum" else decimals.average_of
+            type_ = exact(value.type)
+        nullable = name != "count" and (
+            not is_grouped or (value is not None and value.type.nullable)
         )
-        inner = None if value is None else self._draft.fresh(value.type)
-        result = self._draft.fresh(result_type.or_null(nullable))
-        atom_terms = (*captured, *groups, *([inner] if inner is not None else []))
-        clause.add(
-            Aggregation(result, name, inner, Atom(relation, atom_terms), (*captured, *groups))
-        )
+        result = self._draft.fresh(type_.or_null(nullable))
+        rest = [self._draft.fresh(column.type) for column in members.columns[len(groups) :]]
+        inner = None if value is None else rest[place]
+        clause.add(Aggregation(result, name, inner, Atom(members, (*groups, *rest)), groups))
         return result
 
     # --- subqueries in expressions ---------------------------------------------------------
@@ -894,6 +923,20 @@ class GroupedScope:
             return each if name is None else exp.column(name, table="group")
 
         return node.copy().transform(replace_known)
+
+
+def _is_distinct(node: exp.Expr) -> bool:
+    """min and max are the same of a set."""
+    return isinstance(node.this, exp.Distinct) and not isinstance(node, exp.Min | exp.Max)
+
+
+def _present(values: Sequence[Term | None]) -> list[Term]:
+    """The terms that aggregates are taken of, each once."""
+    return list(dict.fromkeys(each for each in values if each is not None))
+
+
+def _place(values: Sequence[Term | None], value: Term | None) -> int:
+    return 0 if value is None else _present(values).index(value)
 
 
 def _texts_of(alias: str, name: str) -> tuple[str, ...]:

@@ -1,0 +1,103 @@
+"""Materialized views: the rows of a query in a table, which follows at every commit.
+
+The table is a stored function like any other; the network watches its query, and the check phase
+puts what the query gained and lost into the table. That is a change in turn, for whatever reads the
+table: views, rules, other materialized views.
+
+Law: after a commit the table has the rows of its query, each as often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from harken.database.catalog import Catalog
+from harken.database.rules.conditions import Condition
+from harken.database.rules.network import ConditionChange, Network
+from harken.database.runtime import Runtime
+from harken.database.sql.tables import is_materialized
+from harken.database.sql.views import translate_query
+from harken.ir.assemble import assemble
+from harken.ir.relations import Relation
+from harken.ir.schema import Function
+from harken.lang.sql.parser import statements
+from harken.planner.prepare import prepare
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptView(Condition):
+    function: str
+    table: Relation
+
+    @property
+    def name(self) -> str:
+        return f"materialized {self.function}"
+
+    @property
+    def title(self) -> str:
+        return f"the materialized view {self.table.name}"
+
+    @property
+    def needs_losses(self) -> bool:
+        return True
+
+
+def compile_kept(function: Function, catalog: Catalog) -> KeptView:
+    (statement,) = statements(function.text)
+    node = statement.node
+    assert isinstance(node, exp.Create)
+    assert function.relation is not None
+    owner = f"materialized {function.name}"
+    rows, draft, _ = translate_query(statement, node.expression, catalog, owner)
+    program = assemble(rows.relation, draft.definitions.values(), catalog)
+    prepare(program, catalog.hierarchy)
+    return KeptView(program=program, function=function.id, table=function.relation)
+
+
+def follow(runtime: Runtime, change: ConditionChange) -> None:
+    """Put what the query gained and lost into the table."""
+    kept = change.condition
+    assert isinstance(kept, KeptView)
+    for row in change.minus:
+        runtime.engine.remove_row(kept.table, row)
+    runtime.engine.insert_many(kept.table, change.plus)
+
+
+def fill(runtime: Runtime, function: Function) -> None:
+    """Let the table have the rows that its query has now."""
+    kept = compile_kept(function, runtime.catalog)
+    engine = runtime.engine
+    query = engine.compile(prepare(kept.program, runtime.catalog.hierarchy))
+    engine.insert_many(kept.table, query.rows(()))
+    indexed = tuple(range(min(kept.table.arity, INDEXED)))
+    engine.indexes.ensure([(kept.table, indexed)])
+
+
+INDEXED = 4
+"""By so many columns a row is looked for when it goes."""
+
+
+class KeptViews:
+    """Sees to it that the network watches every materialized view of the catalog."""
+
+    def __init__(self, runtime: Runtime, network: Network) -> None:
+        self._runtime = runtime
+        self._network = network
+        self._epoch = -1
+
+    def synchronise(self) -> None:
+        catalog = self._runtime.catalog
+        if catalog.epoch == self._epoch:
+            return
+        self._epoch = catalog.epoch
+        wanted = {f"materialized {f.id}": f for f in catalog.functions() if is_materialized(f)}
+        for condition in list(self._network.conditions()):
+            if isinstance(condition, KeptView) and condition.name not in wanted:
+                self._network.remove(condition.name)
+        for name, function in wanted.items():
+            node = self._network.node(name)
+            compiled = compile_kept(function, catalog)
+            if node is None or not node.is_for(compiled):
+                self._network.insert(compiled)

@@ -1,0 +1,69 @@
+"""Decimals: the types of their results, as Spark has them.
+
+A decimal of precision p and scale s has p digits, s of them behind the point. Where a result would
+have more than 38 digits it keeps those before the point, and at least six behind it if it had them.
+"""
+
+from __future__ import annotations
+
+from harken.ir.types import INTEGER, Type, decimal_digits, decimal_type
+
+MOST_DIGITS = 38
+LEAST_SCALE = 6
+INTEGER_DIGITS = 20
+STORED_DIGITS = 18
+"""So many digits always fit in 64 bits. A quotient has no more where Spark's would, beyond six."""
+
+
+def as_decimal(type_: Type) -> Type:
+    """An integer as a decimal."""
+    return decimal_type(INTEGER_DIGITS, 0) if type_ == INTEGER else type_
+
+
+def of_integer(value: int) -> Type:
+    """An integer that is written out has its own number of digits."""
+    return decimal_type(max(1, len(str(abs(value)))), 0)
+
+
+def _bounded(precision: int, scale: int) -> Type:
+    if precision > MOST_DIGITS:
+        scale = max(MOST_DIGITS - (precision - scale), min(scale, LEAST_SCALE))
+        precision = MOST_DIGITS
+    return decimal_type(precision, scale)
+
+
+def common(left: Type, right: Type) -> Type:
+    """A type that holds the values of both."""
+    (p1, s1), (p2, s2) = decimal_digits(left), decimal_digits(right)
+    scale = max(s1, s2)
+    return _bounded(max(p1 - s1, p2 - s2) + scale, scale)
+
+
+def result_of(symbol: str, left: Type, right: Type) -> Type:
+    (p1, s1), (p2, s2) = decimal_digits(left), decimal_digits(right)
+    match symbol:
+        case "*":
+            return _bounded(p1 + p2 + 1, s1 + s2)
+        case "/":
+            before = p1 - s1 + s2
+            scale = max(LEAST_SCALE, min(s1 + p2 + 1, STORED_DIGITS - before))
+            return _bounded(before + scale, scale)
+    scale = max(s1, s2)
+    return _bounded(max(p1 - s1, p2 - s2) + scale + 1, scale)
+
+
+def sum_of(type_: Type) -> Type:
+    precision, scale = decimal_digits(type_)
+    return _bounded(precision + 10, scale)
+
+
+def average_of(type_: Type) -> Type:
+    precision, scale = decimal_digits(type_)
+    return _bounded(precision + 4, scale + 4)
+
+
+def of_literal(text: str) -> Type:
+    """The type of a number as it is written: 1.50 has three digits, two behind the point."""
+    whole, _, part = text.partition(".")
+    digits = len(whole.lstrip("0")) + len(part)
+    return decimal_type(max(digits, len(part), 1), len(part))
