@@ -24,6 +24,7 @@ from harken.ir.clauses import (
     Comparison,
     Computation,
     Definition,
+    First,
     Literal,
     literal_variables,
     unread_results,
@@ -208,6 +209,9 @@ class Compiler:
         if not definition.clauses:
             nothing = ", ".join(f"NULL AS {name}" for _, name in columns) or "NULL AS c0"
             return f"SELECT {nothing} WHERE 0"
+        first = definition.first
+        if first is not None and all(i in known for i in range(first.captured)):
+            return self._first_rows(first, known, columns)
         unique = definition.relation.is_set and may_repeat(definition)
         single = len(definition.clauses) == 1
         selects = []
@@ -224,6 +228,33 @@ class Compiler:
             )
             selects.append(select.text(shown or "1 AS c0", distinct=unique and single))
         return (" UNION " if unique else " UNION ALL ").join(selects)
+
+    def _first_rows(
+        self, first: First, known: Mapping[int, Sql], columns: Sequence[tuple[int, str]]
+    ) -> str:
+        """The first rows of a relation. What is known of them is asked of the first ones only."""
+        captured = {i: value for i, value in known.items() if i < first.captured}
+        source = self._definition_named(first.relation)
+        rows = self.definition(source, captured)
+        order = ", ".join(
+            f"c{i}{' DESC' if down else ''} NULLS {'FIRST' if nulls else 'LAST'}"
+            for i, down, nulls in first.order
+        )
+        count = -1 if first.count is None else first.count
+        found = f"SELECT * FROM ({rows}) ORDER BY {order} LIMIT {count} OFFSET {first.offset}"
+        shown = ", ".join(f"c{i} AS {name}" for i, name in columns) or "1 AS c0"
+        tests = [
+            _compare("=", Sql(f"c{i}", source.relation.columns[i].type), value).text
+            for i, value in known.items()
+            if i >= first.captured
+        ]
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        return f"SELECT {shown} FROM ({found}){where}"
+
+    def _definition_named(self, name: str) -> Definition:
+        definition = self.definitions.get(name)
+        assert definition is not None, name
+        return definition
 
     def branches(
         self, definition: Definition, known: Mapping[int, Sql]
@@ -384,6 +415,9 @@ class Compiler:
     def _existence(self, atom: Atom, environment: Environment) -> list[Sql]:
         """SELECTs, one of which has a row iff a row of the relation agrees with the known terms."""
         definition = self._definition_of(atom.relation)
+        if definition is not None and definition.first is not None:
+            rows = self._rows(definition, self._known(atom, environment), [])
+            return [Sql(rows, BOOLEAN, risk=Risk.FAILURE)]
         if definition is not None:
             found = []
             for clause, select, inner in self.branches(definition, self._known(atom, environment)):

@@ -25,6 +25,8 @@ from harken.lang.sql import decimals
 from harken.lang.sql.conditions import Conditions, compare
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft, Table, Tables, used
 from harken.lang.sql.expressions import Expressions, numeric_type
+from harken.lang.sql.ordering import Keys, direction, limited
+from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
 from harken.lang.sql.types import is_numeric, shown
 
@@ -37,19 +39,6 @@ AGGREGATED: dict[type[exp.Expr], str] = {
     exp.LogicalAnd: "min",
     exp.LogicalOr: "max",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """What a query became: a relation whose first columns are those it captured."""
-
-    relation: Relation
-    captured: tuple[Variable, ...]
-    names: tuple[str, ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.relation.columns[len(self.captured) :]
 
 
 @dataclass(slots=True)
@@ -91,6 +80,8 @@ class Queries:
                 self._with.pop()
 
     def _body_of(self, node: exp.Expr, scope: Scope | None) -> Rows:
+        if node.args.get("limit") is not None or node.args.get("offset") is not None:
+            return self._limited(node, scope)
         match node:
             case exp.Select():
                 self._refuse(node)
@@ -106,8 +97,6 @@ class Queries:
         raise self._not_yet(node, "this is not a query")
 
     def _refuse(self, node: exp.Expr) -> None:
-        if node.args.get("limit") is not None or node.args.get("offset") is not None:
-            raise self._not_yet(node, "LIMIT inside a view or a subquery is not there yet")
         for name in ("laterals", "qualify", "windows", "pivots", "match", "sample", "connect"):
             if node.args.get(name):
                 raise self._not_yet(node, f"{name.upper()} is not there yet")
@@ -131,6 +120,17 @@ class Queries:
         terms = [self._expressions.value(each, scope, body) for each, _ in selected]
         names = [name for _, name in selected]
         return self._rows(names, terms, body, scope, bag=distinct is None)
+
+    def _limited(self, node: exp.Expr, scope: Scope | None) -> Rows:
+        """ORDER BY with LIMIT: the first rows; those that the order leaves open are told apart by
+        their columns."""
+        keys = Keys(node, self._draft)
+        rows = self.query(keys.query, scope)
+        width = len(rows.columns) - keys.added
+        places = [keys.place(i, len(rows.columns)) for i in range(len(keys.nodes))]
+        order = [(place, *direction(key)) for place, key in zip(places, keys.nodes, strict=True)]
+        order += [(i, False, True) for i in range(width) if i not in places]
+        return limited(self._draft, rows, width, order, keys.count, keys.offset)
 
     def _rows(
         self, names: Sequence[str], terms: Sequence[Term], body: Body, scope: Scope, *, bag: bool
