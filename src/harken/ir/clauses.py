@@ -115,13 +115,25 @@ class First:
 
 
 @dataclass(frozen=True, slots=True)
+class Numbered:
+    """The rows of a relation, with a number as last column: from 1 in each partition (the values of
+    its first `captured` columns and of some others), in an order as that of `First`."""
+
+    relation: str
+    captured: int
+    partition: tuple[int, ...]
+    order: tuple[tuple[int, bool, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
     """A derived relation with its clauses; no clause means the empty relation.
 
     `exclusive` says that no row comes from two clauses, which spares a removal of duplicates.
     `groups` names relations of which these rows are the groups: their first columns, without
-    duplicates. `first` says that they are the first rows of another relation. Both are in the
-    clauses, too; an engine that can do better with them does.
+    duplicates. `first` says that they are the first rows of another relation, `numbered` that they
+    are its rows with a number. All of that is in the clauses, too; an engine that can do better
+    with it does.
     """
 
     relation: Relation
@@ -129,6 +141,7 @@ class Definition:
     exclusive: bool = False
     groups: frozenset[str] = frozenset()
     first: First | None = None
+    numbered: Numbered | None = None
 
     def __post_init__(self) -> None:
         if any(clause.head.relation != self.relation for clause in self.clauses):

@@ -184,7 +184,7 @@ class _Expander:
         if literal.relation.id in self.kept:
             return None
         found = self.done.get(literal.relation.id)
-        if found is None or found.groups or found.first is not None:
+        if found is None or found.groups or found.first or found.numbered:
             return None
         if owner.is_set or not found.relation.is_set:
             return found

@@ -10,6 +10,7 @@ from sqlglot import exp
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
 from harken.database.sql.views import translate_query
+from harken.engines.base import CompiledQuery
 from harken.engines.lake.reach import described, reaches
 from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
@@ -17,9 +18,12 @@ from harken.ir.types import Type
 from harken.lang.sql.draft import Draft
 from harken.lang.sql.ordering import Keys, direction
 from harken.lang.sql.parser import Statement
+from harken.lang.sql.rows import Rows
 from harken.planner.prepare import prepare
 
 Row = tuple[Any, ...]
+CACHED = 512
+"""So many queries are kept compiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class Found:
 class Reading:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
+        self._compiled: dict[str, tuple[Rows, CompiledQuery]] = {}
+        self._epoch = -1
 
     def show(self, statement: Statement) -> None:
         found = self.ordered(statement)
@@ -42,12 +48,22 @@ class Reading:
 
     def rows(self, statement: Statement, node: exp.Expr) -> Found:
         """The rows of a query, in no order."""
-        catalog, engine = self._runtime.catalog, self._runtime.engine
+        catalog = self._runtime.catalog
+        if self._epoch != catalog.epoch or len(self._compiled) >= CACHED:
+            self._compiled.clear()
+            self._epoch = catalog.epoch
+        key = node.sql("spark")
+        if key not in self._compiled:
+            self._compiled[key] = self._compile(statement, node)
+        rows, query = self._compiled[key]
+        types = tuple(column.type for column in rows.columns)
+        return Found(rows.names, types, list(query.rows(())))
+
+    def _compile(self, statement: Statement, node: exp.Expr) -> tuple[Rows, CompiledQuery]:
+        catalog = self._runtime.catalog
         rows, draft, _ = translate_query(statement, node, catalog, "query")
         program = assemble(rows.relation, draft.definitions.values(), catalog)
-        query = engine.compile(prepare(program, catalog.hierarchy))
-        types = tuple(column.type for column in rows.columns)
-        return Found(rows.names, types, query.rows(()))
+        return rows, self._runtime.engine.compile(prepare(program, catalog.hierarchy))
 
     def ordered(self, statement: Statement) -> Found:
         """The rows of a statement, as its ORDER BY, LIMIT and OFFSET say."""

@@ -125,7 +125,7 @@ def limited(
         rows.columns,
         [
             (other, [Atom(rows.relation, (*captured, *other)), *tests])
-            for tests in _earlier(other, one, order)
+            for tests in earlier(other, one, order)
         ],
         bag=True,
     )
@@ -160,7 +160,7 @@ def _fresh(draft: Draft, like: Sequence[Variable]) -> list[Variable]:
     return [draft.fresh(each.type) for each in like]
 
 
-def _earlier(
+def earlier(
     row: Sequence[Variable], than: Sequence[Variable], order: Sequence[Order]
 ) -> list[list[Literal]]:
     """When a row comes before another: the ways in which it can, of which at most one holds."""

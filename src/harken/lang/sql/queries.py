@@ -29,6 +29,7 @@ from harken.lang.sql.ordering import Keys, direction, limited
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
 from harken.lang.sql.types import is_numeric, shown
+from harken.lang.sql.windows import Split, Windows
 
 AGGREGATED: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -100,11 +101,10 @@ class Queries:
         for name in ("laterals", "qualify", "windows", "pivots", "match", "sample", "connect"):
             if node.args.get(name):
                 raise self._not_yet(node, f"{name.upper()} is not there yet")
-        window = node.find(exp.Window)
-        if window is not None:
-            raise self._not_yet(window, "window functions are not there yet")
 
     def _select(self, node: exp.Select, outer: Scope | None) -> Rows:
+        if any(each.find(exp.Window) is not None for each in node.expressions):
+            return self._windowed(node, outer)
         scope, body = Scope(outer), Body()
         self._from(node, scope, body)
         where = node.args.get("where")
@@ -120,6 +120,34 @@ class Queries:
         terms = [self._expressions.value(each, scope, body) for each, _ in selected]
         names = [name for _, name in selected]
         return self._rows(names, terms, body, scope, bag=distinct is None)
+
+    def _windowed(self, node: exp.Select, outer: Scope | None) -> Rows:
+        """The query without its window functions first, then those over its rows."""
+        if any(each.is_star for each in node.expressions):
+            named = Scope(outer)
+            self._from(node, named, Body())
+            selected = self._expanded(node, named)
+        else:
+            selected = [(each, _name_of(each, i)) for i, each in enumerate(node.expressions)]
+        split = Split()
+        expressions = [split.outer(each.unalias()) for each, _ in selected]
+        inner = node.copy()
+        inner.set("distinct", None)
+        columns = [exp.alias_(each, name, quoted=True) for name, each in split.columns.items()]
+        inner.set("expressions", columns or [exp.Literal.number(1)])
+        rows = self.query(inner, outer)
+        windows = Windows(self._draft, rows, list(split.columns) or ["nothing"])
+        scope, body = Scope(outer), Body()
+        for each in rows.captured:
+            scope.capture(each)
+        values = {name: windows.value(each, body) for name, each in split.windows.items()}
+        windows.source(body)
+        fields = [Field(n, t) for n, t in zip(split.columns, windows.row, strict=False)]
+        fields += [Field(name, term) for name, term in values.items()]
+        scope.sources.append(Source("rows", fields))
+        terms = [self._expressions.value(each, scope, body) for each in expressions]
+        distinct = node.args.get("distinct") is not None
+        return self._rows([name for _, name in selected], terms, body, scope, bag=not distinct)
 
     def _limited(self, node: exp.Expr, scope: Scope | None) -> Rows:
         """ORDER BY with LIMIT: the first rows; those that the order leaves open are told apart by
