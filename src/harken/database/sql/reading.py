@@ -12,8 +12,10 @@ from harken.database.runtime import Runtime
 from harken.database.sql.views import translate_query
 from harken.engines.base import CompiledQuery
 from harken.engines.lake.reach import described, reaches
+from harken.engines.sqlite.values import encode
 from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
+from harken.ir.terms import Constant
 from harken.ir.types import Type
 from harken.lang.sql.draft import Draft
 from harken.lang.sql.ordering import Keys, direction
@@ -48,6 +50,10 @@ class Reading:
 
     def rows(self, statement: Statement, node: exp.Expr) -> Found:
         """The rows of a query, in no order."""
+        if isinstance(node, exp.Values):
+            found = self._facts(statement, node)
+            if found is not None:
+                return found
         catalog = self._runtime.catalog
         if self._epoch != catalog.epoch or len(self._compiled) >= CACHED:
             self._compiled.clear()
@@ -58,6 +64,17 @@ class Reading:
         rows, query = self._compiled[key]
         types = tuple(column.type for column in rows.columns)
         return Found(rows.names, types, list(query.rows(())))
+
+    def _facts(self, statement: Statement, node: exp.Values) -> Found | None:
+        """Rows that are written out; None if anything in them must be computed."""
+        rows, draft, _ = translate_query(statement, node, self._runtime.catalog, "query")
+        facts = []
+        for clause in draft.definitions[rows.relation.id].clauses:
+            constants = [term for term in clause.head.terms if isinstance(term, Constant)]
+            if clause.body or len(constants) < len(clause.head.terms):
+                return None
+            facts.append(tuple(encode(each.value, each.type) for each in constants))
+        return Found(rows.names, tuple(column.type for column in rows.columns), facts)
 
     def _compile(self, statement: Statement, node: exp.Expr) -> tuple[Rows, CompiledQuery]:
         catalog = self._runtime.catalog
