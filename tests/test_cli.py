@@ -155,7 +155,6 @@ def test_an_error_undoes_its_file_and_stops_the_rest(
     [
         ("p.txt", b"", "unknown-suffix"),
         ("program", b"", "unknown-suffix"),
-        ("p.sql", b"select 1", "unsupported"),
         ("p.dl", b".decl edge(x: symbol)", "unsupported"),
         ("p.amosql", b"print(1);\nprint('\xff');", "not-utf-8"),
     ],

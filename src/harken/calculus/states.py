@@ -189,7 +189,15 @@ def old_definitions(
                 for clause in definition.clauses
             )
             groups = frozenset(_old_id(each, program, affected) for each in definition.groups)
-            made[before.id] = Definition(before, clauses, definition.exclusive, groups)
+            first = definition.first
+            if first is not None:
+                first = replace(first, relation=_old_id(first.relation, program, affected))
+            numbered = definition.numbered
+            if numbered is not None:
+                numbered = replace(numbered, relation=_old_id(numbered.relation, program, affected))
+            made[before.id] = Definition(
+                before, clauses, definition.exclusive, groups, first, numbered
+            )
         for clause in definition.clauses:
             for atom in atoms(clause.body):
                 if atom.relation.id in changed:

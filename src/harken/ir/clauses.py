@@ -102,18 +102,46 @@ class Clause:
 
 
 @dataclass(frozen=True, slots=True)
+class First:
+    """Of the rows of a relation, for each value of its first `captured` columns, `count` after
+    `offset` in an order: columns, each upwards or downwards, NULLs first or last, as many as it
+    takes to tell rows apart. The columns that only order are the last, and are left out."""
+
+    relation: str
+    captured: int
+    order: tuple[tuple[int, bool, bool], ...]
+    count: int | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """The rows of a relation, with a number as last column: from 1 in each partition (the values of
+    its first `captured` columns and of some others), in an order as that of `First`."""
+
+    relation: str
+    captured: int
+    partition: tuple[int, ...]
+    order: tuple[tuple[int, bool, bool], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
     """A derived relation with its clauses; no clause means the empty relation.
 
     `exclusive` says that no row comes from two clauses, which spares a removal of duplicates.
     `groups` names relations of which these rows are the groups: their first columns, without
-    duplicates.
+    duplicates. `first` says that they are the first rows of another relation, `numbered` that they
+    are its rows with a number. All of that is in the clauses, too; an engine that can do better
+    with it does.
     """
 
     relation: Relation
     clauses: tuple[Clause, ...]
     exclusive: bool = False
     groups: frozenset[str] = frozenset()
+    first: First | None = None
+    numbered: Numbered | None = None
 
     def __post_init__(self) -> None:
         if any(clause.head.relation != self.relation for clause in self.clauses):
@@ -249,7 +277,7 @@ def rename_relations(definition: Definition, named: Callable[[Relation], Relatio
         Clause(atom(clause.head), tuple(literal(each) for each in clause.body))
         for clause in definition.clauses
     )
-    return replace(definition, relation=named(definition.relation), clauses=clauses)
+    return Definition(named(definition.relation), clauses, definition.exclusive)
 
 
 def stored_relations(program: Program) -> dict[str, Relation]:

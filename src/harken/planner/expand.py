@@ -127,7 +127,7 @@ class _Expander:
             if len(expanded) > 1 and not self._expansion_is_exclusive(clause):
                 exclusive = False
             clauses += expanded
-        return Definition(definition.relation, tuple(clauses), exclusive, definition.groups)
+        return replace(definition, clauses=tuple(clauses), exclusive=exclusive)
 
     def _expansion_is_exclusive(self, clause: Clause) -> bool:
         """Expanding exclusive keyed definitions in a clause gives exclusive clauses."""
@@ -184,7 +184,7 @@ class _Expander:
         if literal.relation.id in self.kept:
             return None
         found = self.done.get(literal.relation.id)
-        if found is None or found.groups:
+        if found is None or found.groups or found.first or found.numbered:
             return None
         if owner.is_set or not found.relation.is_set:
             return found

@@ -13,7 +13,8 @@ from harken.ir.schema import Function, Schema
 from harken.ir.terms import Variable
 from harken.lang.sql.draft import Draft
 from harken.lang.sql.parser import Statement, statements
-from harken.lang.sql.queries import Queries, Rows
+from harken.lang.sql.queries import Queries
+from harken.lang.sql.rows import Rows
 
 
 def translate_query(

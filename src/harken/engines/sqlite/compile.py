@@ -24,7 +24,9 @@ from harken.ir.clauses import (
     Comparison,
     Computation,
     Definition,
+    First,
     Literal,
+    Numbered,
     literal_variables,
     unread_results,
 )
@@ -33,7 +35,7 @@ from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Kind, Relation, is_extent
 from harken.ir.safety import Needs, is_bound, order
 from harken.ir.terms import Constant, Parameter, Term, Variable
-from harken.ir.types import BOOLEAN, NUMBER, Type, decimal_digits, is_decimal
+from harken.ir.types import BOOLEAN, INTEGER, NUMBER, Type, decimal_digits, is_decimal
 
 Environment = dict[Variable, Sql]
 
@@ -208,6 +210,11 @@ class Compiler:
         if not definition.clauses:
             nothing = ", ".join(f"NULL AS {name}" for _, name in columns) or "NULL AS c0"
             return f"SELECT {nothing} WHERE 0"
+        first = definition.first
+        if first is not None and all(i in known for i in range(first.captured)):
+            return self._first_rows(first, known, columns)
+        if definition.numbered is not None:
+            return self._numbered_rows(definition.numbered, known, columns)
         unique = definition.relation.is_set and may_repeat(definition)
         single = len(definition.clauses) == 1
         selects = []
@@ -224,6 +231,53 @@ class Compiler:
             )
             selects.append(select.text(shown or "1 AS c0", distinct=unique and single))
         return (" UNION " if unique else " UNION ALL ").join(selects)
+
+    def _first_rows(
+        self, first: First, known: Mapping[int, Sql], columns: Sequence[tuple[int, str]]
+    ) -> str:
+        """The first rows of a relation. What is known of them is asked of the first ones only."""
+        captured = {i: value for i, value in known.items() if i < first.captured}
+        source = self._definition_named(first.relation)
+        rows = self.definition(source, captured)
+        order = _order(first.order)
+        count = -1 if first.count is None else first.count
+        found = f"SELECT * FROM ({rows}) ORDER BY {order} LIMIT {count} OFFSET {first.offset}"
+        shown = ", ".join(f"c{i} AS {name}" for i, name in columns) or "1 AS c0"
+        tests = [
+            _compare("=", Sql(f"c{i}", source.relation.columns[i].type), value).text
+            for i, value in known.items()
+            if i >= first.captured
+        ]
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        return f"SELECT {shown} FROM ({found}){where}"
+
+    def _numbered_rows(
+        self, numbered: Numbered, known: Mapping[int, Sql], columns: Sequence[tuple[int, str]]
+    ) -> str:
+        """The rows of a relation with their numbers; what is known of the partition is asked of the
+        rows, the rest of the numbered ones."""
+        inside = {*range(numbered.captured), *numbered.partition}
+        source = self._definition_named(numbered.relation)
+        rows = self.definition(source, {i: v for i, v in known.items() if i in inside})
+        by = ", ".join(f"c{i}" for i in sorted(inside))
+        order = _order(numbered.order)
+        last = source.relation.arity
+        over = f"{f'PARTITION BY {by} ' if by else ''}ORDER BY {order}"
+        found = f"SELECT *, row_number() OVER ({over}) AS c{last} FROM ({rows})"
+        types = [*(column.type for column in source.relation.columns), INTEGER]
+        tests = [
+            _compare("=", Sql(f"c{i}", types[i]), value).text
+            for i, value in known.items()
+            if i not in inside
+        ]
+        shown = ", ".join(f"c{i} AS {name}" for i, name in columns) or "1 AS c0"
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        return f"SELECT {shown} FROM ({found}){where}"
+
+    def _definition_named(self, name: str) -> Definition:
+        definition = self.definitions.get(name)
+        assert definition is not None, name
+        return definition
 
     def branches(
         self, definition: Definition, known: Mapping[int, Sql]
@@ -384,6 +438,9 @@ class Compiler:
     def _existence(self, atom: Atom, environment: Environment) -> list[Sql]:
         """SELECTs, one of which has a row iff a row of the relation agrees with the known terms."""
         definition = self._definition_of(atom.relation)
+        if definition is not None and (definition.first or definition.numbered):
+            rows = self._rows(definition, self._known(atom, environment), [])
+            return [Sql(rows, BOOLEAN, risk=Risk.FAILURE)]
         if definition is not None:
             found = []
             for clause, select, inner in self.branches(definition, self._known(atom, environment)):
@@ -520,6 +577,13 @@ def _compare(operator: str, left: Sql, right: Sql) -> Sql:
         operator = "IS NOT"
     text = f"{left.text} {operator} {right.text}"
     return Sql(text, BOOLEAN, risk=max(left.risk, right.risk))
+
+
+def _order(keys: Sequence[tuple[int, bool, bool]]) -> str:
+    return ", ".join(
+        f"c{i}{' DESC' if down else ''} NULLS {'FIRST' if nulls else 'LAST'}"
+        for i, down, nulls in keys
+    )
 
 
 def _average(literal: Aggregation, value: str) -> str:

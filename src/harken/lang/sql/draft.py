@@ -17,7 +17,9 @@ from harken.ir.clauses import (
     Comparison,
     Computation,
     Definition,
+    First,
     Literal,
+    Numbered,
     clause_variables,
 )
 from harken.ir.operations import may_be_null
@@ -73,6 +75,8 @@ class Draft:
         bag: bool,
         exclusive: bool = False,
         groups: Iterable[Relation] = (),
+        first: First | None = None,
+        numbered: Numbered | None = None,
     ) -> Relation:
         """An auxiliary relation, with one clause for each of the heads and bodies. What is captured
         comes first."""
@@ -88,7 +92,9 @@ class Draft:
             Clause(Atom(relation, (*captured, *terms)), tuple(body)) for terms, body in heads
         )
         grouped = frozenset(each.id for each in groups)
-        self.definitions[relation.id] = Definition(relation, clauses, exclusive, grouped)
+        self.definitions[relation.id] = Definition(
+            relation, clauses, exclusive, grouped, first, numbered
+        )
         return relation
 
     def compute(self, operation: str, arguments: Sequence[Term], type_: Type, body: Body) -> Term:

@@ -25,8 +25,11 @@ from harken.lang.sql import decimals
 from harken.lang.sql.conditions import Conditions, compare
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft, Table, Tables, used
 from harken.lang.sql.expressions import Expressions, numeric_type
+from harken.lang.sql.ordering import Keys, direction, limited
+from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
 from harken.lang.sql.types import is_numeric, shown
+from harken.lang.sql.windows import Split, Windows
 
 AGGREGATED: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -37,19 +40,6 @@ AGGREGATED: dict[type[exp.Expr], str] = {
     exp.LogicalAnd: "min",
     exp.LogicalOr: "max",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """What a query became: a relation whose first columns are those it captured."""
-
-    relation: Relation
-    captured: tuple[Variable, ...]
-    names: tuple[str, ...]
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.relation.columns[len(self.captured) :]
 
 
 @dataclass(slots=True)
@@ -91,6 +81,8 @@ class Queries:
                 self._with.pop()
 
     def _body_of(self, node: exp.Expr, scope: Scope | None) -> Rows:
+        if node.args.get("limit") is not None or node.args.get("offset") is not None:
+            return self._limited(node, scope)
         match node:
             case exp.Select():
                 self._refuse(node)
@@ -106,16 +98,13 @@ class Queries:
         raise self._not_yet(node, "this is not a query")
 
     def _refuse(self, node: exp.Expr) -> None:
-        if node.args.get("limit") is not None or node.args.get("offset") is not None:
-            raise self._not_yet(node, "LIMIT inside a view or a subquery is not there yet")
         for name in ("laterals", "qualify", "windows", "pivots", "match", "sample", "connect"):
             if node.args.get(name):
                 raise self._not_yet(node, f"{name.upper()} is not there yet")
-        window = node.find(exp.Window)
-        if window is not None:
-            raise self._not_yet(window, "window functions are not there yet")
 
     def _select(self, node: exp.Select, outer: Scope | None) -> Rows:
+        if any(each.find(exp.Window) is not None for each in node.expressions):
+            return self._windowed(node, outer)
         scope, body = Scope(outer), Body()
         self._from(node, scope, body)
         where = node.args.get("where")
@@ -131,6 +120,45 @@ class Queries:
         terms = [self._expressions.value(each, scope, body) for each, _ in selected]
         names = [name for _, name in selected]
         return self._rows(names, terms, body, scope, bag=distinct is None)
+
+    def _windowed(self, node: exp.Select, outer: Scope | None) -> Rows:
+        """The query without its window functions first, then those over its rows."""
+        if any(each.is_star for each in node.expressions):
+            named = Scope(outer)
+            self._from(node, named, Body())
+            selected = self._expanded(node, named)
+        else:
+            selected = [(each, _name_of(each, i)) for i, each in enumerate(node.expressions)]
+        split = Split()
+        expressions = [split.outer(each.unalias()) for each, _ in selected]
+        inner = node.copy()
+        inner.set("distinct", None)
+        columns = [exp.alias_(each, name, quoted=True) for name, each in split.columns.items()]
+        inner.set("expressions", columns or [exp.Literal.number(1)])
+        rows = self.query(inner, outer)
+        windows = Windows(self._draft, rows, list(split.columns) or ["nothing"])
+        scope, body = Scope(outer), Body()
+        for each in rows.captured:
+            scope.capture(each)
+        values = {name: windows.value(each, body) for name, each in split.windows.items()}
+        windows.source(body)
+        fields = [Field(n, t) for n, t in zip(split.columns, windows.row, strict=False)]
+        fields += [Field(name, term) for name, term in values.items()]
+        scope.sources.append(Source("rows", fields))
+        terms = [self._expressions.value(each, scope, body) for each in expressions]
+        distinct = node.args.get("distinct") is not None
+        return self._rows([name for _, name in selected], terms, body, scope, bag=not distinct)
+
+    def _limited(self, node: exp.Expr, scope: Scope | None) -> Rows:
+        """ORDER BY with LIMIT: the first rows; those that the order leaves open are told apart by
+        their columns."""
+        keys = Keys(node, self._draft)
+        rows = self.query(keys.query, scope)
+        width = len(rows.columns) - keys.added
+        places = [keys.place(i, len(rows.columns)) for i in range(len(keys.nodes))]
+        order = [(place, *direction(key)) for place, key in zip(places, keys.nodes, strict=True)]
+        order += [(i, False, True) for i in range(width) if i not in places]
+        return limited(self._draft, rows, width, order, keys.count, keys.offset)
 
     def _rows(
         self, names: Sequence[str], terms: Sequence[Term], body: Body, scope: Scope, *, bag: bool

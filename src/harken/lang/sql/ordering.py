@@ -1,0 +1,188 @@
+"""ORDER BY, LIMIT and OFFSET.
+
+    t(X) ← rows(X) ∧ N = count(: rows(X)) ∧ B = count(: before(X, Y)) ∧ C = … ∧ copies(C, _)
+    before(X, Y) ← rows(Y) ∧ Y comes before X
+
+A row that is there N times, with B rows before it, has the places B + 1 to B + N; it is among the
+first as often as those are. So a row that leaves is replaced by the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from harken.errors import LanguageError, TypeFault
+from harken.ir.clauses import Aggregation, Atom, Comparison, First, Literal
+from harken.ir.relations import COPIES
+from harken.ir.terms import Constant, Term, Variable
+from harken.ir.types import BOOLEAN, INTEGER
+from harken.lang.sql.draft import Body, Draft
+from harken.lang.sql.rows import Rows
+
+Order = tuple[int, bool, bool]
+"""A column, whether downwards, and whether NULLs come first."""
+
+
+def direction(key: exp.Expr) -> tuple[bool, bool]:
+    """Downwards? NULLs first? They are upwards, and last downwards, unless the key says."""
+    descending = bool(key.args.get("desc"))
+    first = key.args.get("nulls_first")
+    return descending, (not descending) if first is None else bool(first)
+
+
+class Keys:
+    """A query without its ORDER BY and LIMIT, and with what it orders by among its columns."""
+
+    def __init__(self, node: exp.Expr, draft: Draft) -> None:
+        self.query = node.copy()
+        taken = {key: self.query.args.pop(key, None) for key in ("order", "limit", "offset")}
+        order = taken["order"]
+        self.nodes: list[exp.Expr] = list(order.expressions) if order is not None else []
+        self.count = _whole(taken["limit"], draft)
+        self.offset = _whole(taken["offset"], draft) or 0
+        self._added: list[exp.Expr] = []
+        assert isinstance(self.query, exp.Query)
+        selects = self.query.selects
+        self._names = [each.alias_or_name.lower() for each in selects]
+        self._texts = [each.unalias().sql("spark", normalize=True) for each in selects]
+        self._has_star = any(each.is_star for each in selects)
+        self._places = [self._find(key, draft) for key in self.nodes]
+        if self._added:
+            columns = [*self.query.expressions, *(each.copy() for each in self._added)]
+            self.query.set("expressions", columns)
+
+    @property
+    def added(self) -> int:
+        """How many columns are there only to order by: the last ones."""
+        return len(self._added)
+
+    def place(self, number: int, width: int) -> int:
+        """The column that a key is, in rows of this width."""
+        place = self._places[number]
+        return place if place >= 0 else width - self.added - place - 1
+
+    def _find(self, key: exp.Expr, draft: Draft) -> int:
+        """A column of the query, or -1 for the first one that is added, -2 for the second."""
+        wanted = key.this
+        if isinstance(wanted, exp.Literal) and not wanted.is_string:
+            position = int(wanted.this) - 1
+            if not self._has_star and not 0 <= position < len(self._names):
+                raise TypeFault(
+                    f"there is no column {wanted.this} to order by",
+                    code="arity",
+                    span=draft.place(key),
+                )
+            return position
+        plain = isinstance(wanted, exp.Column) and not wanted.table
+        if not self._has_star and plain and wanted.name.lower() in self._names:
+            return self._names.index(wanted.name.lower())
+        text = wanted.sql("spark", normalize=True)
+        if not self._has_star and text in self._texts:
+            return self._texts.index(text)
+        if isinstance(self.query, exp.Select) and self.query.args.get("distinct") is None:
+            self._added.append(wanted)
+            return -len(self._added)
+        raise LanguageError(
+            "what is ordered by must be one of the selected columns",
+            code="unsupported",
+            span=draft.place(key),
+        )
+
+
+def _whole(node: exp.Expr | None, draft: Draft) -> int | None:
+    if node is None:
+        return None
+    wanted = node.expression
+    if not (isinstance(wanted, exp.Literal) and wanted.this.isdigit()):
+        raise LanguageError(
+            "LIMIT and OFFSET take a whole number", code="unsupported", span=draft.place(node)
+        )
+    return int(wanted.this)
+
+
+def limited(
+    draft: Draft,
+    rows: Rows,
+    width: int,
+    order: Sequence[Order],
+    count: int | None,
+    offset: int,
+) -> Rows:
+    """The first rows of a query, of which the first `width` columns are wanted."""
+    captured = rows.captured
+    one = [draft.fresh(column.type) for column in rows.columns]
+    there = draft.define(
+        "rows", captured, rows.columns, [(one, [Atom(rows.relation, (*captured, *one))])], bag=False
+    )
+    terms: tuple[Term, ...] = (*captured, *one)
+    times, ahead = draft.fresh(INTEGER), draft.fresh(INTEGER)
+    other = [draft.fresh(column.type) for column in rows.columns]
+    before = draft.define(
+        "before",
+        (*captured, *one),
+        rows.columns,
+        [
+            (other, [Atom(rows.relation, (*captured, *other)), *tests])
+            for tests in earlier(other, one, order)
+        ],
+        bag=True,
+    )
+    body = Body(
+        [
+            Atom(there, terms),
+            Aggregation(times, "count", None, Atom(rows.relation, terms), terms),
+            Aggregation(ahead, "count", None, Atom(before, (*terms, *_fresh(draft, other))), terms),
+        ]
+    )
+    last = draft.compute("+", (ahead, times), INTEGER, body)
+    start: Term = ahead
+    if count is not None:
+        last = _least(draft, last, Constant(offset + count, INTEGER), body)
+    if offset:
+        start = _most(draft, start, Constant(offset, INTEGER), body)
+    copies = draft.compute("-", (last, start), INTEGER, body)
+    body.add(Atom(COPIES, (copies, draft.fresh(INTEGER))))
+    places = tuple((len(captured) + i, down, nulls) for i, down, nulls in order)
+    relation = draft.define(
+        "first",
+        captured,
+        rows.columns[:width],
+        [(one[:width], body.literals)],
+        bag=True,
+        first=First(rows.relation.id, len(captured), places, count, offset),
+    )
+    return Rows(relation, captured, rows.names[:width])
+
+
+def _fresh(draft: Draft, like: Sequence[Variable]) -> list[Variable]:
+    return [draft.fresh(each.type) for each in like]
+
+
+def earlier(
+    row: Sequence[Variable], than: Sequence[Variable], order: Sequence[Order]
+) -> list[list[Literal]]:
+    """When a row comes before another: the ways in which it can, of which at most one holds."""
+    ways: list[list[Literal]] = []
+    same: list[Literal] = []
+    for place, down, nulls_first in order:
+        one, other = row[place], than[place]
+        ways.append([*same, Comparison(">" if down else "<", one, other)])
+        if one.type.nullable:
+            nothing = Constant(None, one.type.or_null())
+            early, late = (one, other) if nulls_first else (other, one)
+            missing = Comparison("=", early, nothing)
+            ways.append([*same, missing, Comparison("!=", late, nothing)])
+        same = [*same, Comparison("=", one, other)]
+    return ways
+
+
+def _least(draft: Draft, one: Term, other: Term, body: Body) -> Term:
+    fewer = draft.compute("is <", (one, other), BOOLEAN, body)
+    return draft.compute("choose", (fewer, one, other), INTEGER, body)
+
+
+def _most(draft: Draft, one: Term, other: Term, body: Body) -> Term:
+    fewer = draft.compute("is <", (one, other), BOOLEAN, body)
+    return draft.compute("choose", (fewer, other, one), INTEGER, body)
