@@ -16,9 +16,10 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from harken.errors import LanguageError, NameFault, TypeFault, nearest
-from harken.ir.clauses import Aggregation, Atom, Comparison, Literal
+from harken.ir.clauses import Aggregation, Atom, Comparison, Literal, Program
 from harken.ir.operations import AGGREGATES
 from harken.ir.relations import COPIES, Column, Relation
+from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER, Type, is_decimal
 from harken.lang.sql import decimals
@@ -451,7 +452,10 @@ class Queries:
         arguments = self._captured(right, (), right_body.literals)
         match = self._draft.define("match", arguments, (), [((), right_body.literals)], bag=False)
         self._capture_outwards(arguments, scope)
-        body.add(Atom(match, arguments, negated=anti))
+        if anti:
+            body.add(Atom(match, arguments, negated=True))
+        else:
+            self._require(match, arguments, body)
 
     def _capture_outwards(self, captured: Sequence[Variable], scope: Scope) -> None:
         """What an inner query captured and this one does not have, it captures as well."""
@@ -792,6 +796,14 @@ class Queries:
         relation, captured = self._some_row(node, scope)
         return self._some(relation, captured, body)
 
+    def _require(self, relation: Relation, terms: Sequence[Term], body: Body) -> None:
+        """Only where the set has the row: a join, unless the set does not produce its arguments."""
+        needs = required_inputs(Program(relation, self._draft.definitions))
+        if relation.id in needs:
+            body.require(self._some(relation, terms, body))
+        else:
+            body.add(Atom(relation, tuple(terms)))
+
     def _some(self, relation: Relation, terms: Sequence[Term], body: Body) -> Term:
         found = self._draft.fresh(BOOLEAN)
         given = tuple(terms)
@@ -846,7 +858,7 @@ class Queries:
     def require_in(self, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body) -> None:
         terms, rows = self._listed(left, node, scope, body)
         relation, arguments = self._matches(terms, rows, node, body, unknown=False)
-        body.add(Atom(relation, arguments))
+        self._require(relation, arguments, body)
 
     def require_not_in(self, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body) -> None:
         terms, rows = self._listed(left, node, scope, body)
