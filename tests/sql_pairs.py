@@ -23,7 +23,7 @@ FULL = 8
 """So many rows, and a table takes no more."""
 LARGE = 400
 """A view of more rows is not looked at."""
-REFUSALS = ("row-exists", "not-null", "not-unique")
+REFUSALS = ("row-exists", "null")
 NAMES = {bool: "boolean", int: "bigint", float: "double", str: "string", datetime.date: "date"}
 
 

@@ -108,8 +108,10 @@ class Expressions:
             case exp.Coalesce():
                 return self._coalesce(node, scope, body)
             case exp.Nullif():
-                left, right = self._pair(node, scope, body)
-                same = self._draft.compute("is =", (left, right), BOOLEAN, body)
+                left = self.value(node.this, scope, body)  # of its own type, whatever the other is
+                right = self.value(node.expression, scope, body)
+                sides = self.alike(left, right, body, node)
+                same = self._draft.compute("is =", sides, BOOLEAN, body)
                 nothing = Constant(None, left.type.or_null())
                 return self._draft.compute("choose", (same, nothing, left), left.type, body)
             case exp.AggFunc():
