@@ -106,6 +106,8 @@ def totals_of(literal: Literal, program: Program, needs: Needs) -> Totals | None
     if not isinstance(literal, Aggregation) or literal.atom.relation.id not in program.definitions:
         return None
     members = literal.atom.relation
+    if literal.aggregate not in OVER_TOTALS:
+        return None
     inside = _private(literal)
     if needs.get(members.id) or len(set(inside)) < len(inside):
         return None
