@@ -17,7 +17,6 @@ from harken.database.system import relation_of
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
-from harken.ir.types import is_decimal
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.types import type_of
 
@@ -84,8 +83,6 @@ def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name
     arguments = tuple(column for column in columns if column.name in key)
     results = tuple(column for column in columns if column.name not in key)
     ordered = sorted(arguments, key=lambda column: key.index(column.name))
-    if in_lake or runtime.all_in_lake:
-        _check_lake(columns, statement)
     function = Function(
         name=name,
         parameters=tuple(ordered),
@@ -109,19 +106,6 @@ def _in_lake(node: exp.Create, statement: Statement) -> bool:
             hint="say USING lake, or nothing",
         )
     return False
-
-
-def _check_lake(columns: tuple[Column, ...], statement: Statement) -> None:
-    """What the lake does not hold yet."""
-    for column in columns:
-        if column.type.nullable or is_decimal(column.type):
-            raise LanguageError(
-                f"a table in the lake cannot have {column.name} yet: its columns are NOT NULL and "
-                "no decimals",
-                code="unsupported",
-                span=statement.span,
-                hint="keep the table resident, or declare the column NOT NULL",
-            )
 
 
 def _check_properties(node: exp.Create, statement: Statement) -> None:
@@ -228,7 +212,7 @@ def _create_view(runtime: Runtime, statement: Statement, node: exp.Create, name:
         text=f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {rest}",
     )
     if kept:
-        made = store(runtime, function, dependencies=Dependencies(mentioned))
+        made = store(runtime, function, dependencies=Dependencies(mentioned), resident=True)
         fill(runtime, made)
         return
     function = replace(function, relation=relation_of(function))
