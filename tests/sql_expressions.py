@@ -1,7 +1,7 @@
 """Random expressions and conditions of SQL that mean the same in Spark (ANSI) and in DuckDB.
 
-Numbers are small and no divisor is 0, so nothing overflows. A `double` is a multiple of 1/4, so that
-sums are exact in any order; a `ratio` is a double that need not be: it is compared and counted, and
+Numbers are small and no divisor is 0, so nothing overflows. A `double` is a multiple of 1/4: sums
+are exact in any order. A `ratio` is a double that need not be one: it is compared and counted, and
 never added. Date, text and boolean are what they are called.
 """
 

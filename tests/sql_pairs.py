@@ -119,9 +119,7 @@ class Pair:
             tests.append(f"SELECT 1 FROM {table.name} GROUP BY {keys} HAVING count(*) > 1")
         return bool(tests) and bool(self.duck.execute(" UNION ALL ".join(tests)).fetchall())
 
-    def _repeat(
-        self, statements: Sequence[str], commits: bool, broken: bool, whole: bool
-    ) -> None:
+    def _repeat(self, statements: Sequence[str], commits: bool, broken: bool, whole: bool) -> None:
         """The same in Harken, which refuses the last statement if it breaks a constraint."""
         texts = ["BEGIN", *statements, "COMMIT" if commits else "ROLLBACK"]
         if whole:

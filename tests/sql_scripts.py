@@ -1,7 +1,7 @@
 """Random scripts of SQL: tables, views, and transactions that change the tables.
 
-A script is plain text and does not depend on what the tables hold, so parts of one that fails can be
-left out until little is left. Rows come from a small pool: duplicates are usual, and so is a row
+A script is plain text and does not depend on what the tables hold, so parts of one that fails can
+be left out until little is left. Rows come from a small pool: duplicates are usual, and so is a row
 that is deleted and put back.
 """
 
@@ -13,7 +13,13 @@ from random import Random
 from sql_expressions import POOLS, TYPES, Column, Expressions
 from sql_queries import Named, Queries
 
-NAMES = {"bigint": ("a", "b"), "double": ("x",), "string": ("s",), "boolean": ("f",), "date": ("d",)}
+NAMES = {
+    "bigint": ("a", "b"),
+    "double": ("x",),
+    "string": ("s",),
+    "boolean": ("f",),
+    "date": ("d",),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from sqlglot import exp
 
@@ -58,6 +59,7 @@ class Queries:
         self._expressions = Expressions(draft, self)
         self._conditions = Conditions(self._expressions, self)
         self._with: list[dict[str, Rows]] = []
+        self._usings = count(1)
         self.mentioned: set[str] = set()
         """The tables and views that were named."""
 
@@ -299,7 +301,7 @@ class Queries:
             body.literals = right_body.literals
             merged = self._common(join, scope, right)
             self._merge(scope, right)
-            self._on(join, merged, scope, body, right)
+            self._on(join, merged, scope, body)
             return
         self._outer_join(join, side, scope, body, right, right_body)
 
@@ -333,13 +335,13 @@ class Queries:
         common: list[tuple[str, Term, Term]],
         scope: Scope,
         body: Body,
-        right: Scope,
     ) -> None:
+        kept = []
         for name, one, other in common:
+            kept.append(Field(name, one))
             one, other = self._expressions.alike(one, other, body, join)
             compare("=", one, other, body)
-            for source in right.sources:
-                source.merged.add(name)
+        self._keep_one(kept, scope)
         on = join.args.get("on")
         if on is not None:
             self._conditions.hold(on, scope, body)
@@ -402,32 +404,27 @@ class Queries:
             for s in inside.sources
         ]
         scope.captured.update(inside.captured)
-        self._keep_one(common, side, scope, body, len(scope.sources) - len(right.sources))
-
-    def _keep_one(
-        self,
-        common: list[tuple[str, Term, Term]],
-        side: str,
-        scope: Scope,
-        body: Body,
-        lefts: int,
-    ) -> None:
-        """Of two columns that USING made one, the one that has a value."""
-        for name, _, _ in common:
-            places = [
-                (source, i)
-                for source in scope.sources
-                for i, each in enumerate(source.fields)
-                if each.name == name
-            ]
-            (left, i), (right, j) = places[0], places[-1]
-            one, other = left.fields[i].term, right.fields[j].term
-            one, other = self._expressions.alike(one, other, body, exp.Null())
+        lefts = len(scope.sources) - len(right.sources)
+        left = Scope(None, scope.sources[:lefts])
+        right = Scope(None, scope.sources[lefts:])
+        kept = []
+        for name, one, other in self._common(join, left, right):
             chosen = {"LEFT": one, "RIGHT": other}.get(side)
             if chosen is None:
-                chosen = self._draft.compute("coalesce", (one, other), one.type, body)
-            left.fields[i] = Field(name, chosen)
-            right.merged.add(name)
+                sides = self._expressions.alike(one, other, body, join)
+                chosen = self._draft.compute("coalesce", sides, sides[0].type, body)
+            kept.append(Field(name, chosen))
+        self._keep_one(kept, scope)
+
+    def _keep_one(self, fields: list[Field], scope: Scope) -> None:
+        """Of columns that USING made one, those that a name without a table means. `*` shows them
+        first, and once; under the names of their tables the columns are what they were."""
+        if not fields:
+            return
+        names = {each.name for each in fields}
+        for source in scope.sources:
+            source.merged |= names
+        scope.sources.insert(0, Source(f"using {next(self._usings)}", fields))
 
     def _unmatched(
         self, terms: Sequence[Term], literals: Sequence[Literal], scope: Scope
@@ -834,9 +831,10 @@ class Queries:
         wanted: list[Term] = []
         given: list[Term] = []
         for term, column in zip(terms, fresh, strict=True):
-            one, other = self._expressions.alike(column, term, inner, node)
-            if isinstance(term, Variable) and other is not term:
-                raise self._not_yet(node, "IN of another numeric type is not there yet")
+            conversions = Body()
+            one, other = self._expressions.alike(column, term, conversions, node)
+            for literal in conversions.literals:
+                (inner if column in used((), [literal]) else body).add(literal)
             wanted.append(one)
             given.append(other)
         if unknown:
@@ -948,19 +946,26 @@ class GroupedScope:
             kept = [
                 Field(each.name, self.groups.keys[text])
                 for each in source.fields
-                for text in _texts_of(source.alias, each.name)
+                for text in _texts_of(source, each.name)
                 if text in self.groups.keys
             ]
             if kept:
                 unique = {each.name: each for each in kept}
-                self.scope.sources.append(Source(source.alias, list(unique.values())))
+                self.scope.sources.append(
+                    Source(source.alias, list(unique.values()), source.merged)
+                )
 
     def rewritten(self, node: exp.Expr) -> exp.Expr:
         """The expression with what it may be made of replaced by columns."""
 
         def replace_known(each: exp.Expr) -> exp.Expr:
+            if isinstance(each, exp.Identifier):
+                return each
             name = self.names.get(_text(each))
-            return each if name is None else exp.column(name, table="group")
+            if name is not None:
+                return exp.column(name, table="group")
+            # In a subquery names mean its own columns first; a copy is not searched.
+            return each.copy() if isinstance(each, exp.Query) else each
 
         return node.copy().transform(replace_known)
 
@@ -979,8 +984,10 @@ def _place(values: Sequence[Term | None], value: Term | None) -> int:
     return 0 if value is None else _present(values).index(value)
 
 
-def _texts_of(alias: str, name: str) -> tuple[str, ...]:
-    return (_text(exp.column(name, table=alias)), _text(exp.column(name)))
+def _texts_of(source: Source, name: str) -> list[str]:
+    """How a column can be written; without its table not if USING made it one with another."""
+    found = [_text(exp.column(name, table=source.alias))]
+    return found if name in source.merged else [*found, _text(exp.column(name))]
 
 
 def _aggregates_of(node: exp.Expr) -> list[exp.Expr]:
