@@ -2,8 +2,8 @@
 
 On each page the ```amosql and ```sql blocks run in order, in one session. A ```text block directly
 after one is what it prints, in any order, or the report of its error; without one it prints
-nothing. The ```python blocks run in order too, with `db` as that session until they make their own, and with
-`spark` as a Spark session on pages that use one.
+nothing. The ```python blocks run in order too, with `db` as that session until they make their own,
+and with `spark` as a Spark session on pages that use one.
 """
 
 from __future__ import annotations
