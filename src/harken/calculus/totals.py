@@ -105,6 +105,8 @@ def totals_of(literal: Literal, program: Program, needs: Needs) -> Totals | None
     """The totals that could be kept for an aggregate; None if they cannot."""
     if not isinstance(literal, Aggregation) or literal.atom.relation.id not in program.definitions:
         return None
+    if literal.aggregate not in OVER_TOTALS:
+        return None
     members = literal.atom.relation
     inside = _private(literal)
     if needs.get(members.id) or len(set(inside)) < len(inside):
