@@ -947,6 +947,8 @@ class GroupedScope:
         """The expression with what it may be made of replaced by columns."""
 
         def replace_known(each: exp.Expr) -> exp.Expr:
+            if each.find_ancestor(exp.Query) is not None:
+                return each  # a subquery has aggregates of its own
             name = self.names.get(_text(each))
             return each if name is None else exp.column(name, table="group")
 
