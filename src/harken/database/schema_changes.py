@@ -169,13 +169,15 @@ def store(
     property_of: str | None = None,
     in_lake: bool = False,
     dependencies: Dependencies | None = None,
+    resident: bool = False,
 ) -> Function:
+    """`resident` says that it stays here even where everything else goes to the lake."""
     made = runtime.catalog.add_function(
         function, dependencies or Dependencies(), property_of=property_of
     )
     assert made.relation is not None
     engine = runtime.engine
-    if in_lake or runtime.all_in_lake:
+    if in_lake or (runtime.all_in_lake and not resident):
         engine.create_far(made.relation, engine.new_path(made.relation), OWN)
     else:
         engine.create(made.relation)

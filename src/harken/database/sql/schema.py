@@ -212,7 +212,7 @@ def _create_view(runtime: Runtime, statement: Statement, node: exp.Create, name:
         text=f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {rest}",
     )
     if kept:
-        made = store(runtime, function, dependencies=Dependencies(mentioned))
+        made = store(runtime, function, dependencies=Dependencies(mentioned), resident=True)
         fill(runtime, made)
         return
     function = replace(function, relation=relation_of(function))

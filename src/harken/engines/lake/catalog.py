@@ -140,6 +140,7 @@ class Pending:
         self.table = quote(self.name)
         self._changed = quote(f"changed {table_name(relation)}")
         self.columns = ", ".join(f"c{i}" for i in range(relation.arity))
+        self._key = layout.identity(relation)
 
     def create(self) -> None:
         self._create(f"TABLE IF NOT EXISTS main.{self.table}")
@@ -149,10 +150,16 @@ class Pending:
         self._create(f"TEMP TABLE {self._changed}")
 
     def _create(self, what: str) -> None:
-        columns = layout.typed_columns(self._relation)
+        columns = f"{layout.typed_columns(self._relation)}, weight INTEGER NOT NULL"
+        if not layout.may_be_null(self._relation):
+            key = f"PRIMARY KEY ({self.columns})"
+            self._connection.run(f"CREATE {what} ({columns}, {key}) WITHOUT ROWID")
+            return
+        self._connection.run(f"CREATE {what} ({columns})")
+        schema, table = ("temp", self._changed) if "TEMP" in what else ("main", self.table)
+        index = quote(f"rows of {table}")
         self._connection.run(
-            f"CREATE {what} ({columns}, weight INTEGER NOT NULL, "
-            f"PRIMARY KEY ({self.columns})) WITHOUT ROWID"
+            f"CREATE UNIQUE INDEX IF NOT EXISTS {schema}.{index} ON {table} ({self._key})"
         )
 
     def drop(self) -> None:
@@ -165,7 +172,7 @@ class Pending:
         """The statement, for a trigger, that adds a weight to the row of these values."""
         return (
             f"INSERT INTO {self._changed} ({self.columns}, weight) VALUES ({values}, {weight}) "
-            f"ON CONFLICT ({self.columns}) DO UPDATE SET weight = weight + ({weight});"
+            f"ON CONFLICT ({self._key}) DO UPDATE SET weight = weight + ({weight});"
         )
 
     def settle(self) -> None:
@@ -180,7 +187,7 @@ class Pending:
         return self._connection.rows(self._all("1"))
 
     def matching(self, columns: tuple[int, ...], values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        where = " AND ".join(f"c{i} = ?{n}" for n, i in enumerate(columns, start=1))
+        where = " AND ".join(f"c{i} IS ?{n}" for n, i in enumerate(columns, start=1))
         return self._connection.rows(self._all(where), values)
 
     def _all(self, where: str) -> str:
@@ -212,13 +219,13 @@ class Pending:
         marks = ", ".join("?" for _ in range(self._relation.arity + 1))
         self._connection.run_many(
             f"INSERT INTO main.{self.table} ({self.columns}, weight) VALUES ({marks}) "
-            f"ON CONFLICT ({self.columns}) DO UPDATE SET weight = weight + excluded.weight",
+            f"ON CONFLICT ({self._key}) DO UPDATE SET weight = weight + excluded.weight",
             rows,
         )
         self._connection.run(f"DELETE FROM main.{self.table} WHERE weight = 0")
 
     def forget(self, rows: Iterable[tuple[Any, ...]]) -> None:
-        same = " AND ".join(f"c{i} = ?" for i in range(self._relation.arity))
+        same = " AND ".join(f"c{i} IS ?" for i in range(self._relation.arity))
         self._connection.run_many(f"DELETE FROM main.{self.table} WHERE {same}", rows)
 
     def clear(self) -> None:

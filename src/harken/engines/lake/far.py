@@ -94,7 +94,6 @@ class FarRelation:
         """What leads from the version that is read to another: rows with their weights."""
         found = self.table.changes(max(0, self.place.version), to_version)
         rows = found.select([*self.columns, weighted.WEIGHT])
-        rows = rows.drop_null()
         columns = (*self.relation.columns, Column("weight", INTEGER))
         return conversion.from_arrow(rows, columns)
 

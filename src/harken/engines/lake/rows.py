@@ -5,14 +5,26 @@ Law: from_arrow(to_arrow(rows)) = rows.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harken.engines.sqlite.values import decoder, encoder
 from harken.ir.relations import Column, Relation
-from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+from harken.ir.types import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TIMESTAMP,
+    Type,
+    decimal_digits,
+    is_decimal,
+)
 
 Row = tuple[Any, ...]
 
@@ -33,6 +45,8 @@ STORED_TYPES = {
 
 
 def arrow_type(type_: Type) -> pa.DataType:
+    if is_decimal(type_):
+        return pa.decimal128(*decimal_digits(type_))
     return pa.int64() if type_.surrogate else ARROW_TYPES[type_]
 
 
@@ -72,7 +86,11 @@ def to_arrow(rows: Sequence[Row], columns: Sequence[Column], schema: pa.Schema) 
 
 def _to_array(values: list[Any], type_: Type, wanted: pa.DataType) -> pa.Array:
     chain = STORED_TYPES.get(type_)
-    if chain is None:
+    if is_decimal(type_):
+        decode = decoder(type_.or_null())
+        assert decode is not None
+        found = pa.array([decode(value) for value in values], arrow_type(type_))
+    elif chain is None:
         found = pa.array(values, arrow_type(type_))
     else:
         found = pa.array(values, pa.int64())
@@ -82,7 +100,8 @@ def _to_array(values: list[Any], type_: Type, wanted: pa.DataType) -> pa.Array:
 
 
 def from_arrow(table: pa.Table, columns: Sequence[Column]) -> list[Row]:
-    """The rows as SQLite stores them; one with a NULL says nothing, and is left out."""
+    """The rows as SQLite stores them; one with a NULL where there can be none says nothing, and is
+    left out."""
     arrays = []
     for array, column in zip(table.columns, columns, strict=True):
         wanted = arrow_type(column.type)
@@ -91,9 +110,22 @@ def from_arrow(table: pa.Table, columns: Sequence[Column]) -> list[Row]:
             found = found.cast(each)
         arrays.append(found)
     plain = pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])
-    if any(array.null_count for array in arrays):
-        plain = plain.drop_null()
-    return list(zip(*(column.to_pylist() for column in plain.columns), strict=True))
+    required = [i for i, column in enumerate(columns) if not column.type.nullable]
+    if any(arrays[i].null_count for i in required):
+        there = functools.reduce(pc.and_, (pc.is_valid(plain.column(i)) for i in required))
+        plain = plain.filter(there)
+    lists = [
+        _stored(each.to_pylist(), column.type)
+        for each, column in zip(plain.columns, columns, strict=True)
+    ]
+    return list(zip(*lists, strict=True))
+
+
+def _stored(values: list[Any], type_: Type) -> list[Any]:
+    if not is_decimal(type_):
+        return values
+    encode = encoder(type_.or_null())
+    return [encode(value) for value in values]
 
 
 def without_nulls(table: pa.Table) -> pa.Table:
