@@ -5,6 +5,7 @@
     ├── LanguageError          the program text is wrong; nothing was executed
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
+    │   │                      unknown-table, unknown-column,
     │   │                      exists, bad-name, not-in-lake
     │   ├── TypeFault          type-mismatch, arity, ambiguous
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect,
@@ -17,7 +18,7 @@
     ├── EngineError            no-java, wrong-java, wrong-python, no-spark, no-memory,
     │                          no-temporary-space, spark-start, stream (Spark)
     ├── IntegrityError         in-use, transaction, rolled-back, lake-conflict, no-such-row,
-    │                          row-exists, not-unique
+    │                          row-exists, not-unique, null
     └── StorageError           not-a-database, newer-format, disk-full, disk-error, locked,
                                read-only, cannot-open, closed, storage, no-lake-table,
                                not-a-lake-table, no-such-version, bad-path, bad-file,

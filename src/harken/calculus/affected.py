@@ -113,9 +113,10 @@ class Affected:
         self, relation: Relation, allowed: Collection[int]
     ) -> tuple[Relation, tuple[int, ...]]:
         """The relation K of an auxiliary relation, and which of its columns K has."""
-        if relation.id in self.recursive:
-            return self._everything(relation), ()
         definition = self.program.definitions[relation.id]
+        if relation.id in self.recursive or definition.first is not None:
+            # Any row can change which are the first ones; an engine finds those at once.
+            return self._everything(relation), ()
         bodies = [(clause, body) for clause in definition.clauses for body in self._bodies(clause)]
         columns = tuple(
             position
@@ -139,7 +140,7 @@ class Affected:
         return found, columns
 
     def _everything(self, relation: Relation) -> Relation:
-        """A recursive relation: any change below it may affect any of its rows."""
+        """Any change below the relation may affect any of its rows."""
         found = Relation(f"affected {relation.id}", (), 0, Kind.DERIVED)
         below = reachable(relation, self.program.definitions)
         touched = {

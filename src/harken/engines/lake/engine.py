@@ -17,7 +17,7 @@ from typing import Any
 from harken.calculus.states import delta
 from harken.engines.lake import limits
 from harken.engines.lake.exchange import Exchange
-from harken.engines.lake.query import FarQuery, not_for_spark
+from harken.engines.lake.query import FarQuery
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.faults import read_only
@@ -188,7 +188,6 @@ class LakeEngine(Exchange):
         if not wanted and not deltas:
             return query
         asked = tuple((each, self._question(each)) for each in wanted)
-        reason = not_for_spark(plan)
         return FarQuery(
             query.relation,
             query.sql,
@@ -199,7 +198,6 @@ class LakeEngine(Exchange):
             asked,
             deltas,
             self,
-            reason,
         )
 
     def _deltas(self, plan: Plan) -> frozenset[str]:
@@ -212,16 +210,7 @@ class LakeEngine(Exchange):
 
     def is_at_hand(self, query: FarQuery, values: Sequence[Any]) -> bool:
         """Bring what a query needs; false if Spark is to answer it."""
-        if query.only_here is not None and query.deltas & self.large.keys():
-            raise EngineError(
-                f"this change is too large to be looked at here, and Spark does not do it yet: "
-                f"{query.only_here}",
-                code="unsupported",
-                hint="take the change in smaller steps",
-            )
-        if query.only_here is None and (
-            self.forced == "spark" or query.deltas & self.large.keys() or not self._fits(query)
-        ):
+        if self.forced == "spark" or query.deltas & self.large.keys() or not self._fits(query):
             return False
         try:
             for demand, question in query.asked:
@@ -232,14 +221,13 @@ class LakeEngine(Exchange):
                 if far.cache.is_whole():
                     continue
                 keys = set(question.rows(values))
-                many = len(keys) > limits.MOST_KEYS and far.size() > limits.SMALL
-                if many and self.has_spark and query.only_here is None:
+                if len(keys) > limits.MOST_KEYS and self.has_spark and far.size() > limits.SMALL:
                     return False
                 self.bring(demand.relation, demand.columns, keys)
         except HarkenError:
             # What was asked too early may fail where the query itself does not.
             for demand, _ in query.asked:
-                if query.only_here is None and not self._small_enough(demand.relation):
+                if not self._small_enough(demand.relation):
                     return False
             for demand, _ in query.asked:
                 self.bring_all(demand.relation)

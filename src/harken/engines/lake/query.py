@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.expressions import quote
-from harken.ir.clauses import Aggregation, Clause, Computation, literal_terms
-from harken.ir.terms import Term
-from harken.ir.types import is_decimal
 from harken.planner.demand import Demand
 from harken.planner.prepare import Plan
 
@@ -19,31 +16,6 @@ if TYPE_CHECKING:
     from harken.engines.lake.engine import LakeEngine
 
 ANSWER = "harken_answer"
-HERE_ONLY = frozenset(
-    {"and", "or", "not", "is null", "choose", "coalesce", "rescale", "to_decimal"}
-)
-
-
-def not_for_spark(plan: Plan) -> str | None:
-    """What in a plan the Spark engine does not know yet, if anything."""
-    for definition in plan.program.definitions.values():
-        for clause in definition.clauses:
-            if any(each.type.nullable or is_decimal(each.type) for each in _terms(clause)):
-                return "NULLs and decimals"
-            for literal in clause.body:
-                if isinstance(literal, Computation) and literal.operation in HERE_ONLY:
-                    return f"the operation `{literal.operation}`"
-                if isinstance(literal, Aggregation) and literal.aggregate == "single value":
-                    return "a query that stands for a value"
-    return None
-
-
-def _terms(clause: Clause) -> Iterator[Term]:
-    yield from clause.head.terms
-    for literal in clause.body:
-        yield from literal_terms(literal)
-        if isinstance(literal, Aggregation):
-            yield from literal.atom.terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +27,6 @@ class FarQuery(Query):
     asked: tuple[tuple[Demand, Query | None], ...]
     deltas: frozenset[str]
     engine: LakeEngine
-    only_here: str | None = None
-    """What in it Spark does not do yet: then all it needs is brought here, however much it is."""
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         with self.engine.steady(), self.connection.fixed_time():

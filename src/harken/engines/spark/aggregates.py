@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harken.engines.spark.expressions import Risk, Sql
-from harken.ir.clauses import Aggregation
+from harken.engines.spark.expressions import Risk, Sql, spark_type
+from harken.engines.spark.faults import raising
+from harken.ir.clauses import Aggregation, Atom
 from harken.ir.terms import Term, Variable
-from harken.ir.types import BOOLEAN, NUMBER
+from harken.ir.types import BOOLEAN, NUMBER, is_decimal
 
 OF_SOMETHING = frozenset({"min", "max", "avg"})
 """Aggregates that have no value where there is no row."""
@@ -37,28 +38,28 @@ def totals(literal: Aggregation, source: str, written: Callable[[Term], str]) ->
     places: dict[Term, list[int]] = {}
     for position, term in enumerate(literal.atom.terms):
         places.setdefault(term, []).append(position)
-    tests = _tests(places, written)
+    tests = _tests(places, written, literal.atom)
     keys = [f"m.c{positions[0]}" for positions in groups(literal).values()]
     shown = [f"{key} AS g{number}" for number, key in enumerate(keys)]
     argument = f"m.c{places[literal.value][0]}" if literal.value is not None else ""
     where = f" WHERE {' AND '.join(tests)}" if tests else ""
     by = f" GROUP BY {', '.join(keys)}" if keys else ""
     having = ""
-    if not keys and literal.aggregate in OF_SOMETHING:
+    if not keys and literal.aggregate in OF_SOMETHING and not literal.result.type.nullable:
         having = " HAVING count(1) > 0"
     whole = _AGGREGATES[literal.aggregate](argument, literal)
     columns = ", ".join([*shown, f"{whole} AS v"])
     return f"SELECT {columns} FROM {source} AS m{where}{by}{having}"
 
 
-def _tests(places: dict[Term, list[int]], written: Callable[[Term], str]) -> list[str]:
+def _tests(places: dict[Term, list[int]], written: Callable[[Term], str], atom: Atom) -> list[str]:
     """What the terms of the atom demand: equal where they are the same, equal to a constant."""
     tests = []
     for term, (first, *others) in places.items():
-        if isinstance(term, Variable):
-            tests += [f"m.c{first} = m.c{other}" for other in others]
-        else:
-            tests += [f"m.c{position} = {written(term)}" for position in (first, *others)]
+        for other in others if isinstance(term, Variable) else (first, *others):
+            same = "<=>" if atom.relation.columns[other].type.nullable else "="
+            value = f"m.c{first}" if isinstance(term, Variable) else written(term)
+            tests.append(f"m.c{other} {same} {value}")
     return tests
 
 
@@ -66,6 +67,8 @@ def value(literal: Aggregation, alias: str) -> Sql:
     """The value of an aggregate from the joined total, which is missing where there is no row."""
     column, type_ = f"{alias}.v", literal.result.type
     own = frozenset({alias})
+    if type_.nullable:
+        return _or_null(literal, column, own)
     match literal.aggregate:
         case "count":
             return Sql(f"coalesce({column}, 0L)", type_, sources=own)
@@ -84,26 +87,45 @@ def value(literal: Aggregation, alias: str) -> Sql:
     return Sql(column, type_, sources=own)
 
 
+def _or_null(literal: Aggregation, column: str, own: frozenset[str]) -> Sql:
+    """SQL's: NULL where there is no row, or nothing but NULLs."""
+    type_ = literal.result.type
+    if literal.aggregate == "sum" and type_ not in (NUMBER,) and not is_decimal(type_):
+        fits = f"try_cast({column} AS BIGINT)"
+        return Sql(fits, type_, True, Risk.OVERFLOW, own, (column,))
+    if literal.aggregate in ("sum", "avg"):
+        return Sql(column, type_, True, Risk.OVERFLOW, own, (column,))
+    risk = Risk.FAILURE if literal.aggregate == "single value" else Risk.NONE
+    return Sql(column, type_, risk=risk, sources=own)
+
+
 def _sum(value: str, literal: Aggregation) -> str:
     """Of integers exactly: only the whole sum must fit."""
     if literal.result.type == NUMBER:
         return f"sum({value})"
+    if is_decimal(literal.result.type):
+        return f"try_cast(try_sum({value}) AS {spark_type(literal.result.type)})"
     return f"sum(CAST({value} AS DECIMAL(20, 0)))"
 
 
 def _average(value: str, literal: Aggregation) -> str:
     if literal.value is not None and literal.value.type == NUMBER:
         return f"avg({value})"
+    if is_decimal(literal.result.type):
+        return f"try_cast(try_avg({value}) AS {spark_type(literal.result.type)})"
     whole = f"CAST(sum(CAST({value} AS DECIMAL(20, 0))) AS DOUBLE)"
-    return f"try_divide({whole}, CAST(count(1) AS DOUBLE))"
+    return f"try_divide({whole}, CAST(count({value}) AS DOUBLE))"
 
 
 _AGGREGATES: dict[str, Callable[[str, Aggregation], str]] = {
-    "count": lambda value, literal: "count(1)",
+    "count": lambda value, literal: f"count({value or 1})",
     "sum": _sum,
     "avg": _average,
     "min": lambda value, literal: f"min({value})",
     "max": lambda value, literal: f"max({value})",
+    "single value": lambda value, literal: (
+        f"CASE WHEN count(1) > 1 THEN {raising('many-values')} ELSE max({value}) END"
+    ),
     "some": lambda value, literal: "count(1) > 0",
     "notany": lambda value, literal: "count(1) > 0",
 }

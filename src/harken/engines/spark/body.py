@@ -55,11 +55,11 @@ class Body:
     def cross(self, source: str) -> None:
         self.sources.append(f"CROSS JOIN {source}" if self.sources else source)
 
-    def join(self, kind: str, source: str, equal: Iterable[tuple[str, str]]) -> None:
+    def join(self, kind: str, source: str, equal: Iterable[tuple[Sql, Sql]]) -> None:
         """Join on equations, or on nothing."""
         if not self.sources:
             self.sources.append("(SELECT true AS one) AS t0")
-        on = " AND ".join(f"{left} = {right}" for left, right in equal) or "true"
+        on = " AND ".join(_same(left, right) for left, right in equal) or "true"
         self.sources.append(f"{kind} JOIN {source} ON {on}")
 
     def demand(self, value: Sql, links: bool = False) -> None:
@@ -79,18 +79,30 @@ class Body:
             text = checked.text if checked.risk is Risk.NONE else after(checked.text)
             name = f"v{len(columns)}"
             columns.append(f"{text} AS {name}")
-            known[variable] = Sql(f"{alias}.{name}", value.type, sources=frozenset({alias}))
+            column = Sql(f"{alias}.{name}", checked.type, sources=frozenset({alias}))
+            known[variable] = column
         return self.select(", ".join(columns) or "true AS one"), known
 
 
 def compare(operator: str, left: Sql, right: Sql) -> Sql:
+    """Whether two values are the same, or not, is asked of NULL as well: see `Comparison`."""
     left, right = _comparable(left.checked(), right.type), _comparable(right.checked(), left.type)
+    text = f"{left.text} {operator} {right.text}"
+    if operator == "=":
+        text = _same(left, right)
+    elif operator == "!=" and (left.type.nullable or right.type.nullable):
+        text = f"NOT ({left.text} <=> {right.text})"
     return Sql(
-        f"{left.text} {operator} {right.text}",
+        text,
         BOOLEAN,
         risk=max(left.risk, right.risk),
         sources=left.sources | right.sources,
     )
+
+
+def _same(left: Sql, right: Sql) -> str:
+    both = left.type.nullable and right.type.nullable
+    return f"{left.text} {'<=>' if both else '='} {right.text}"
 
 
 def _comparable(value: Sql, other: object) -> Sql:

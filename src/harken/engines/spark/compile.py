@@ -104,6 +104,9 @@ class Compiler:
         relation = definition.relation
         if not definition.clauses:
             return _nothing(relation)
+        natively = self._in_order(definition, known) if start is None else None
+        if natively is not None:
+            return natively
         unique = relation.is_set and may_repeat(definition)
         selects = []
         for clause in definition.clauses:
@@ -115,6 +118,40 @@ class Compiler:
             distinct = unique and len(definition.clauses) == 1
             selects.append(body.select(columns or "true AS c0", distinct))
         return (" UNION " if unique else " UNION ALL ").join(selects)
+
+    def _in_order(self, definition: Definition, known: Known) -> str | None:
+        """The first rows of a relation, or its rows with their numbers, as Spark does it; None if
+        it does not."""
+        wanted = definition.first or definition.numbered
+        if wanted is None or self.needs.get(wanted.relation):
+            return None
+        source = self._definition_of(self.definitions[wanted.relation].relation)
+        if source is None or (definition.first is not None and definition.first.captured):
+            return None
+        rows = self._part(self._rows(source, {}))
+        order = ", ".join(
+            f"c{i} {'DESC' if down else 'ASC'} NULLS {'FIRST' if nulls else 'LAST'}"
+            for i, down, nulls in wanted.order
+        )
+        if definition.first is not None:
+            count = definition.first.count
+            limit = f" LIMIT {count}" if count is not None else ""
+            found = f"SELECT * FROM {rows} ORDER BY {order}{limit} OFFSET {definition.first.offset}"
+        else:
+            assert definition.numbered is not None
+            inside = {*range(definition.numbered.captured), *definition.numbered.partition}
+            by = ", ".join(f"c{i}" for i in sorted(inside))
+            over = f"{f'PARTITION BY {by} ' if by else ''}ORDER BY {order}"
+            number = f"CAST(row_number() OVER ({over}) AS BIGINT)"
+            found = f"SELECT *, {number} AS c{source.relation.arity} FROM {rows}"
+        part = self._part(found)
+        columns = definition.relation.columns
+        shown = ", ".join(f"c{i}" for i in range(len(columns))) or "true AS c0"
+        tests = [
+            compare("=", Sql(f"c{i}", columns[i].type), value).text for i, value in known.items()
+        ]
+        where = f" WHERE {' AND '.join(tests)}" if tests else ""
+        return f"SELECT {shown} FROM {part}{where}"
 
     def _source(self, atom: Atom) -> str:
         """The rows of a relation as a FROM item, with the constants of the atom pushed into it."""
@@ -196,7 +233,8 @@ class Compiler:
             self._literal(literal, body, live)
         for variable in sorted(forced, key=str):
             value = body.environment[variable].checked()
-            body.demand(Sql(f"{value.text} IS NOT NULL", BOOLEAN, risk=value.risk))
+            if not value.type.nullable:
+                body.demand(Sql(f"{value.text} IS NOT NULL", BOOLEAN, risk=value.risk))
         for number, (term, value) in enumerate(equations):
             now = body.environment[Variable(f"equal#{number}", value.type)]
             body.demand(compare("=", self.term(term, body.environment), now))
@@ -309,9 +347,9 @@ class Compiler:
         alias = self._next("t")
         body.join("LEFT ANTI", f"{source} AS {alias}", self._equations(atom, alias, body))
 
-    def _equations(self, atom: Atom, alias: str, body: Body) -> list[tuple[str, str]]:
+    def _equations(self, atom: Atom, alias: str, body: Body) -> list[tuple[Sql, Sql]]:
         return [
-            (f"{alias}.c{position}", self.term(term, body.environment).text)
+            (self._column_of(atom, alias, position), self.term(term, body.environment))
             for position, term in enumerate(atom.terms)
         ]
 
@@ -394,16 +432,21 @@ class Compiler:
             source = self._source(atom)
         alias = self._next("a")
         totals = aggregates.totals(literal, source, lambda term: self.term(term, {}).text)
-        kind = "INNER" if literal.aggregate in aggregates.OF_SOMETHING else "LEFT"
+        something = literal.aggregate in aggregates.OF_SOMETHING
+        kind = "INNER" if something and not literal.result.type.nullable else "LEFT"
         equal = [
-            (f"{alias}.g{number}", body.environment[term].text)
-            for number, term in enumerate(groups)
+            (Sql(f"{alias}.g{number}", _group_type(atom, places)), body.environment[term])
+            for number, (term, places) in enumerate(groups.items())
         ]
         if groups:
             body.join(kind, f"({totals}) AS {alias}", equal)
         else:
             body.cross(f"({totals}) AS {alias}")
         self._bind(literal.result, aggregates.value(literal, alias), body)
+
+
+def _group_type(atom: Atom, places: Sequence[int]) -> Type:
+    return atom.relation.columns[places[0]].type
 
 
 def _copies(count: str) -> str:

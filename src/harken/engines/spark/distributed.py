@@ -152,7 +152,7 @@ def _far(reader: LakeReader, far: FarRelation, version: int, keys: pa.Table | No
     else:
         frame = _named(reader.frame(far.table, version, keys), far.columns, schema)
         if not far.place.is_own:
-            frame = frame.dropna()
+            frame = _without_nulls(frame, relation)
     pending = far.pending.rows() if far.place.is_own else []
     return _with_pending(reader, frame, relation, pending) if pending else frame
 
@@ -170,6 +170,12 @@ def _named(frame: DataFrame, columns: Sequence[str], schema: pa.Schema) -> DataF
     )
 
 
+def _without_nulls(frame: DataFrame, relation: Relation) -> DataFrame:
+    """A row with a NULL where there can be none says nothing."""
+    required = [f"c{i}" for i, each in enumerate(relation.columns) if not each.type.nullable]
+    return frame.dropna(subset=required) if required else frame
+
+
 def _kept_changes(reader: LakeReader, large: LargeDelta) -> DataFrame:
     """The rows of a Δ-set that is not held here, each with its weight. Every differential reads
     it, on every level, so Spark keeps it until it has been propagated."""
@@ -178,7 +184,8 @@ def _kept_changes(reader: LakeReader, large: LargeDelta) -> DataFrame:
         far = large.far
         frame = change_frame(reader, far.table, large.before, large.after, far.columns)
         schema = _schema(delta(far.relation))
-        kept = _named(frame, [*far.columns, weighted.WEIGHT], schema).dropna().persist()
+        named = _named(frame, [*far.columns, weighted.WEIGHT], schema)
+        kept = _without_nulls(named, delta(far.relation)).persist()
         large.kept = kept
     return kept
 
@@ -196,7 +203,7 @@ def _with_pending(
         gone = reader.small(conversion.to_arrow(minus, relation.columns, schema))
         if relation.is_set:
             gone = gone.toDF(*(f"g{i}" for i in range(relation.arity)))
-            same = [F.col(f"c{i}") == F.col(f"g{i}") for i in range(relation.arity)]
+            same = [F.col(f"c{i}").eqNullSafe(F.col(f"g{i}")) for i in range(relation.arity)]
             frame = frame.join(F.broadcast(gone), same, "left_anti")
         else:
             frame = frame.exceptAll(gone)

@@ -20,9 +20,19 @@ from typing import Any
 
 from harken.engines.spark.faults import raising, raising_ambiguity
 from harken.engines.sqlite.values import decode_date, decode_timestamp, encode
-from harken.ir.operations import OPERATIONS
+from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.terms import Constant, Parameter
-from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+from harken.ir.types import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    TIMESTAMP,
+    Type,
+    decimal_digits,
+    is_decimal,
+)
 
 LONG = 400
 """An expression longer than this gets a column of its own before it is written twice."""
@@ -41,6 +51,9 @@ TYPES = {
 
 
 def spark_type(type_: Type) -> str:
+    if is_decimal(type_):
+        precision, scale = decimal_digits(type_)
+        return f"DECIMAL({min(precision, 38)}, {scale})"
     return "BIGINT" if type_.surrogate else TYPES[type_]
 
 
@@ -64,13 +77,25 @@ class Sql:
     raw: bool = False
     risk: Risk = Risk.NONE
     sources: frozenset[str] = frozenset()
+    nulls: tuple[str, ...] = ()
+    """Of a raw one, what it is computed of and may be NULL: then it is NULL, and not too large."""
 
     def checked(self) -> Sql:
         """The value, or an error where the arithmetic left the range of its type."""
         if not self.raw:
             return self
         text = _CHECKS.get(self.type, _checked_integer)(self.text)
-        return replace(self, text=text, raw=False, risk=max(self.risk, Risk.OVERFLOW))
+        if self.nulls:
+            missing = " OR ".join(f"{each} IS NULL" for each in self.nulls)
+            text = f"CASE WHEN {missing} THEN NULL ELSE {text} END"
+        return replace(self, text=text, raw=False, risk=max(self.risk, Risk.OVERFLOW), nulls=())
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What makes it NULL."""
+        if self.raw:
+            return self.nulls
+        return (self.text,) if self.type.nullable else ()
 
 
 def _checked_integer(x: str) -> str:
@@ -111,6 +136,10 @@ _PLAIN = re.compile(r"[A-Za-z0-9 _.,;:+*/=<>()-]*")
 
 def literal(value: Any, type_: Type) -> str:
     """A value as Spark reads it, whatever the session says about quotes and time zones."""
+    if value is None:
+        return f"CAST(NULL AS {spark_type(type_)})"
+    if is_decimal(type_):
+        return f"CAST('{value:f}' AS {spark_type(type_)})"
     stored = encode(value, type_)
     match type_:
         case _ if type_.surrogate or type_ == INTEGER:
@@ -135,7 +164,7 @@ def text_literal(text: str) -> str:
 
 
 def constant(term: Constant) -> Sql:
-    return Sql(literal(term.value, term.type), term.type)
+    return Sql(literal(term.value, term.type), term.type.or_null(term.value is None))
 
 
 def placeholder(parameter: Parameter) -> str:
@@ -160,10 +189,18 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
     risk = max((own, *(argument.risk for argument in arguments)))
     sources = frozenset[str]().union(*(argument.sources for argument in arguments))
     types = tuple(argument.type for argument in arguments)
+    result = result.or_null(may_be_null(name, types))
+    nulls = tuple(dict.fromkeys(each for argument in arguments for each in argument.missing))
+    if is_decimal(result) or any(map(is_decimal, types)):
+        made = _decimal(name, tuple(argument.checked().text for argument in arguments), result)
+        if made is not None:
+            # What does not fit is NULL, and what is NULL has not fitted, unless something was.
+            raw = is_decimal(result)
+            return Sql(made, result, raw, max(risk, Risk.OVERFLOW), sources, nulls if raw else ())
     arithmetic = _ARITHMETIC.get((name, types))
     if arithmetic is not None:
         text = arithmetic(*(argument.text for argument in arguments))
-        return Sql(text, result, True, max(risk, Risk.OVERFLOW), sources)
+        return Sql(text, result, True, max(risk, Risk.OVERFLOW), sources, nulls)
     given = [argument.checked() for argument in arguments]
     if name == "ambiguous":
         # It stands for a value of any type, which there never is.
@@ -176,7 +213,30 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
         return Sql(text, result, risk=risk, sources=sources)
     raw = name in _CAN_OVERFLOW and result != TEXT
     text = native(*(argument.text for argument in given))
-    return Sql(text, result, raw, max(risk, Risk.OVERFLOW) if raw else risk, sources)
+    grown = max(risk, Risk.OVERFLOW) if raw else risk
+    return Sql(text, result, raw, grown, sources, nulls if raw else ())
+
+
+def _decimal(name: str, given: tuple[str, ...], result: Type) -> str | None:
+    """What is done to decimals, which Spark has itself; None for what is done to all alike."""
+    wanted = spark_type(result)
+    match name:
+        case "rescale" | "to_decimal":
+            return f"try_cast({given[0]} AS {wanted})"
+        case "+" | "-" | "*":
+            function = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}[name]
+            return f"try_cast({function}({', '.join(given)}) AS {wanted})"
+        case "/":
+            zero = raising("division-by-zero")
+            whole = f"try_cast(try_divide({given[0]}, {given[1]}) AS {wanted})"
+            return f"CASE WHEN {given[1]} = 0 THEN {zero} ELSE {whole} END"
+        case "negate":
+            return f"try_cast(try_subtract(0, {given[0]}) AS {wanted})"
+        case "abs":
+            return f"try_cast(abs({given[0]}) AS {wanted})"
+        case "to_number" | "to_integer" | "to_string":
+            return f"CAST({given[0]} AS {wanted})"
+    return None
 
 
 def function_name(name: str, types: tuple[Type, ...]) -> str:
@@ -365,6 +425,12 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
         for part in ("year", "month", "day", "hour", "minute", "second")
     },
     **{(f"is {op}", None): _infix(op) for op in ("=", "!=", "<", "<=", ">", ">=")},
+    ("and", None): _infix("AND"),
+    ("or", None): _infix("OR"),
+    ("not", None): lambda a: f"(NOT {a})",
+    ("is null", None): lambda a: f"({a} IS NULL)",
+    ("choose", None): lambda test, a, b: f"(CASE WHEN {test} THEN {a} ELSE {b} END)",
+    ("coalesce", None): _call("coalesce"),
 }
 
 

@@ -40,6 +40,7 @@ FAULTS: dict[str, Callable[[], HarkenError]] = {
     "date-overflow": _outside_calendar("date"),
     "timestamp-overflow": _outside_calendar("timestamp"),
     "negative-root": _negative_root,
+    "many-values": builtin.many_rows,
 }
 
 RAISING = frozenset({"pyspark", "py4j"})

@@ -7,6 +7,7 @@ gives a value `v`, or an error `e` that the expression around it raises where th
 from __future__ import annotations
 
 import datetime
+import decimal
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from harken.engines.builtin import FUNCTIONS
 from harken.engines.foreign import call, stored_rows
 from harken.engines.spark.expressions import python_name, spark_type
 from harken.engines.spark.faults import packed
-from harken.engines.sqlite.values import decoder, encode_date, encode_timestamp
+from harken.engines.sqlite.values import WIDE, decoder, encode_date, encode_timestamp
 from harken.errors import ForeignFault, HarkenError
 from harken.ir.relations import Relation
 from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
@@ -144,6 +145,10 @@ def to_stored(value: Any) -> Any:
             return encode_date(value)
         case bool():
             return int(value)
+        case decimal.Decimal():
+            scale = value.as_tuple().exponent
+            assert isinstance(scale, int)
+            return int(value.scaleb(-scale, context=WIDE))
     return value
 
 

@@ -97,6 +97,8 @@ class Expressions:
                 return self._queries.exists(node.this, scope, body)
             case exp.In():
                 return self._in(node, scope, body)
+            case exp.TsOrDsToDate():  # what sqlglot puts around the argument of year()
+                return self._as_date(node, scope, body)
             case exp.Cast() | exp.TryCast():
                 return self._cast(node, scope, body)
             case exp.Case():
@@ -106,8 +108,10 @@ class Expressions:
             case exp.Coalesce():
                 return self._coalesce(node, scope, body)
             case exp.Nullif():
-                left, right = self._pair(node, scope, body)
-                same = self._draft.compute("is =", (left, right), BOOLEAN, body)
+                left = self.value(node.this, scope, body)  # of its own type, whatever the other is
+                right = self.value(node.expression, scope, body)
+                sides = self.alike(left, right, body, node)
+                same = self._draft.compute("is =", sides, BOOLEAN, body)
                 nothing = Constant(None, left.type.or_null())
                 return self._draft.compute("choose", (same, nothing, left), left.type, body)
             case exp.AggFunc():
@@ -135,7 +139,8 @@ class Expressions:
                 return compute("and", (low, high), BOOLEAN, body)
             case exp.Like():
                 sides = [self._text(each, scope, body) for each in (node.this, node.expression)]
-                return compute("like", sides, BOOLEAN, body)
+                like = compute("like", sides, BOOLEAN, body)
+                return compute("not", (like,), BOOLEAN, body) if node.args.get("negate") else like
             case exp.Neg():
                 given = self.value(node.this, scope, body)
                 if isinstance(given, Constant) and isinstance(given.value, int | float | Decimal):
@@ -363,6 +368,11 @@ class Expressions:
         if is_decimal(term.type):
             return self._draft.compute("to_string", (term,), TEXT, body)
         return self._apply("to_string", [term], body, node)
+
+    def _as_date(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        given = self.value(node.this, scope, body)
+        converted = self._literal_as(given, DATE, node)
+        return given if converted is None else converted
 
     def _is(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         given = self.value(node.this, scope, body)

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from sqlglot import exp
 
 from harken.errors import LanguageError, NameFault, TypeFault, nearest
-from harken.ir.clauses import Aggregation, Atom, Comparison, Literal
+from harken.ir.clauses import Aggregation, Atom, Comparison, Literal, Program
 from harken.ir.operations import AGGREGATES
 from harken.ir.relations import COPIES, Column, Relation
+from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER, Type, is_decimal
 from harken.lang.sql import decimals
@@ -57,6 +59,7 @@ class Queries:
         self._expressions = Expressions(draft, self)
         self._conditions = Conditions(self._expressions, self)
         self._with: list[dict[str, Rows]] = []
+        self._usings = count(1)
         self.mentioned: set[str] = set()
         """The tables and views that were named."""
 
@@ -298,7 +301,7 @@ class Queries:
             body.literals = right_body.literals
             merged = self._common(join, scope, right)
             self._merge(scope, right)
-            self._on(join, merged, scope, body, right)
+            self._on(join, merged, scope, body)
             return
         self._outer_join(join, side, scope, body, right, right_body)
 
@@ -332,13 +335,13 @@ class Queries:
         common: list[tuple[str, Term, Term]],
         scope: Scope,
         body: Body,
-        right: Scope,
     ) -> None:
+        kept = []
         for name, one, other in common:
+            kept.append(Field(name, one))
             one, other = self._expressions.alike(one, other, body, join)
             compare("=", one, other, body)
-            for source in right.sources:
-                source.merged.add(name)
+        self._keep_one(kept, scope)
         on = join.args.get("on")
         if on is not None:
             self._conditions.hold(on, scope, body)
@@ -401,32 +404,27 @@ class Queries:
             for s in inside.sources
         ]
         scope.captured.update(inside.captured)
-        self._keep_one(common, side, scope, body, len(scope.sources) - len(right.sources))
-
-    def _keep_one(
-        self,
-        common: list[tuple[str, Term, Term]],
-        side: str,
-        scope: Scope,
-        body: Body,
-        lefts: int,
-    ) -> None:
-        """Of two columns that USING made one, the one that has a value."""
-        for name, _, _ in common:
-            places = [
-                (source, i)
-                for source in scope.sources
-                for i, each in enumerate(source.fields)
-                if each.name == name
-            ]
-            (left, i), (right, j) = places[0], places[-1]
-            one, other = left.fields[i].term, right.fields[j].term
-            one, other = self._expressions.alike(one, other, body, exp.Null())
+        lefts = len(scope.sources) - len(right.sources)
+        left = Scope(None, scope.sources[:lefts])
+        right = Scope(None, scope.sources[lefts:])
+        kept = []
+        for name, one, other in self._common(join, left, right):
             chosen = {"LEFT": one, "RIGHT": other}.get(side)
             if chosen is None:
-                chosen = self._draft.compute("coalesce", (one, other), one.type, body)
-            left.fields[i] = Field(name, chosen)
-            right.merged.add(name)
+                sides = self._expressions.alike(one, other, body, join)
+                chosen = self._draft.compute("coalesce", sides, sides[0].type, body)
+            kept.append(Field(name, chosen))
+        self._keep_one(kept, scope)
+
+    def _keep_one(self, fields: list[Field], scope: Scope) -> None:
+        """Of columns that USING made one, those that a name without a table means. `*` shows them
+        first, and once; under the names of their tables the columns are what they were."""
+        if not fields:
+            return
+        names = {each.name for each in fields}
+        for source in scope.sources:
+            source.merged |= names
+        scope.sources.insert(0, Source(f"using {next(self._usings)}", fields))
 
     def _unmatched(
         self, terms: Sequence[Term], literals: Sequence[Literal], scope: Scope
@@ -451,7 +449,10 @@ class Queries:
         arguments = self._captured(right, (), right_body.literals)
         match = self._draft.define("match", arguments, (), [((), right_body.literals)], bag=False)
         self._capture_outwards(arguments, scope)
-        body.add(Atom(match, arguments, negated=anti))
+        if anti:
+            body.add(Atom(match, arguments, negated=True))
+        else:
+            self._require(match, arguments, body)
 
     def _capture_outwards(self, captured: Sequence[Variable], scope: Scope) -> None:
         """What an inner query captured and this one does not have, it captures as well."""
@@ -792,6 +793,14 @@ class Queries:
         relation, captured = self._some_row(node, scope)
         return self._some(relation, captured, body)
 
+    def _require(self, relation: Relation, terms: Sequence[Term], body: Body) -> None:
+        """Only where the set has the row: a join, unless the set does not produce its arguments."""
+        needs = required_inputs(Program(relation, self._draft.definitions))
+        if relation.id in needs:
+            body.require(self._some(relation, terms, body))
+        else:
+            body.add(Atom(relation, tuple(terms)))
+
     def _some(self, relation: Relation, terms: Sequence[Term], body: Body) -> Term:
         found = self._draft.fresh(BOOLEAN)
         given = tuple(terms)
@@ -822,9 +831,10 @@ class Queries:
         wanted: list[Term] = []
         given: list[Term] = []
         for term, column in zip(terms, fresh, strict=True):
-            one, other = self._expressions.alike(column, term, inner, node)
-            if isinstance(term, Variable) and other is not term:
-                raise self._not_yet(node, "IN of another numeric type is not there yet")
+            conversions = Body()
+            one, other = self._expressions.alike(column, term, conversions, node)
+            for literal in conversions.literals:
+                (inner if column in used((), [literal]) else body).add(literal)
             wanted.append(one)
             given.append(other)
         if unknown:
@@ -846,7 +856,7 @@ class Queries:
     def require_in(self, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body) -> None:
         terms, rows = self._listed(left, node, scope, body)
         relation, arguments = self._matches(terms, rows, node, body, unknown=False)
-        body.add(Atom(relation, arguments))
+        self._require(relation, arguments, body)
 
     def require_not_in(self, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body) -> None:
         terms, rows = self._listed(left, node, scope, body)
@@ -936,21 +946,26 @@ class GroupedScope:
             kept = [
                 Field(each.name, self.groups.keys[text])
                 for each in source.fields
-                for text in _texts_of(source.alias, each.name)
+                for text in _texts_of(source, each.name)
                 if text in self.groups.keys
             ]
             if kept:
                 unique = {each.name: each for each in kept}
-                self.scope.sources.append(Source(source.alias, list(unique.values())))
+                self.scope.sources.append(
+                    Source(source.alias, list(unique.values()), source.merged)
+                )
 
     def rewritten(self, node: exp.Expr) -> exp.Expr:
         """The expression with what it may be made of replaced by columns."""
 
         def replace_known(each: exp.Expr) -> exp.Expr:
-            if each.find_ancestor(exp.Query) is not None:
-                return each  # a subquery has aggregates of its own
+            if isinstance(each, exp.Identifier):
+                return each
             name = self.names.get(_text(each))
-            return each if name is None else exp.column(name, table="group")
+            if name is not None:
+                return exp.column(name, table="group")
+            # In a subquery names mean its own columns first; a copy is not searched.
+            return each.copy() if isinstance(each, exp.Query) else each
 
         return node.copy().transform(replace_known)
 
@@ -969,8 +984,10 @@ def _place(values: Sequence[Term | None], value: Term | None) -> int:
     return 0 if value is None else _present(values).index(value)
 
 
-def _texts_of(alias: str, name: str) -> tuple[str, ...]:
-    return (_text(exp.column(name, table=alias)), _text(exp.column(name)))
+def _texts_of(source: Source, name: str) -> list[str]:
+    """How a column can be written; without its table not if USING made it one with another."""
+    found = [_text(exp.column(name, table=source.alias))]
+    return found if name in source.merged else [*found, _text(exp.column(name))]
 
 
 def _aggregates_of(node: exp.Expr) -> list[exp.Expr]:

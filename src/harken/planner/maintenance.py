@@ -1,0 +1,85 @@
+"""How the change of a view is found, by the operators in it: what `EXPLAIN` and the documents say.
+
+A changed literal is differentiated, or what it ranges over is looked at again for the keys that a
+change can affect. Keys without a column are the worst case: everything is looked at again.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from harken.calculus.affected import Affected
+from harken.calculus.states import affected_relations
+from harken.ir.clauses import Aggregation, Atom, Literal, Program, stored_relations
+from harken.ir.operations import OPERATIONS
+from harken.ir.safety import required_inputs
+
+
+class How(enum.IntEnum):
+    """From the cheapest to the dearest."""
+
+    DIFFERENTIAL = 0
+    BY_KEY = 1
+    WHOLE = 2
+
+    def __str__(self) -> str:
+        return ("differentials", "by key", "looked at again as a whole")[self]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """Something that a change makes us look at again: what, by which columns, and how."""
+
+    what: str
+    how: How
+    columns: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.how is How.BY_KEY:
+            return f"{self.what}: for the affected {', '.join(self.columns)}"
+        return f"{self.what}: {self.how}"
+
+
+def looked_at(program: Program) -> list[Looked]:
+    """What is looked at again when any of the stored relations changes; nothing of it means that
+    all changes are found by differentials."""
+    changed = frozenset(stored_relations(program))
+    finder = Affected(
+        program, changed, affected_relations(program, changed), required_inputs(program)
+    )
+    found: dict[str, Looked] = {}
+    for clause in program.definitions[program.goal.id].clauses:
+        for literal in clause.body:
+            if finder.reaches(literal):
+                each = _looked(literal, finder)
+                found.setdefault(str(each), each)
+    return list(found.values())
+
+
+def worst(program: Program) -> How:
+    return max((each.how for each in looked_at(program)), default=How.DIFFERENTIAL)
+
+
+def moving(program: Program) -> list[str]:
+    """The functions in it whose value is another one in another transaction."""
+    names = (
+        getattr(literal, "operation", "")
+        for definition in program.definitions.values()
+        for clause in definition.clauses
+        for literal in clause.body
+    )
+    return sorted({name for name in names if name in OPERATIONS and OPERATIONS[name].fixed})
+
+
+def _looked(literal: Literal, finder: Affected) -> Looked:
+    keys = finder.keys(literal)
+    columns = tuple(str(term).split("#")[0].lower() for term in keys.terms)
+    how = How.BY_KEY if columns else How.WHOLE
+    match literal:
+        case Aggregation():
+            return Looked(literal.aggregate, how, columns)
+        case Atom(negated=True):
+            return Looked("not exists", how, columns)
+    assert isinstance(literal, Atom)
+    return Looked("rows of a subquery", how, columns)

@@ -1,0 +1,78 @@
+"""Law: a view of SQL has the rows that its query has in DuckDB, and its changes are exact.
+
+Random tables, views over views and transactions (`tests/sql_scripts.py`) go to Harken and to
+DuckDB; after each transaction every view is compared, as a bag, and so is the change that a client
+of it was told, however it is monitored. The query is asked anew each time: maintained = recomputed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from sql_pairs import Difference, Pair
+from sql_scripts import Script, Scripts
+from sql_shrinking import shrink, text_of
+
+pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
+
+seeds = st.integers(0, 2**32 - 1)
+# A script shrinks by its own parts, and not by the choices that made it.
+as_found = [Phase.explicit, Phase.reuse, Phase.generate]
+some = settings(max_examples=20, phases=as_found, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=700, phases=as_found, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(scope="module")
+def tally() -> Iterator[Counter[str]]:
+    """What was compared. A generator of nonsense would prove nothing."""
+    counts: Counter[str] = Counter()
+    yield counts
+    print(dict(counts))
+    assert counts["refused views"] <= 0.1 * counts["views"]
+    assert counts["with rows"] >= 0.2 * counts["pairs"]
+    assert counts["changes"] >= 0.1 * counts["pairs"]
+
+
+def compare(script: Script) -> Counter[str]:
+    """Run a script; if the law fails, fail with the smallest script that fails in the same way."""
+    try:
+        return Pair(script).run()
+    except Difference as difference:
+        kind = difference.kind
+
+    def fails(smaller: Script) -> bool:
+        try:
+            Pair(smaller).run()
+        except Difference as found:
+            return found.kind == kind
+        except Exception:
+            return False
+        return False
+
+    smallest = shrink(script, fails)
+    try:
+        Pair(smallest).run()
+    except Difference as difference:
+        pytest.fail(f"{difference}\n\n{text_of(smallest)}", pytrace=False)
+    return pytest.fail(f"fails only sometimes\n\n{text_of(script)}", pytrace=False)
+
+
+@given(seeds)
+@some
+def test_views_have_the_rows_and_changes_that_they_should(tally: Counter[str], seed: int) -> None:
+    tally += compare(Scripts(Random(seed)).script(views=5, transactions=50))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(36000)
+@given(seeds)
+@many
+def test_views_have_the_rows_and_changes_that_they_should_all_night(
+    tally: Counter[str], seed: int
+) -> None:
+    tally += compare(Scripts(Random(seed)).script(views=6, transactions=50))
