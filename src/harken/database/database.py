@@ -29,6 +29,7 @@ from harken.database.rules.explain import RuleExplanation, explain_rule
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.session import Session
+from harken.database.sql.load import load_rows, table_to_load
 from harken.database.sql.session import SqlSession
 from harken.database.transactions import Transactions
 from harken.engines.lake.engine import LakeEngine
@@ -275,19 +276,24 @@ class Database:
         foreign.register(self._runtime, made, function)
 
     def load(
-        self, type_name: str, rows: Any, properties: Sequence[str] | None = None
+        self, name: str, rows: Any, properties: Sequence[str] | None = None
     ) -> Sequence[Object]:
-        """Create an object for each row of an iterable of tuples or an Arrow table, in one
-        transaction; the new objects, in the order of the rows."""
+        """Create an object of a type for each row of an iterable of tuples or an Arrow table, in
+        one transaction; the new objects, in the order of the rows.
+
+        With the name of a table of SQL the rows are inserted there, and there are no objects;
+        `properties` are then columns.
+        """
         self._check_open()
-        check_text(type_name, "the name of a type")
-        if self._transactions.active:
-            with self._transactions.statement():
-                numbers = load_objects(self._runtime, type_name, rows, properties)
-        else:
-            with self.transaction():
-                numbers = load_objects(self._runtime, type_name, rows, properties)
-        return LoadedObjects(numbers, type_name, self._runtime.catalog.home)
+        check_text(name, "the name of a type or table")
+        active = self._transactions.active
+        with self._transactions.statement() if active else self.transaction():
+            table = table_to_load(self._runtime, name)
+            if table is not None:
+                load_rows(self._runtime, table, rows, properties)
+                return ()
+            numbers = load_objects(self._runtime, name, rows, properties)
+        return LoadedObjects(numbers, name, self._runtime.catalog.home)
 
     @property
     def variables(self) -> Mapping[str, Any]:

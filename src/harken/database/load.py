@@ -34,13 +34,13 @@ def load_objects(
     if type_ is None:
         raise unknown_type(runtime.catalog, type_name, None)
     runtime.objects.refuse_system(type_, "loaded")
-    rows = _as_table(rows)
+    rows = as_table(rows)
     names = _property_names(rows, properties)
     if hasattr(rows, "select"):
-        rows = _select(rows, names)
+        rows = select(rows, names)
     targets = [_target(runtime, type_, name) for name in names]
     ranges: list[range] = []
-    for columns, length in _chunks(rows, len(names)):
+    for columns, length in chunks(rows, len(names)):
         start = runtime.catalog.allocate(length)
         _fill_extents(runtime, type_, start, start + length)
         for target, column in zip(targets, columns, strict=True):
@@ -57,7 +57,7 @@ def _joined(ranges: list[range]) -> Sequence[int]:
     return whole if len(whole) == sum(map(len, ranges)) else list(chain(*ranges))
 
 
-def _as_table(rows: Any) -> Any:
+def as_table(rows: Any) -> Any:
     """A record batch, or a reader of them, as an Arrow table; anything else as it is."""
     if hasattr(rows, "read_all"):
         return rows.read_all()
@@ -81,7 +81,7 @@ def _property_names(rows: Any, properties: Sequence[str] | None) -> Sequence[str
     return list(names)
 
 
-def _select(table: Any, names: Sequence[str]) -> Any:
+def select(table: Any, names: Sequence[str]) -> Any:
     missing = [name for name in names if name not in table.column_names]
     if missing:
         raise TypeFault(
@@ -102,7 +102,7 @@ def _target(runtime: Runtime, type_: Type, name: str) -> Target:
     return target
 
 
-def _chunks(rows: Any, width: int) -> Iterator[tuple[list[Sequence[Any]], int]]:
+def chunks(rows: Any, width: int) -> Iterator[tuple[list[Sequence[Any]], int]]:
     """The rows as lists of columns."""
     if hasattr(rows, "to_batches"):
         for batch in rows.to_batches(max_chunksize=CHUNK):

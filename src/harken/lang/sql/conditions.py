@@ -36,6 +36,10 @@ class Conditions:
                 self.hold(node.right, scope, body)
             case exp.Not():
                 self._fail(node.this, node, scope, body)
+            case exp.Or() if common := _in_all(node):
+                for each in common:
+                    self.hold(each, scope, body)
+                body.require(self._expressions.boolean(node, scope, body))
             case exp.Exists():
                 self._queries.require_row(node.this, scope, body)
             case exp.In() if node.args.get("query") is not None:
@@ -81,6 +85,24 @@ class Conditions:
         right = self._expressions.value(node.expression, scope, body)
         left, right = self._expressions.alike(left, right, body, node)
         compare(operator, left, right, body)
+
+
+def _in_all(node: exp.Or) -> list[exp.Expr]:
+    """The conditions that stand in every alternative. They hold wherever one of those does, and as
+    literals of their own they can join."""
+    first, *rest = (_parts(each, exp.And) for each in _parts(node, exp.Or))
+    return [
+        each
+        for each in dict.fromkeys(first)
+        if each.find(exp.Query) is None and all(each in other for other in rest)
+    ]
+
+
+def _parts(node: exp.Expr, connector: type[exp.Connector]) -> list[exp.Expr]:
+    node = node.unnest()
+    if not isinstance(node, connector):
+        return [node]
+    return [*_parts(node.left, connector), *_parts(node.right, connector)]
 
 
 def compare(operator: str, left: Term, right: Term, body: Body) -> None:

@@ -75,8 +75,11 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     if not tokens:
         return []
     explained = tokens[0].text.upper() == "EXPLAIN" and len(tokens) > 1
-    first = tokens[1] if explained else tokens[0]
+    first = tokens[0]
     start, end = first.start, tokens[-1].end + 1
+    if explained:  # all that follows is one token, which does not know where it starts
+        start = first.end + 1
+        start += len(text[start:end]) - len(text[start:end].lstrip())
     own = text[start:end]
     words = tuple(token.text.upper() for token in tokens)
     if words in TRANSACTIONS:
@@ -87,13 +90,21 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
         raise _fault(error, own, start) from error
     if node is None or isinstance(node, exp.Command):
         raise SyntaxFault(
-            f"there is no statement {first.text.upper()} in Harken's SQL",
+            f"there is no statement {own.split()[0].upper()} in Harken's SQL",
             code="syntax",
-            span=Span(first.start, first.end + 1),
+            span=Span(start, start + len(own.split()[0])),
             hint="CREATE, DROP, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, SELECT, EXPLAIN, BEGIN, "
             "COMMIT and ROLLBACK are there",
         )
-    return [Statement(node, own, start, explained)]
+    return [Statement(node.transform(_without_flag, copy=False), own, start, explained)]
+
+
+def _without_flag(node: exp.Expr) -> exp.Expr:
+    """sqlglot may say NOT by a flag of the predicate; here it is always a node of its own."""
+    if not node.args.get("negate"):
+        return node
+    node.set("negate", None)
+    return exp.Not(this=node.copy())
 
 
 def _fault(error: ParseError, text: str, offset: int) -> SyntaxFault:

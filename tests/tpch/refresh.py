@@ -1,0 +1,267 @@
+"""Transactions on the tables of TPC-H: its two refresh functions, and updates of every table.
+
+RF1 inserts new orders with their lineitems, under keys that the generator leaves free; RF2 deletes
+old orders with theirs. The updates take values that the conditions of the queries ask for, so that
+at a small scale, too, rows enter and leave all of the views.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from random import Random
+from typing import Any, Protocol, TypeAlias
+
+import pyarrow
+
+Row = tuple[Any, ...]
+
+FIRST_DAY = datetime.date(1992, 1, 1)
+CURRENT_DAY = datetime.date(1995, 6, 17)
+PRIORITIES = ("1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED", "5-LOW")
+MODES = ("AIR", "AIR REG", "FOB", "MAIL", "RAIL", "SHIP", "TRUCK")
+INSTRUCTIONS = ("COLLECT COD", "DELIVER IN PERSON", "NONE", "TAKE BACK RETURN")
+COMMENTS = ("carefully final packages", "special deposits wake; pending requests haggle")
+
+NATIONS = (2, 3, 6, 7, 8, 12, 18, 20, 24)
+"""Those that queries ask for by name, and some of the regions that they ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    table: str
+    rows: Sequence[Row]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    text: str
+
+
+Step: TypeAlias = Insert | Statement
+Transaction: TypeAlias = list[Step]
+
+
+class Store(Protocol):
+    """What a transaction is run on."""
+
+    def insert(self, table: str, rows: Sequence[Row]) -> None: ...
+
+    def run(self, text: str) -> None: ...
+
+
+def apply(transaction: Transaction, store: Store) -> None:
+    for step in transaction:
+        if isinstance(step, Insert):
+            store.insert(step.table, step.rows)
+        else:
+            store.run(step.text)
+
+
+@dataclass(slots=True)
+class Refresh:
+    """A stream of transactions, the same for the same seed and data."""
+
+    tables: Mapping[str, pyarrow.Table]
+    seed: int = 1
+    random: Random = field(init=False)
+    orders: list[int] = field(init=False)
+    added: int = 0
+
+    def __post_init__(self) -> None:
+        self.random = Random(self.seed)
+        self.orders = self.tables["orders"].column("o_orderkey").to_pylist()
+
+    # --- the refresh functions -------------------------------------------------------------
+
+    def insert_orders(self, count: int) -> Transaction:
+        """RF1."""
+        orders: list[Row] = []
+        items: list[Row] = []
+        for _ in range(count):
+            # The generator uses the first 8 of every 32 keys.
+            key = self.added // 8 * 32 + 8 + self.added % 8 + 1
+            self.added += 1
+            day = self._day(2400)
+            own = [self._item(key, number, day) for number in range(1, self._between(1, 7) + 1)]
+            items += own
+            status = {item[9] for item in own}
+            orders.append(
+                (
+                    key,
+                    self._key("customer"),
+                    status.pop() if len(status) == 1 else "P",
+                    sum((item[5] for item in own), Decimal(0)),
+                    day,
+                    self._one(PRIORITIES),
+                    f"Clerk#{self._between(1, 1000):09}",
+                    0,
+                    self._one(COMMENTS),
+                )
+            )
+            self.orders.append(key)
+        return [Insert("orders", orders), Insert("lineitem", items)]
+
+    def _item(self, order: int, number: int, ordered: datetime.date) -> Row:
+        quantity = self._between(1, 50)
+        price = Decimal(quantity * self._between(90_000, 110_000)) / 100
+        shipped = ordered + datetime.timedelta(self._between(1, 121))
+        received = shipped + datetime.timedelta(self._between(1, 30))
+        return (
+            order,
+            self._key("part"),
+            self._key("supplier"),
+            number,
+            Decimal(quantity),
+            price,
+            Decimal(self._between(0, 10)) / 100,
+            Decimal(self._between(0, 8)) / 100,
+            self._one("RA") if received <= CURRENT_DAY else "N",
+            "O" if shipped > CURRENT_DAY else "F",
+            shipped,
+            ordered + datetime.timedelta(self._between(30, 90)),
+            received,
+            self._one(INSTRUCTIONS),
+            self._one(MODES),
+            "deposits sleep",
+        )
+
+    def delete_orders(self, count: int) -> Transaction:
+        """RF2."""
+        gone, self.orders = self.orders[:count], self.orders[count:]
+        keys = ", ".join(map(str, gone))
+        return [
+            Statement(f"DELETE FROM orders WHERE o_orderkey IN ({keys})"),
+            Statement(f"DELETE FROM lineitem WHERE l_orderkey IN ({keys})"),
+        ]
+
+    # --- updates ---------------------------------------------------------------------------
+
+    def update(self, table: str, count: int = 1) -> Transaction:
+        """Updates of single rows of a table."""
+        return [UPDATES[table](self) for _ in range(count)]
+
+    def update_all(self) -> Transaction:
+        """Some rows of every table."""
+        return [step for table in UPDATES for step in self.update(table)]
+
+    def _set(self, table: str, where: str, **values: object) -> Statement:
+        chosen = self.random.sample(sorted(values), self._between(1, min(3, len(values))))
+        text = ", ".join(f"{name} = {_literal(values[name])}" for name in chosen)
+        return Statement(f"UPDATE {table} SET {text} WHERE {where}")
+
+    def update_region(self) -> Statement:
+        name = self._one(("EUROPE", "ASIA", "AMERICA", "AFRICA"))
+        return self._set("region", f"r_regionkey = {self._between(0, 4)}", r_name=name)
+
+    def update_nation(self) -> Statement:
+        return self._set(
+            "nation",
+            f"n_nationkey = {self._one(NATIONS)}",
+            n_regionkey=self._between(0, 4),
+            n_name=self._one(("FRANCE", "GERMANY", "BRAZIL", "CANADA", "SAUDI ARABIA", "INDIA")),
+        )
+
+    def update_supplier(self) -> Statement:
+        return self._set(
+            "supplier",
+            f"s_suppkey = {self._key('supplier')}",
+            s_acctbal=self._money(-999, 9999),
+            s_nationkey=self._one(NATIONS),
+            s_comment=self._one(("Customer slow Complaints", "blithely regular")),
+        )
+
+    def update_part(self) -> Statement:
+        return self._set(
+            "part",
+            f"p_partkey = {self._key('part')}",
+            p_size=self._one((15, 1, 3, 5, 9, 14, 49)),
+            p_type=self._one(
+                ("LARGE BRASS", "ECONOMY ANODIZED STEEL", "PROMO TIN", "MEDIUM POLISHED TIN")
+            ),
+            p_brand=self._one(("Brand#12", "Brand#23", "Brand#34", "Brand#45")),
+            p_container=self._one(("SM CASE", "MED BOX", "LG PACK")),
+            p_name=self._one(("forest green lace", "azure snow", "sky green")),
+        )
+
+    def update_partsupp(self) -> Statement:
+        part = self._key("part")
+        return self._set(
+            "partsupp",
+            f"ps_partkey = {part} AND ps_suppkey < {self._key('supplier')}",
+            ps_supplycost=self._money(1, 1000),
+            ps_availqty=self._between(1, 9999),
+        )
+
+    def update_customer(self) -> Statement:
+        return self._set(
+            "customer",
+            f"c_custkey = {self._key('customer')}",
+            c_acctbal=self._money(-999, 9999),
+            c_nationkey=self._one(NATIONS),
+            c_phone=f"{self._one((13, 31, 23, 29, 30, 18, 17, 11))}-719-748-3364",
+            c_mktsegment=self._one(("BUILDING", "MACHINERY")),
+        )
+
+    def update_orders(self) -> Statement:
+        return self._set(
+            "orders",
+            f"o_orderkey = {self._one(self.orders)}",
+            o_custkey=self._key("customer"),
+            o_orderstatus=self._one("FOP"),
+            o_orderdate=self._day(2400),
+            o_orderpriority=self._one(PRIORITIES),
+            o_comment=self._one(COMMENTS),
+        )
+
+    def update_lineitem(self) -> Statement:
+        return self._set(
+            "lineitem",
+            f"l_orderkey = {self._one(self.orders)} AND l_linenumber <= {self._between(1, 4)}",
+            l_quantity=Decimal(self._one((1, 5, 15, 25, 50, 301))),
+            l_discount=Decimal(self._between(0, 10)) / 100,
+            l_suppkey=self._key("supplier"),
+            l_partkey=self._key("part"),
+            l_shipdate=self._day(2500),
+            l_receiptdate=self._day(2500),
+            l_returnflag=self._one("RAN"),
+            l_shipmode=self._one(MODES),
+            l_shipinstruct=self._one(INSTRUCTIONS),
+        )
+
+    # --- values ----------------------------------------------------------------------------
+
+    def _between(self, low: int, high: int) -> int:
+        return self.random.randint(low, high)
+
+    def _one(self, values: Sequence[Any]) -> Any:
+        return self.random.choice(values)
+
+    def _key(self, table: str) -> int:
+        return self._between(1, self.tables[table].num_rows)
+
+    def _day(self, span: int) -> datetime.date:
+        return FIRST_DAY + datetime.timedelta(self._between(0, span))
+
+    def _money(self, low: int, high: int) -> Decimal:
+        return Decimal(self._between(low * 100, high * 100)) / 100
+
+
+UPDATES: Mapping[str, Callable[[Refresh], Statement]] = {
+    "lineitem": Refresh.update_lineitem,
+    "orders": Refresh.update_orders,
+    "customer": Refresh.update_customer,
+    "partsupp": Refresh.update_partsupp,
+    "part": Refresh.update_part,
+    "supplier": Refresh.update_supplier,
+    "nation": Refresh.update_nation,
+    "region": Refresh.update_region,
+}
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, datetime.date):
+        return f"DATE '{value}'"
+    return f"'{value}'" if isinstance(value, str) else str(value)
