@@ -2,9 +2,10 @@
 
 Conditions are expanded as far as they can be (thesis, sections 4.2 and 8.2), so most networks have
 two levels: stored relations and conditions. A derived relation between them gets a node, and with
-it a Δ-set of its own, for one of three reasons: a late-bound call would multiply the clauses of
-everything above it; a recursive relation cannot be expanded at all; and what several conditions
-mention is computed once for all of them.
+it a Δ-set of its own, for one of four reasons: a late-bound call would multiply the clauses of
+everything above it; a recursive relation cannot be expanded at all; what several conditions mention
+is computed once for all of them; and where what is looked at again, a group say, is made of things
+that are looked at again, each would be looked at in both states of the other, and so on.
 
 Law: a relation with a node is looked at only through its Δ-set by what lies above it.
 """
@@ -30,6 +31,7 @@ class Reason(enum.Enum):
     LATE_BOUND = "late-bound call"
     RECURSIVE = "recursive"
     SHARED = "shared"
+    NESTED = "nested"
     TOTALS = "kept totals"
 
 
@@ -85,7 +87,8 @@ class Sharing:
     def nodes(self, name: str) -> dict[str, Reason]:
         """The late-bound and the shared relations of a condition."""
         program = self.programs[name]
-        found = dict.fromkeys(late_bound(program), Reason.LATE_BOUND)
+        found = dict.fromkeys(nested(program), Reason.NESTED)
+        found |= dict.fromkeys(late_bound(program), Reason.LATE_BOUND)
         return found | dict.fromkeys(self._shared_among(program), Reason.SHARED)
 
     def _shared_among(self, program: Program) -> frozenset[str]:
@@ -142,6 +145,42 @@ def late_bound(program: Program) -> frozenset[str]:
         and len(definition.clauses) > 1
         and _can_be_node(definition, needs)
     )
+
+
+def nested(program: Program) -> frozenset[str]:
+    """Relations that are looked at again rather than differentiated, below others that are. The
+    topmost ones are left to the condition itself."""
+    hard = {name for name, each in program.definitions.items() if _is_looked_at(each, program)}
+    if len(hard) < 2:
+        return frozenset()
+    needs = required_inputs(program)
+    below: set[str] = set()
+    for name in hard:
+        relation = program.definitions[name].relation
+        below |= reachable(relation, program.definitions).keys() - {name}
+    return frozenset(
+        name
+        for name in (hard & below) - {program.goal.id}
+        if not needs.get(name) and not program.definitions[name].relation.past
+    )
+
+
+def _is_looked_at(definition: Definition, program: Program) -> bool:
+    """Only SQL nests them so: a function of AMOSQL is asked for its arguments."""
+    if definition.relation.is_set:
+        return False
+    if definition.first is not None or definition.numbered is not None:
+        return True
+    return any(
+        isinstance(literal, Aggregation)
+        or (isinstance(literal, Atom) and literal.negated and _is_derived(literal, program))
+        for clause in definition.clauses
+        for literal in clause.body
+    )
+
+
+def _is_derived(atom: Atom, program: Program) -> bool:
+    return atom.relation.id in program.definitions
 
 
 def plan_part(

@@ -226,14 +226,16 @@ class Network(Topology):
     def _queries_below(
         self, node: DerivedNode, wave: Wave
     ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
-        """How the change of a node is computed, from what, and the queries for what it gained and
-        lost."""
+        """How the change of a node is computed, from what, and the queries: of a bag for its
+        weighted change, of a set for what it gained and for what it lost."""
         strategy = self._choose(node, wave)
         if strategy == NAIVE and node.copy is not None and node.copy.validity.holds():
             strategy = COPIED
         below = frozenset(wave.changed & node.influents(strategy).keys())
         if not below:
             return strategy, below, ()
+        if not node.part.relation.is_set:
+            return strategy, below, (node.weighted_query(strategy, below, self._planning),)
         signs = (1, -1)
         queries = tuple(node.query(sign, strategy, below, self._planning) for sign in signs)
         return strategy, below, queries
@@ -242,6 +244,9 @@ class Network(Topology):
         strategy, below, queries = self._queries_below(node, wave)
         if not below:
             return "no change"
+        if not node.part.relation.is_set:
+            node.delta.fill_weighted(queries[0])
+            return strategy
         for query, sign in zip(queries, (1, -1), strict=True):
             node.delta.fill(query, sign)
         copy = node.copy if strategy in (NAIVE, COPIED) else None

@@ -64,6 +64,7 @@ class Monitored:
     level: int = 1
     plans: dict[tuple[str, frozenset[str]], Plans] = field(default_factory=dict)
     costs: Costs | None = None
+    weighted: dict[tuple[str, frozenset[str]], Query] = field(default_factory=dict)
 
     def query(
         self,
@@ -96,6 +97,20 @@ class Monitored:
             assert self.kept is not None
             part = self.kept
         return differentiate(part.program, changed, checked, part.nodes)
+
+    def weighted_query(self, strategy: str, changed: frozenset[str], planning: Planning) -> Query:
+        """The query for the change of a bag."""
+        query = self.weighted.get((strategy, changed))
+        if query is None:
+            query = planning.compile(self._weighted_change(strategy, changed))
+            self.weighted[strategy, changed] = query
+        return query
+
+    def _weighted_change(self, strategy: str, changed: frozenset[str]) -> Program:
+        if strategy == NAIVE:
+            return recompute_bag(self.part.program, changed)
+        part = self.kept if strategy == WITH_TOTALS and self.kept is not None else self.part
+        return differentiate_bag(part.program, changed, part.nodes)
 
     def influents(self, strategy: str) -> Mapping[str, Relation]:
         if strategy in (NAIVE, COPIED):
@@ -175,7 +190,6 @@ class TotalsNode(DerivedNode):
 class ConditionNode(Monitored):
     condition: Condition = field(kw_only=True)
     events: dict[tuple[str, frozenset[str]], tuple[Query, Query]] = field(default_factory=dict)
-    weighted: dict[tuple[str, frozenset[str]], Query] = field(default_factory=dict)
     action: steps.Step | None = None
     action_epoch: int = -1
 
@@ -188,20 +202,6 @@ class ConditionNode(Monitored):
         for event in self.condition.events:
             names |= stored_relations(event.program)
         return names
-
-    def weighted_query(self, strategy: str, changed: frozenset[str], planning: Planning) -> Query:
-        """The query for the change of a bag."""
-        query = self.weighted.get((strategy, changed))
-        if query is None:
-            query = planning.compile(self._weighted_change(strategy, changed))
-            self.weighted[strategy, changed] = query
-        return query
-
-    def _weighted_change(self, strategy: str, changed: frozenset[str]) -> Program:
-        if strategy == NAIVE:
-            return recompute_bag(self.part.program, changed)
-        part = self.kept if strategy == WITH_TOTALS and self.kept is not None else self.part
-        return differentiate_bag(part.program, changed, part.nodes)
 
     def is_for(self, condition: Condition) -> bool:
         """Does the node already monitor just this? Then it keeps its plans."""

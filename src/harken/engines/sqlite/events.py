@@ -89,6 +89,14 @@ class DeltaSet:
         """Take in the rows of a query, each with this weight."""
         query.run_into(f"INSERT INTO {self.table}", f", {weight}")
 
+    def fill_weighted(self, query: Query) -> None:
+        """Take in the weighted rows of a query, of which the last column is the weight."""
+        total = f"sum({self.weight})"
+        query.run_from(
+            f"INSERT INTO {self.table} SELECT {self._columns}, {total} FROM",
+            f"GROUP BY {self._columns} HAVING {total} <> 0",
+        )
+
     def has_changed(self) -> bool:
         return bool(self._connection.value(self._changed))
 
