@@ -58,7 +58,7 @@ class Affected:
         return (
             atom is not None
             and atom.relation.id in self.affected
-            and atom.relation.id not in self.changed
+            and (atom.relation.id not in self.changed or isinstance(literal, Aggregation))
         )
 
     def keys(self, literal: Literal) -> Atom:
@@ -113,6 +113,8 @@ class Affected:
         self, relation: Relation, allowed: Collection[int]
     ) -> tuple[Relation, tuple[int, ...]]:
         """The relation K of an auxiliary relation, and which of its columns K has."""
+        if relation.id in self.changed:
+            return self._changed_keys(relation, tuple(sorted(allowed)))
         definition = self.program.definitions[relation.id]
         if relation.id in self.recursive or definition.first is not None:
             # Any row can change which are the first ones; an engine finds those at once.
@@ -123,13 +125,7 @@ class Affected:
             for position in sorted(allowed)
             if all(_binds(body, clause, position) for clause, body in bodies)
         )
-        found = Relation(
-            name=f"affected {relation.id} {','.join(map(str, columns))}",
-            columns=tuple(Column(f"k{i}", relation.columns[i].type) for i in columns),
-            inputs=len(columns),
-            kind=Kind.DERIVED,
-            past=True,
-        )
+        found = _key_relation(relation, columns)
         self.made[found.id] = Definition(
             found,
             tuple(
@@ -137,6 +133,17 @@ class Affected:
                 for clause, body in bodies
             ),
         )
+        return found, columns
+
+    def _changed_keys(
+        self, relation: Relation, columns: tuple[int, ...]
+    ) -> tuple[Relation, tuple[int, ...]]:
+        """What has a Δ-set says itself which keys have changed."""
+        found = _key_relation(relation, columns)
+        row = _any_row(relation)
+        head = Atom(found, tuple(row.terms[i] for i in columns))
+        clauses = tuple(Clause(head, signed(row)) for signed in (added, removed))
+        self.made[found.id] = Definition(found, clauses)
         return found, columns
 
     def _everything(self, relation: Relation) -> Relation:
@@ -171,6 +178,16 @@ class Affected:
                 positive = Atom(literal.relation, literal.terms, span=literal.span)
                 yield evaluable((*added(positive), *others), self.needs)
                 yield evaluable((*removed(positive), *before), self.needs)
+
+
+def _key_relation(relation: Relation, columns: tuple[int, ...]) -> Relation:
+    return Relation(
+        name=f"affected {relation.id} {','.join(map(str, columns))}",
+        columns=tuple(Column(f"k{i}", relation.columns[i].type) for i in columns),
+        inputs=len(columns),
+        kind=Kind.DERIVED,
+        past=True,
+    )
 
 
 def _any_row(relation: Relation) -> Atom:
