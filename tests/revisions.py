@@ -36,10 +36,17 @@ def revised(world: World, node: syntax.Update) -> Revised:
     arguments = _rows(world.values(node.target.arguments, {}))
     values = _rows(world.value(node.value, {}))
     changed = {function.id: (function, function.rows) for function in candidates}
+    faults: set[str] = set()  # which of several is met first is not said
     for given in arguments:
         function = _chosen(world, candidates, given)
         _, rows = changed[function.id]
-        changed[function.id] = function, _changed(world, function, node.verb, rows, given, values)
+        try:
+            rows = _changed(world, function, node.verb, rows, given, values)
+        except Impossible as error:
+            faults |= error.codes
+        changed[function.id] = function, rows
+    if faults:
+        raise Impossible(faults)
     return list(changed.values())
 
 
@@ -67,15 +74,18 @@ def _changed(
     wanted = [widened((*given, *value), types) for value in values]
     if verb == "remove":
         return _without(rows, wanted)
-    if not all(all(map(world.is_of, row, types)) for row in wanted):
-        raise Impossible({"wrong-object"})
     there = [row for row in rows if row[: len(given)] == widened(given, function.takes)]
     if verb == "set":
         rows, there = [row for row in rows if row not in there], []
+    faults = set()
+    if not all(all(map(world.is_of, row, types)) for row in wanted):
+        faults.add("wrong-object")
+    if not function.bag and len({*there, *wanted}) > 1:
+        faults.add("many-values")
+    if faults:
+        raise Impossible(faults)
     if function.bag:
         return rows + wanted
-    if len({*there, *wanted}) > 1:
-        raise Impossible({"many-values"})
     return rows + wanted[: 1 - len(there)]
 
 

@@ -306,6 +306,19 @@ def test_two_reasons_against_that_appear_and_disappear_at_once(bag: bool) -> Non
 
 
 @pytest.mark.parametrize("bag", [False, True], ids=("sets", "bags"))
+def test_two_reasons_against_that_disappear_at_once_below_an_aggregate(bag: bool) -> None:
+    """Which group is affected is seen only with both of them in the same state."""
+    facts = Facts("q(1)  r(1)  s(1, 1) s(2, 1)", bag=bag)
+    facts.define("d(X, Y) ← s(X, Y) ∧ ¬q(Y) ∧ ¬r(Y)")
+    facts.define("e(N) ← N = sum(V : d(V, 1))")
+    assert facts.check()["e"] == {}
+    facts.change("-q(1) -r(1)")
+    assert facts.check()["e"] == {(0,): -1, (3,): 1}
+    facts.change("+q(1) +r(1)")
+    assert facts.check()["e"] == {(0,): 1, (3,): -1}
+
+
+@pytest.mark.parametrize("bag", [False, True], ids=("sets", "bags"))
 def test_a_derived_influent_with_a_delta_set(bag: bool) -> None:
     """Differentials take the change of a derived relation as they take that of a stored one."""
     facts = Facts("q(1, 1) q(1, 2)  r(2, 2)", bag=bag)

@@ -133,6 +133,23 @@ def test_a_variable_has_all_the_values_that_its_condition_gives_it(condition: st
     assert twins.counts["with rows"] == 2, twins.refusals
 
 
+def test_a_change_with_two_faults_fails_with_one_of_them() -> None:
+    """Several values where one may be, one of them an object of another type."""
+    twins = Twins(Random(0))
+    for name, above in (("t", "object"), ("u", "t")):
+        twins.run(f"create type {name} subtype of {above}")
+        twins.world.supertypes[name] = (above,)
+    twins.run("create t instances :a; create u instances :b")
+    for name, types in (("a", {"t"}), ("b", {"t", "u"})):
+        twins.world.interface[name] = twins.db.variables[name]
+        twins.world.objects[twins.db.variables[name]] = {"object", *types}
+    assert twins.define("create function s(t) -> u")
+    for argument in (":a", "(select x for each t x)"):
+        twins.revise(f"set s({argument}) = (select y for each t y)")
+    assert twins.counts["changes failed"] == 2
+    assert not twins.refusals
+
+
 @given(choices)
 @few
 def test_handles_give_the_values_that_queries_give(random: Random) -> None:

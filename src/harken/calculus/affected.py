@@ -7,6 +7,8 @@ partial differentials, without their check and without what cannot be evaluated 
     K(G) ← Δ+Q(X) ∧ the rest of A's body in the new state
     K(G) ← Δ−Q(X) ∧ the rest of A's body in the old state
 
+A negated Q exchanges the signs.
+
 Law: if A gives different rows for G in the two states, then K holds for the columns of G that K
 has. K may hold for more. A K without columns means that every group may be affected.
 """
@@ -176,8 +178,10 @@ class Affected:
                 yield evaluable((keys, *before), self.needs)
             elif isinstance(literal, Atom) and literal.relation.id in self.changed:
                 positive = Atom(literal.relation, literal.terms, span=literal.span)
-                yield evaluable((*added(positive), *others), self.needs)
-                yield evaluable((*removed(positive), *before), self.needs)
+                # What a negated literal loses, the clause gains: with the others as they are now.
+                gained, lost = (removed, added) if literal.negated else (added, removed)
+                yield evaluable((*gained(positive), *others), self.needs)
+                yield evaluable((*lost(positive), *before), self.needs)
 
 
 def _key_relation(relation: Relation, columns: tuple[int, ...]) -> Relation:

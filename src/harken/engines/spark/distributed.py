@@ -23,6 +23,7 @@ from harken.engines.spark.query import collected, compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
 from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.expressions import quote
+from harken.errors import HarkenError
 from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
 from harken.planner.prepare import Plan
@@ -111,7 +112,11 @@ def _known_keys(
             found[name] = None
             continue
         far = engine.far[name]
-        known = question.rows(values)
+        try:
+            known = question.rows(values)
+        except HarkenError:  # asked too early: the query itself may not get so far
+            found[name] = None
+            continue
         if len(known) > MOST_PUSHED or not far.is_written:
             found[name] = None
             continue

@@ -115,7 +115,7 @@ class Select:
     joins: list[Sql] = field(default_factory=list)
     tests: list[Sql] = field(default_factory=list)
     late: list[Sql] = field(default_factory=list)
-    """Costly tests, of the old state as a rule: they run where all others hold."""
+    """Costly tests, of the old state as a rule: they run where the cheap ones hold."""
     lenient: bool = False
     """Does a row pass where a number grows too large, instead of failing?"""
 
@@ -140,13 +140,16 @@ class Select:
         # These always hold. They are there to make a condition wait until every source has a row.
         found = [f"{column} IS {column}" for column in self.columns]
         before = [*safe, *growing]
-        cheap = [each.text for each in self.tests if not each.asks]
+        cheap = [each.text for each in self.tests if each.risk is Risk.NONE and not each.asks]
+        late = [each.text for each in self.late if each.risk is Risk.NONE]
+        risky = [each.text for each in self.late if each.risk is not Risk.NONE]
         return [
             *safe,
             *_guarded(tests, growing),
             *_guarded(before + found, present),
-            *_guarded(before + found + present, failing),
-            *_guarded(cheap + found, [each.text for each in self.late]),
+            *_guarded(cheap + found, late),
+            *_guarded(before + found + present + late, failing),
+            *_guarded(cheap + found + late, risky),
         ]
 
     def guarded(self, value: Sql) -> str:
