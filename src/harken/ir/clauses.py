@@ -16,6 +16,7 @@ from harken.errors import Span
 from harken.ir.operations import AGGREGATES, COMPARISONS, OPERATIONS
 from harken.ir.relations import Kind, Relation
 from harken.ir.terms import Term, Variable
+from harken.ir.types import Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,8 @@ class Aggregation:
 
     Every variable of the atom that the rest of the clause binds is a group term; the others range
     over the group. `value` is None for `some` and `notany`, and for `count` of rows. Over no rows
-    count and sum are 0, some is false, notany is true, and the others have no value. If the result
-    may be NULL, it is SQL's: NULLs are left out, and over nothing all but count are NULL.
+    count and sum are 0, some is false, notany is true, and the others have no value. With `or_null`
+    it is SQL's: NULLs are left out, and over nothing all but count are NULL.
     """
 
     result: Term
@@ -80,6 +81,12 @@ class Aggregation:
     atom: Atom
     groups: tuple[Term, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
+    or_null: bool = False
+
+    @property
+    def type(self) -> Type:
+        """The type of its value, whatever it is compared with."""
+        return self.result.type.or_null(self.or_null)
 
     def __post_init__(self) -> None:
         if self.aggregate not in AGGREGATES:

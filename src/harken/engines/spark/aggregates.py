@@ -45,7 +45,7 @@ def totals(literal: Aggregation, source: str, written: Callable[[Term], str]) ->
     where = f" WHERE {' AND '.join(tests)}" if tests else ""
     by = f" GROUP BY {', '.join(keys)}" if keys else ""
     having = ""
-    if not keys and literal.aggregate in OF_SOMETHING and not literal.result.type.nullable:
+    if not keys and literal.aggregate in OF_SOMETHING and not literal.or_null:
         having = " HAVING count(1) > 0"
     whole = _AGGREGATES[literal.aggregate](argument, literal)
     columns = ", ".join([*shown, f"{whole} AS v"])
@@ -65,9 +65,9 @@ def _tests(places: dict[Term, list[int]], written: Callable[[Term], str], atom: 
 
 def value(literal: Aggregation, alias: str) -> Sql:
     """The value of an aggregate from the joined total, which is missing where there is no row."""
-    column, type_ = f"{alias}.v", literal.result.type
+    column, type_ = f"{alias}.v", literal.type
     own = frozenset({alias})
-    if type_.nullable:
+    if literal.or_null:
         return _or_null(literal, column, own)
     match literal.aggregate:
         case "count":
@@ -89,7 +89,7 @@ def value(literal: Aggregation, alias: str) -> Sql:
 
 def _or_null(literal: Aggregation, column: str, own: frozenset[str]) -> Sql:
     """SQL's: NULL where there is no row, or nothing but NULLs."""
-    type_ = literal.result.type
+    type_ = literal.type
     if literal.aggregate == "sum" and type_ not in (NUMBER,) and not is_decimal(type_):
         fits = f"try_cast({column} AS BIGINT)"
         return Sql(fits, type_, True, Risk.OVERFLOW, own, (column,))

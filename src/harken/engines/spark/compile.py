@@ -433,7 +433,7 @@ class Compiler:
         alias = self._next("a")
         totals = aggregates.totals(literal, source, lambda term: self.term(term, {}).text)
         something = literal.aggregate in aggregates.OF_SOMETHING
-        kind = "INNER" if something and not literal.result.type.nullable else "LEFT"
+        kind = "INNER" if something and not literal.or_null else "LEFT"
         equal = [
             (Sql(f"{alias}.g{number}", _group_type(atom, places)), body.environment[term])
             for number, (term, places) in enumerate(groups.items())

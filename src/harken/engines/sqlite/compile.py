@@ -467,7 +467,7 @@ class Compiler:
     # --- aggregates ------------------------------------------------------------------------
 
     def _aggregate(self, literal: Aggregation, environment: Environment) -> Sql:
-        result = literal.result.type
+        result = literal.type
         if literal.aggregate in ("some", "notany"):
             found = self._existence(literal.atom, environment)
             exists = " OR ".join(f"EXISTS ({each.text})" for each in found)
@@ -503,7 +503,7 @@ class Compiler:
         raw, shown = list(groups), list(groups)
         for number, (literal, column) in enumerate(grouped.aggregates, start=width):
             value = "*" if column is None else f"c{column}"
-            type_ = literal.result.type
+            type_ = literal.type
             text = f"{literal.aggregate}({value})"
             total = Sql(f"c{number}", type_)
             if literal.aggregate == "avg" and is_decimal(type_):

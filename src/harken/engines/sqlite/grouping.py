@@ -120,7 +120,7 @@ class Grouping:
                 isinstance(each, Aggregation)
                 and not each.groups
                 and each.aggregate in NATIVE
-                and (each.result.type.nullable or AGGREGATES[each.aggregate].on_nothing is not None)
+                and (each.or_null or AGGREGATES[each.aggregate].on_nothing is not None)
             ):
                 over.setdefault(each.atom.relation.id, []).append(each)
         nothing = Atom(Relation("all", (), 0, Kind.DERIVED), ())
@@ -140,8 +140,7 @@ class Grouping:
         known, base = self._keys_among(rest, groups, found, given)
         members = self._wanted_members(found[0].atom, groups, base, known)
         columns = tuple(
-            Column(f"c{i}", term.type)
-            for i, term in enumerate((*groups.terms, *(each.result for each in found)))
+            Column(f"c{i}", term.type) for i, term in enumerate((*groups.terms, *found))
         )
         width = len(groups.terms)
         relation = Relation(
@@ -156,7 +155,7 @@ class Grouping:
             for each in found
         )
         self.natively[relation.id] = GroupBy(members, width, aggregates)
-        results = [Variable(f"TOTAL#{id(each)}", each.result.type) for each in found]
+        results = [Variable(f"TOTAL#{id(each)}", each.type) for each in found]
         atom = Atom(relation, (*groups.terms, *results))
         self.made[relation.id] = Definition(relation, ())
         equations = tuple(
@@ -356,7 +355,7 @@ def _result(literal: Aggregation, split: Split) -> tuple[Variable, tuple[Literal
     result = literal.result
     if isinstance(result, Variable) and result not in split.known:
         return result, ()
-    total = Variable(f"TOTAL#{id(literal)}", result.type)
+    total = Variable(f"TOTAL#{id(literal)}", literal.type)
     return total, (Comparison("=", total, result, span=literal.span),)
 
 

@@ -764,7 +764,8 @@ class Queries:
         result = self._draft.fresh(type_.or_null(nullable))
         rest = [self._draft.fresh(column.type) for column in members.columns[len(groups) :]]
         inner = None if value is None else rest[place]
-        clause.add(Aggregation(result, name, inner, Atom(members, (*groups, *rest)), groups))
+        atom = Atom(members, (*groups, *rest))
+        clause.add(Aggregation(result, name, inner, atom, groups, or_null=nullable))
         return result
 
     # --- subqueries in expressions ---------------------------------------------------------
@@ -918,7 +919,8 @@ class Queries:
         inner = self._draft.fresh(type_)
         result = self._draft.fresh(type_.or_null())
         atom = Atom(rows.relation, (*rows.captured, inner))
-        body.add(Aggregation(result, "single value", inner, atom, tuple(rows.captured)))
+        groups = tuple(rows.captured)
+        body.add(Aggregation(result, "single value", inner, atom, groups, or_null=True))
         return result
 
     def _not_yet(self, node: exp.Expr, message: str) -> LanguageError:

@@ -200,7 +200,7 @@ class Windows:
         nullable = name != "count"
         result = self._draft.fresh(type_.or_null(nullable))
         assert value is None or isinstance(value, Variable)
-        body.add(Aggregation(result, name, value, atom, groups))
+        body.add(Aggregation(result, name, value, atom, groups, or_null=nullable))
         return result
 
     def _apart(
@@ -359,7 +359,7 @@ class Windows:
         result = draft.fresh(value.type.or_null())
         groups = (*self._groups(parts), number)
         atom = Atom(relation, (*groups, value))
-        body.add(Aggregation(result, "single value", value, atom, groups))
+        body.add(Aggregation(result, "single value", value, atom, groups, or_null=True))
         return result
 
     def _in_frame(
