@@ -30,6 +30,7 @@ class Reason(enum.Enum):
     LATE_BOUND = "late-bound call"
     RECURSIVE = "recursive"
     SHARED = "shared"
+    NESTED = "aggregate in an aggregate"
     TOTALS = "kept totals"
 
 
@@ -85,7 +86,8 @@ class Sharing:
     def nodes(self, name: str) -> dict[str, Reason]:
         """The late-bound and the shared relations of a condition."""
         program = self.programs[name]
-        found = dict.fromkeys(late_bound(program), Reason.LATE_BOUND)
+        found = dict.fromkeys(nested(program), Reason.NESTED)
+        found |= dict.fromkeys(late_bound(program), Reason.LATE_BOUND)
         return found | dict.fromkeys(self._shared_among(program), Reason.SHARED)
 
     def _shared_among(self, program: Program) -> frozenset[str]:
@@ -141,6 +143,33 @@ def late_bound(program: Program) -> frozenset[str]:
         and definition.exclusive
         and len(definition.clauses) > 1
         and _can_be_node(definition, needs)
+    )
+
+
+def nested(program: Program) -> frozenset[str]:
+    """A set with an aggregate that stands below another: expanded, everything that finds the
+    keys it affects would be written out again for each of those that the other affects."""
+    needs = required_inputs(program)
+    below: set[str] = set()
+    for definition in program.definitions.values():
+        for clause in definition.clauses:
+            for literal in clause.body:
+                if isinstance(literal, Aggregation):
+                    below |= reachable(literal.atom.relation, program.definitions).keys()
+    return frozenset(
+        name
+        for name in below
+        if _can_be_node(program.definitions[name], needs)
+        and _has_aggregate(reachable(program.definitions[name].relation, program.definitions))
+    )
+
+
+def _has_aggregate(definitions: Mapping[str, Definition]) -> bool:
+    return any(
+        isinstance(literal, Aggregation)
+        for definition in definitions.values()
+        for clause in definition.clauses
+        for literal in clause.body
     )
 
 
