@@ -17,6 +17,7 @@ from tpch import benchmark
 from tpch.benchmark import QUERIES, Duck, Row
 from tpch.refresh import UPDATES, Refresh, Transaction, apply
 
+pytestmark = pytest.mark.timeout(600)  # on a busy machine
 SCALE = 0.001
 EVERY_VIEW = 19
 """A seed with which every view changes."""
