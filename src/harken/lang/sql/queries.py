@@ -754,6 +754,8 @@ class Queries:
     ) -> Term:
         """The value of an aggregate for a group of the members."""
         name = AGGREGATED[type(node)]
+        if name == "avg" and value is not None and is_decimal(value.type):
+            return self._exact_average(node, value, members, place, groups, clause, is_grouped)
         type_ = AGGREGATES[name].result or (INTEGER if value is None else value.type)
         if value is not None and is_decimal(value.type) and name in ("sum", "avg"):
             exact = decimals.sum_of if name == "sum" else decimals.average_of
@@ -767,6 +769,30 @@ class Queries:
         atom = Atom(members, (*groups, *rest))
         clause.add(Aggregation(result, name, inner, atom, groups, or_null=nullable))
         return result
+
+    def _exact_average(
+        self,
+        node: exp.Expr,
+        value: Term,
+        members: Relation,
+        place: int,
+        groups: tuple[Term, ...],
+        clause: Body,
+        is_grouped: bool,
+    ) -> Term:
+        """Of decimals: a sum and a count, which can be kept, and their quotient."""
+        whole, counted = (
+            self._aggregate(kind(this=node.this), value, members, place, groups, clause, is_grouped)
+            for kind in (exp.Sum, exp.Count)
+        )
+        divisor = self._draft.coerce(counted, decimals.as_decimal(INTEGER), clause, node)
+        type_ = decimals.average_of(value.type)
+        quotient = self._draft.compute("/", (whole, divisor), type_, clause)
+        if not whole.type.nullable:
+            return quotient
+        missing = self._draft.compute("is null", (whole,), BOOLEAN, clause)
+        nothing = Constant(None, type_.or_null())
+        return self._draft.compute("choose", (missing, nothing, quotient), type_, clause)
 
     # --- subqueries in expressions ---------------------------------------------------------
 
