@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from harken.calculus.states import added, literal_in_old, removed
+from harken.calculus.states import added, literal_in_old, old, removed
 from harken.ir.clauses import (
     Aggregation,
     Atom,
@@ -53,6 +53,12 @@ class Affected:
     def __post_init__(self) -> None:
         cycles = (stratum.names for stratum in stratify(self.program) if stratum.recursive)
         self.recursive = frozenset().union(*cycles)
+        # What a relation needs from its caller, its old state needs as well.
+        definitions = self.program.definitions
+        self.needs = {
+            **self.needs,
+            **{old(definitions[name].relation).id: each for name, each in self.needs.items()},
+        }
 
     def reaches(self, literal: Literal) -> bool:
         """Is this a literal over something that is looked at again rather than differentiated?"""
