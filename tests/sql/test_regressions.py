@@ -25,6 +25,18 @@ CASES: dict[str, tuple[str, str, list[tuple[str, list[Any]]]]] = {
             ("UPDATE a SET k = 4", [(7,)]),
         ],
     ),
+    "groups that need a value from outside, beside what changed": (
+        TWO,
+        "SELECT a.x FROM a WHERE NOT EXISTS (SELECT count(*) FROM b WHERE a.x = a.x "
+        "GROUP BY b.y HAVING EXISTS (SELECT 1 FROM a AS c WHERE c.k = a.x))",
+        [
+            ("INSERT INTO a VALUES (1, 1), (1, 2), (1, NULL)", [(1,), (2,), (None,)]),
+            ("INSERT INTO b VALUES (1, 1)", [(2,), (None,)]),
+            ("INSERT INTO a VALUES (2, 3)", [(3,), (None,)]),
+            ("DELETE FROM a WHERE k = 1", [(3,)]),
+            ("DELETE FROM b; INSERT INTO a VALUES (3, 3)", [(3,), (3,)]),
+        ],
+    ),
     "a count of rows of which nothing is asked but that they are there": (
         TWO,
         "SELECT a.x FROM a WHERE (SELECT count(*) FROM a AS c ANTI JOIN b ON true) <> a.k",
