@@ -209,6 +209,9 @@ class Queries(Expressions):
 
     def _join(self, found: From, depth: int, outer: Columns) -> None:
         text, columns, named = self._item(depth - 1, outer)
+        new = {each.text.partition(".")[2] for each in columns}
+        # A name without a table, as USING leaves it, is ambiguous if the new item has it as well.
+        known = [each for each in found.columns if each.text not in new]
         if self.one_in(12):
             found.text += f" CROSS JOIN {text}"
         else:
@@ -226,13 +229,13 @@ class Queries(Expressions):
                 found.text += f" {kind} {text} USING ({', '.join(using)})"
                 if kind not in FILTERS:
                     types = dict(named.columns if named else ())
-                    found.columns += columns + [Column(name, types[name]) for name in using]
+                    merged_columns = [Column(name, types[name]) for name in using]
+                    found.columns = known + columns + merged_columns
                 return
-            found.text += f" {kind} {text} ON {self._on(found.columns, columns)}"
+            found.text += f" {kind} {text} ON {self._on(known, columns)}"
             if kind in FILTERS:
                 return
-        new = {each.text.partition(".")[2] for each in columns}
-        found.columns = [each for each in found.columns if each.text not in new] + columns
+        found.columns = known + columns
 
     def _on(self, left: Columns, right: Columns) -> str:
         pairs = [(one, other) for one in left for other in right if one.type == other.type]

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from harken.calculus.states import added, literal_in_old, removed
+from harken.calculus.states import added, literal_in_old, old, removed
 from harken.ir.clauses import (
     Aggregation,
     Atom,
@@ -53,6 +53,12 @@ class Affected:
     def __post_init__(self) -> None:
         cycles = (stratum.names for stratum in stratify(self.program) if stratum.recursive)
         self.recursive = frozenset().union(*cycles)
+        # What a relation needs from its caller, its old state needs as well.
+        definitions = self.program.definitions
+        self.needs = {
+            **self.needs,
+            **{old(definitions[name].relation).id: each for name, each in self.needs.items()},
+        }
 
     def reaches(self, literal: Literal) -> bool:
         """Is this a literal over something that is looked at again rather than differentiated?"""
@@ -170,7 +176,8 @@ class Affected:
     def _bodies(self, clause: Clause) -> Iterator[tuple[Literal, ...]]:
         """A body for each literal of the clause that changed, and each sign of the change."""
         for position, literal in enumerate(clause.body):
-            others = clause.body[:position] + clause.body[position + 1 :]
+            rest = clause.body[:position] + clause.body[position + 1 :]
+            others = tuple(other for other in rest if not self._stays_closed(other))
             before = tuple(literal_in_old(other, self.affected) for other in others)
             if self.reaches(literal):
                 keys = self.keys(literal)
@@ -182,6 +189,17 @@ class Affected:
                 gained, lost = (removed, added) if literal.negated else (added, removed)
                 yield evaluable((*gained(positive), *others), self.needs)
                 yield evaluable((*lost(positive), *before), self.needs)
+
+    def _stays_closed(self, literal: Literal) -> bool:
+        """Groups, first rows and numbered rows are not expanded, so if they need values, those must
+        come from outside the clause; here they would come from a neighbour. K holds for more
+        without them."""
+        if not isinstance(literal, Atom) or literal.negated:
+            return False
+        found = self.program.definitions.get(literal.relation.id)
+        if found is None or not self.needs.get(literal.relation.id):
+            return False
+        return bool(found.groups or found.first or found.numbered)
 
 
 def _key_relation(relation: Relation, columns: tuple[int, ...]) -> Relation:

@@ -92,9 +92,10 @@ class DeltaSet:
     def fill_weighted(self, query: Query) -> None:
         """Take in the weighted rows of a query, of which the last column is the weight."""
         total = f"sum({self.weight})"
+        shown = f"{self._columns}, {total}" if self._columns else total
+        groups = f"GROUP BY {self._columns} " if self._columns else ""
         query.run_from(
-            f"INSERT INTO {self.table} SELECT {self._columns}, {total} FROM",
-            f"GROUP BY {self._columns} HAVING {total} <> 0",
+            f"INSERT INTO {self.table} SELECT {shown} FROM", f"{groups}HAVING {total} <> 0"
         )
 
     def has_changed(self) -> bool:

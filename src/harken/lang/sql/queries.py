@@ -438,15 +438,20 @@ class Queries:
         return Atom(match, tuple(arguments), negated=True)
 
     def _semi_join(self, join: exp.Join, scope: Scope, body: Body, *, anti: bool) -> None:
-        right, right_body = Scope(scope), Body()
+        right, right_body = Scope(scope.parent), Body()
         self._item(join.this, right, right_body)
+        # A name in ON means a column of either side: one that both have is ambiguous.
+        inside = Scope(scope.parent, list(scope.sources), dict(scope.captured))
+        self._merge(inside, right)
+        for source in scope.sources:
+            for each in source.fields:
+                inside.capture(each.term)
         for _, one, other in self._common(join, scope, right):
             one, other = self._expressions.alike(one, other, right_body, join)
             compare("=", one, other, right_body)
-            right.capture(one)
         if join.args.get("on") is not None:
-            self._conditions.hold(join.args["on"], right, right_body)
-        arguments = self._captured(right, (), right_body.literals)
+            self._conditions.hold(join.args["on"], inside, right_body)
+        arguments = self._captured(inside, (), right_body.literals)
         match = self._draft.define("match", arguments, (), [((), right_body.literals)], bag=False)
         self._capture_outwards(arguments, scope)
         if anti:

@@ -1,0 +1,66 @@
+"""Bugs that random scripts (`tests/laws/test_sql.py`) have found: a case for each, in SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harken import TypeFault
+from sql.watched import Watched
+
+STRATEGIES = ("incremental", "naive", "adaptive")
+TWO = "CREATE TABLE a (k INT, x INT); CREATE TABLE b (k INT, y INT)"
+
+# title: schema, query, transactions, each with the rows of the view after it
+CASES: dict[str, tuple[str, str, list[tuple[str, list[Any]]]]] = {
+    "groups that need a value from outside, in the old state": (
+        TWO,
+        "SELECT a.x FROM a WHERE EXISTS "
+        "(SELECT max(c.y) FROM b AS c JOIN b AS d ON true WHERE a.k >= d.k GROUP BY d.y)",
+        [
+            ("INSERT INTO a VALUES (2, 7)", []),
+            ("INSERT INTO b VALUES (1, 1)", [(7,)]),
+            ("UPDATE b SET k = 3", []),
+            ("UPDATE a SET k = 4", [(7,)]),
+        ],
+    ),
+    "groups that need a value from outside, beside what changed": (
+        TWO,
+        "SELECT a.x FROM a WHERE NOT EXISTS (SELECT count(*) FROM b WHERE a.x = a.x "
+        "GROUP BY b.y HAVING EXISTS (SELECT 1 FROM a AS c WHERE c.k = a.x))",
+        [
+            ("INSERT INTO a VALUES (1, 1), (1, 2), (1, NULL)", [(1,), (2,), (None,)]),
+            ("INSERT INTO b VALUES (1, 1)", [(2,), (None,)]),
+            ("INSERT INTO a VALUES (2, 3)", [(3,), (None,)]),
+            ("DELETE FROM a WHERE k = 1", [(3,)]),
+            ("DELETE FROM b; INSERT INTO a VALUES (3, 3)", [(3,), (3,)]),
+        ],
+    ),
+    "a count of rows of which nothing is asked but that they are there": (
+        TWO,
+        "SELECT a.x FROM a WHERE (SELECT count(*) FROM a AS c ANTI JOIN b ON true) <> a.k",
+        [
+            ("INSERT INTO a VALUES (1, 5)", []),
+            ("INSERT INTO b VALUES (1, 1)", [(5,)]),
+            ("INSERT INTO a VALUES (0, 6)", [(5,)]),
+            ("DELETE FROM b", [(5,), (6,)]),
+        ],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("title", CASES)
+def test_each(title: str, strategy: str) -> None:
+    schema, query, transactions = CASES[title]
+    watched = Watched(schema, {"v": query}, strategy)
+    for text, rows in transactions:
+        watched.run(text)
+        assert sorted(watched.held["v"].elements(), key=repr) == sorted(rows, key=repr)
+
+
+def test_a_name_that_both_sides_of_a_semi_join_have_is_ambiguous() -> None:
+    """It was taken for the column on the right."""
+    with pytest.raises(TypeFault, match="the column k is in a and in b"):
+        Watched(TWO, {"v": "SELECT a.x FROM a LEFT SEMI JOIN b ON k = 1"})
