@@ -64,3 +64,14 @@ def test_a_name_that_both_sides_of_a_semi_join_have_is_ambiguous() -> None:
     """It was taken for the column on the right."""
     with pytest.raises(TypeFault, match="the column k is in a and in b"):
         Watched(TWO, {"v": "SELECT a.x FROM a LEFT SEMI JOIN b ON k = 1"})
+
+
+def test_a_table_is_not_taken_for_one_that_differs_in_not_null() -> None:
+    """Rows with a NULL were not deleted where another database had the table with NOT NULL."""
+    Watched("CREATE TABLE a (x INT NOT NULL)", {"v": "SELECT x FROM a"}).run(
+        "INSERT INTO a VALUES (1); DELETE FROM a"
+    )
+    watched = Watched("CREATE TABLE a (x INT)", {"v": "SELECT x FROM a"})
+    watched.run("INSERT INTO a VALUES (1), (NULL)")
+    watched.run("DELETE FROM a")
+    assert not watched.held["v"]

@@ -7,6 +7,7 @@ arguments are its key. A table that SQL made keeps the order of its columns in i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sqlglot import exp
 
@@ -87,5 +88,11 @@ def is_materialized(function: Function) -> bool:
 
 
 def declared_names(function: Function) -> list[str]:
-    (statement,) = statements(function.text)
-    return [each.name for each in statement.node.find_all(exp.ColumnDef)]
+    return list(_declared_names(function.text))
+
+
+@lru_cache(maxsize=1024)
+def _declared_names(text: str) -> tuple[str, ...]:
+    """A table is named far more often than it is made."""
+    (statement,) = statements(text)
+    return tuple(each.name for each in statement.node.find_all(exp.ColumnDef))

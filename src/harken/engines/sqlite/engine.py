@@ -180,6 +180,11 @@ class SQLiteEngine:
         foreign.register(self.connection, relation, function, decode)
 
 
-@lru_cache(maxsize=4096)
 def layout_changes(relation: Relation) -> layout.Changes:
+    """Relations are equal whether or not their columns may be NULL; their statements are not."""
+    return _layout_changes(relation, tuple(column.type.nullable for column in relation.columns))
+
+
+@lru_cache(maxsize=4096)
+def _layout_changes(relation: Relation, _nullable: tuple[bool, ...]) -> layout.Changes:
     return layout.changes(relation)
