@@ -743,7 +743,11 @@ CALLS: dict[str, tuple[Any, str, str]] = {
     ),
     "function": (lambda db: db.function(5), "type-mismatch", "the name of a function is a text"),
     "explain": (lambda db: db.explain(5), "type-mismatch", "is a text"),
-    "load": (lambda db: db.load(["item"], []), "type-mismatch", "the name of a type is a text"),
+    "load": (
+        lambda db: db.load(["item"], []),
+        "type-mismatch",
+        "the name of a type or table is a text",
+    ),
     "foreign": (lambda db: db.foreign(None, print), "type-mismatch", "is a text"),
     "assign": (lambda db: db.assign(5, 5), "type-mismatch", "the name of a variable is a text"),
     "blank": (lambda db: db.assign("a b", 5), "bad-name", "cannot be 'a b'"),

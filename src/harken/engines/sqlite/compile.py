@@ -365,6 +365,13 @@ class Compiler:
             self._foreign(atom, alias, select, environment)
             return
         definition = self._definition_of(relation)
+        if definition is not None and definition.groups and self._is_known(atom, environment):
+            # Whether there is such a group is looked up; joined, all groups would be listed.
+            found = self._existence(atom, environment)
+            exists = " OR ".join(f"EXISTS ({each.text})" for each in found)
+            risk = max((each.risk for each in found), default=Risk.NONE)
+            select.tests.append(Sql(f"({exists or '0'})", BOOLEAN, risk=risk, asks=True))
+            return
         if definition is None:
             select.sources.append(Source(self.table(relation), alias))
         else:
@@ -375,6 +382,9 @@ class Compiler:
         for position, term in enumerate(atom.terms):
             column = Sql(f"{alias}.c{position}", relation.columns[position].type)
             self._bind(term, column, select, environment)
+
+    def _is_known(self, atom: Atom, environment: Environment) -> bool:
+        return all(not isinstance(t, Variable) or t in environment for t in atom.terms)
 
     def _note_lookups(self, body: Sequence[Literal], outer: Environment) -> None:
         """Remember which columns are looked up by a value from outside, or by one that such a

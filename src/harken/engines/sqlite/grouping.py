@@ -177,8 +177,11 @@ class Grouping:
         base: list[Literal] = []
         bound = set(given)
         for literal in rest:
-            is_key = isinstance(literal, Atom) and not literal.negated
-            if is_key and late.isdisjoint(literal_variables(literal)) and not self._fails(literal):
+            if not isinstance(literal, Atom) or literal.negated:
+                continue
+            # What can fail in the keys of a change is computed by the view itself, too.
+            may_come_first = literal.relation.past or not self._fails(literal)
+            if may_come_first and late.isdisjoint(literal_variables(literal)):
                 base.append(literal)
                 bound.update(literal_variables(literal))
         own = tuple(v for v in dict.fromkeys(_variables(groups.terms)) if v in bound)
@@ -192,19 +195,26 @@ class Grouping:
         base: tuple[Literal, ...],
         known: tuple[Variable, ...],
     ) -> Definition:
-        """The members, or those of the groups that are wanted."""
+        """The members, or those of the groups that are wanted: those start each of their clauses,
+        so that an aggregate inside is computed for them alone."""
+        members = self.definitions[atom.relation.id]
         if not known:
-            return self.definitions[atom.relation.id]
+            return members
         keys = self._define("keys", known, (), base)
-        row = tuple(
-            Variable(f"MEMBER#{i}", term.type) if i >= len(groups.terms) else term
-            for i, term in enumerate(atom.terms)
-        )
         relation = replace(
             atom.relation, name=f"wanted {len(self.made)} {atom.relation.name}", inputs=0, key=None
         )
-        head = Atom(relation, row)
-        made = Definition(relation, (Clause(head, (keys, Atom(atom.relation, row))),))
+        if members.groups or members.first or members.numbered:
+            row = tuple(
+                Variable(f"MEMBER#{i}", term.type) if i >= len(groups.terms) else term
+                for i, term in enumerate(atom.terms)
+            )
+            clauses = [Clause(Atom(relation, row), (keys, Atom(atom.relation, row)))]
+        else:
+            clauses = [_among(keys, groups, clause, relation) for clause in members.clauses]
+        made = replace(members, relation=relation, clauses=tuple(clauses), groups=frozenset())
+        if members.first or members.numbered:
+            made = Definition(relation, tuple(clauses))
         self.made[relation.id] = made
         return made
 
@@ -339,6 +349,20 @@ class Grouping:
         atom = Atom(relation, terms)
         self.made[relation.id] = Definition(relation, (Clause(atom, body),))
         return atom
+
+
+def _among(keys: Atom, groups: Atom, clause: Clause, relation: Relation) -> Clause:
+    """A clause of the members, for the groups that are among the keys."""
+    own = clause.head.terms[: len(groups.terms)]
+    place: dict[Term, Term] = {}
+    equations: list[Literal] = []
+    for term, inside in zip(groups.terms, own, strict=True):
+        if isinstance(term, Variable) and term not in place:
+            place[term] = inside
+        else:
+            equations.append(Comparison("=", inside, place.get(term, term)))
+    wanted = replace(keys, terms=tuple(place[term] for term in keys.terms))
+    return Clause(replace(clause.head, relation=relation), (wanted, *clause.body, *equations))
 
 
 def _is_settled(literal: Literal, groups: Atom) -> bool:

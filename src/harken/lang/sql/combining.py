@@ -1,0 +1,127 @@
+"""VALUES, UNION, INTERSECT and EXCEPT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from harken.errors import TypeFault
+from harken.ir.clauses import Aggregation, Atom, Literal
+from harken.ir.relations import COPIES, Column, Relation
+from harken.ir.terms import Term, Variable
+from harken.ir.types import BOOLEAN, INTEGER
+from harken.lang.sql.draft import Body
+from harken.lang.sql.rows import Rows
+from harken.lang.sql.scope import Scope
+from harken.lang.sql.translation import Translation
+
+
+class Combining(Translation):
+    def _values(self, node: exp.Values, scope: Scope | None) -> Rows:
+        inside, body = Scope(scope), Body()
+        rows = [
+            [self._expressions.value(v, inside, body) for v in _items(each)]
+            for each in node.expressions
+        ]
+        width = len(rows[0])
+        if any(len(row) != width for row in rows):
+            raise TypeFault(
+                "the rows of VALUES are not all of the same length",
+                code="arity",
+                span=self._draft.place(node),
+            )
+        types = [self._common_type([row[i] for row in rows], node) for i in range(width)]
+        heads = []
+        for row in rows:
+            own = Body(list(body.literals))
+            heads.append(
+                (
+                    [self._as(t, type_, own, node) for t, type_ in zip(row, types, strict=True)],
+                    own.literals,
+                )
+            )
+        names = tuple(f"col{i + 1}" for i in range(width))
+        columns = [Column(name, type_) for name, type_ in zip(names, types, strict=True)]
+        captured = self._captured(inside, [t for row in rows for t in row], body.literals)
+        relation = self._draft.define("values", captured, columns, heads, bag=True)
+        return Rows(relation, captured, names)
+
+    def _set_operation(self, node: exp.SetOperation, scope: Scope | None) -> Rows:
+        left, right = self.query(node.this, scope), self.query(node.expression, scope)
+        if len(left.columns) != len(right.columns):
+            raise TypeFault(
+                f"one side has {len(left.columns)} columns and the other {len(right.columns)}",
+                code="arity",
+                span=self._draft.place(node),
+            )
+        captured = tuple(dict.fromkeys((*left.captured, *right.captured)))
+        sides = [self._side(rows, node, other) for rows, other in ((left, right), (right, left))]
+        types = [
+            one.type.or_null(one.type.nullable or other.type.nullable)
+            for one, other in zip(sides[0][0], sides[1][0], strict=True)
+        ]
+        columns = [
+            Column(name.lower(), type_) for name, type_ in zip(left.names, types, strict=True)
+        ]
+        distinct = bool(node.args.get("distinct", True))
+        if isinstance(node, exp.Union):
+            relation = self._draft.define("union", captured, columns, sides, bag=not distinct)
+            return Rows(relation, captured, left.names)
+        made = [self._draft.define("side", captured, columns, [side], bag=True) for side in sides]
+        row = [self._draft.fresh(column.type) for column in columns]
+        atoms = [Atom(each, (*captured, *row)) for each in made]
+        body: list[Literal]
+        if distinct:
+            there = self._as_set(made[1], captured, columns)
+            negated = isinstance(node, exp.Except)
+            body = [atoms[0], Atom(there, (*captured, *row), negated=negated)]
+        else:
+            body = self._counted(node, made, captured, row, columns)
+        relation = self._draft.define("set", captured, columns, [(row, body)], bag=not distinct)
+        return Rows(relation, captured, left.names)
+
+    def _side(
+        self, rows: Rows, node: exp.Expr, other: Rows
+    ) -> tuple[Sequence[Term], Sequence[Literal]]:
+        """The rows of one side of a set operation, as ones of the types of both."""
+        fresh = [self._draft.fresh(column.type) for column in rows.columns]
+        body = Body([Atom(rows.relation, (*rows.captured, *fresh))])
+        terms: list[Term] = []
+        for term, column in zip(fresh, other.columns, strict=True):
+            wanted = self._common_type([term, self._draft.fresh(column.type)], node)
+            terms.append(self._draft.coerce(term, wanted, body, node))
+        return terms, body.literals
+
+    def _counted(
+        self,
+        node: exp.Expr,
+        made: Sequence[Relation],
+        captured: Sequence[Variable],
+        row: Sequence[Variable],
+        columns: Sequence[Column],
+    ) -> list[Literal]:
+        """INTERSECT ALL and EXCEPT ALL: a row as often as in both, or more often than in the
+        second."""
+        terms = (*captured, *row)
+        one, other, least = (self._draft.fresh(INTEGER) for _ in range(3))
+        which = self._draft.fresh(INTEGER)
+        body = Body(
+            [
+                Atom(self._as_set(made[0], captured, columns), terms),
+                Aggregation(one, "count", None, Atom(made[0], terms), terms),
+                Aggregation(other, "count", None, Atom(made[1], terms), terms),
+            ]
+        )
+        if isinstance(node, exp.Except):
+            times = self._draft.compute("-", (one, other), INTEGER, body)
+        else:
+            fewer = self._draft.compute("is <", (one, other), BOOLEAN, body)
+            times = self._draft.compute("choose", (fewer, one, other), INTEGER, body)
+        del least
+        body.add(Atom(COPIES, (times, which)))
+        return body.literals
+
+
+def _items(node: exp.Expr) -> list[exp.Expr]:
+    return list(node.expressions) if isinstance(node, exp.Tuple) else [node]

@@ -1,0 +1,329 @@
+"""GROUP BY and HAVING.
+
+SELECT g, sum(v) FROM … GROUP BY g        q(G, S) ← groups(G) ∧ S = sum(V : members(G, V))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from harken.errors import TypeFault
+from harken.ir.clauses import Aggregation, Atom
+from harken.ir.operations import AGGREGATES
+from harken.ir.relations import Column, Relation
+from harken.ir.terms import Constant, Term, Variable
+from harken.ir.types import BOOLEAN, INTEGER, is_decimal
+from harken.lang.sql import decimals
+from harken.lang.sql.draft import Body
+from harken.lang.sql.rows import Rows
+from harken.lang.sql.scope import Field, Scope, Source
+from harken.lang.sql.translation import Translation
+from harken.lang.sql.types import is_numeric, shown
+
+AGGREGATED: dict[type[exp.Expr], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.LogicalAnd: "min",
+    exp.LogicalOr: "max",
+}
+
+
+@dataclass(slots=True)
+class Groups:
+    """The grouping of a query: what its expressions may be made of."""
+
+    keys: dict[str, Term]
+    aggregates: dict[str, Term]
+
+
+class Grouping(Translation):
+    def _grouped(
+        self,
+        node: exp.Select,
+        selected: Sequence[tuple[exp.Expr, str]],
+        scope: Scope,
+        body: Body,
+        distinct: bool,
+    ) -> Rows:
+        keys = self._keys(node, selected)
+        having = node.args.get("having")
+        mentioned = [each for each, _ in selected]
+        if having is not None:
+            mentioned.append(having.this)
+        wanted: dict[str, exp.Expr] = {}
+        for each in mentioned:
+            for found_in in aggregates_of(each):
+                wanted.setdefault(_text(found_in), found_in)
+        key_terms = [self._expressions.value(each, scope, body) for each in keys]
+        values = [self._argument(each, scope, body) for each in wanted.values()]
+        captured = self._captured(scope, [*key_terms, *_present(values)], body.literals)
+        out, clause = Scope(scope.parent), Body()
+        out.captured.update(scope.captured)
+        plain = self._members(captured, key_terms, _present(values), body, bag=True)
+        distinct_ones = {
+            text: self._members(captured, key_terms, _present([value]), body, bag=False)
+            for (text, aggregate), value in zip(wanted.items(), values, strict=True)
+            if _is_distinct(aggregate)
+        }
+        over = [plain, *distinct_ones.values()]
+        groups = self._groups(over, captured, key_terms, clause)
+        found = Groups({_text(each): term for each, term in zip(keys, groups, strict=True)}, {})
+        for (text, aggregate), value in zip(wanted.items(), values, strict=True):
+            place = 0 if text in distinct_ones else _place(values, value)
+            members = distinct_ones.get(text, plain)
+            found.aggregates[text] = self._aggregate(
+                aggregate, value, members, place, (*captured, *groups), clause, bool(keys)
+            )
+        inside = GroupedScope(out, found, scope)
+        if having is not None:
+            self._conditions.hold(inside.rewritten(having.this), inside.scope, clause)
+        terms = [
+            self._expressions.value(inside.rewritten(each), inside.scope, clause)
+            for each, _ in selected
+        ]
+        names = [name for _, name in selected]
+        out.captured.update(dict.fromkeys(captured))
+        return self._rows(names, terms, clause, inside.scope, bag=not distinct)
+
+    def _keys(self, node: exp.Select, selected: Sequence[tuple[exp.Expr, str]]) -> list[exp.Expr]:
+        """The expressions that are grouped by; a number or the name of a column of the result
+        stands for that column."""
+        group = node.args.get("group")
+        if group is None:
+            return []
+        for name in ("rollup", "cube", "grouping_sets", "totals"):
+            if group.args.get(name):
+                raise self._not_yet(group, f"{name.upper()} is not there yet")
+        found = []
+        named = {name.lower(): each for each, name in selected if isinstance(each, exp.Alias)}
+        sources = node.args.get("from_") or node.args.get("from")
+        for each in group.expressions:
+            if isinstance(each, exp.Literal) and not each.is_string:
+                position = int(each.this) - 1
+                if not 0 <= position < len(selected):
+                    raise TypeFault(
+                        f"there is no column {each.this} to group by",
+                        code="arity",
+                        span=self._draft.place(each),
+                    )
+                each = selected[position][0]
+            elif (
+                isinstance(each, exp.Column)
+                and not each.table
+                and each.name.lower() in named
+                and sources is not None
+                and not self._is_column(each, node)
+            ):
+                each = named[each.name.lower()]
+            found.append(each.unalias())
+        return found
+
+    def _is_column(self, column: exp.Column, node: exp.Select) -> bool:
+        scope = Scope()
+        self._from(node, scope, Body())
+        return scope.knows(None, column.name.lower())
+
+    def _members(
+        self,
+        captured: Sequence[Variable],
+        keys: Sequence[Term],
+        values: Sequence[Term],
+        body: Body,
+        *,
+        bag: bool,
+    ) -> Relation:
+        """The rows that are grouped: the keys, and what the aggregates are taken of."""
+        terms = [*keys, *values]
+        columns = [Column(f"m{i}", each.type) for i, each in enumerate(terms)]
+        return self._draft.define("members", captured, columns, [(terms, body.literals)], bag=bag)
+
+    def _groups(
+        self,
+        over: Sequence[Relation],
+        captured: Sequence[Variable],
+        keys: Sequence[Term],
+        clause: Body,
+    ) -> list[Term]:
+        """The groups there are; without GROUP BY all rows are one, also if there are none."""
+        if not keys:
+            return []
+        members = over[0]
+        row = [self._draft.fresh(each.type) for each in members.columns[len(captured) :]]
+        own = row[: len(keys)]
+        columns = [Column(f"g{i}", each.type) for i, each in enumerate(own)]
+        body = [Atom(members, (*captured, *row))]
+        relation = self._draft.define(
+            "groups", captured, columns, [(own, body)], bag=False, groups=over
+        )
+        fresh: list[Term] = [self._draft.fresh(column.type) for column in columns]
+        clause.add(Atom(relation, (*captured, *fresh)))
+        return fresh
+
+    def _argument(self, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
+        """What an aggregate is taken of; None if it only counts rows."""
+        if type(node) not in AGGREGATED:
+            raise self._not_yet(node, f"the aggregate {node.sql('spark')} is not there yet")
+        argument = node.this
+        if isinstance(argument, exp.Distinct):
+            if len(argument.expressions) != 1:
+                raise self._not_yet(node, "DISTINCT of several columns is not there yet")
+            argument = argument.expressions[0]
+        if argument is None or isinstance(argument, exp.Star):
+            return None
+        value = self._expressions.value(argument, scope, body)
+        if isinstance(node, exp.Sum | exp.Avg) and not is_numeric(value.type):
+            raise TypeFault(
+                f"{AGGREGATED[type(node)]} of {shown(value.type)}",
+                code="type-mismatch",
+                span=self._draft.place(node),
+                hint="it takes numbers",
+            )
+        if isinstance(node, exp.LogicalAnd | exp.LogicalOr):
+            value = self._draft.coerce(value, BOOLEAN, body, node)
+        if isinstance(node, exp.Count) and not value.type.nullable and not _is_distinct(node):
+            return None  # no value is NULL, so all rows are counted
+        return value
+
+    def _aggregate(
+        self,
+        node: exp.Expr,
+        value: Term | None,
+        members: Relation,
+        place: int,
+        groups: tuple[Term, ...],
+        clause: Body,
+        is_grouped: bool,
+    ) -> Term:
+        """The value of an aggregate for a group of the members."""
+        name = AGGREGATED[type(node)]
+        if name == "avg" and value is not None and is_decimal(value.type):
+            return self._exact_average(node, value, members, place, groups, clause, is_grouped)
+        type_ = AGGREGATES[name].result or (INTEGER if value is None else value.type)
+        if value is not None and is_decimal(value.type) and name in ("sum", "avg"):
+            exact = decimals.sum_of if name == "sum" else decimals.average_of
+            type_ = exact(value.type)
+        nullable = name != "count" and (
+            not is_grouped or (value is not None and value.type.nullable)
+        )
+        result = self._draft.fresh(type_.or_null(nullable))
+        rest = [self._draft.fresh(column.type) for column in members.columns[len(groups) :]]
+        inner = None if value is None else rest[place]
+        atom = Atom(members, (*groups, *rest))
+        clause.add(Aggregation(result, name, inner, atom, groups, or_null=nullable))
+        return result
+
+    def _exact_average(
+        self,
+        node: exp.Expr,
+        value: Term,
+        members: Relation,
+        place: int,
+        groups: tuple[Term, ...],
+        clause: Body,
+        is_grouped: bool,
+    ) -> Term:
+        """Of decimals: a sum and a count, which can be kept, and their quotient."""
+        whole, counted = (
+            self._aggregate(kind(this=node.this), value, members, place, groups, clause, is_grouped)
+            for kind in (exp.Sum, exp.Count)
+        )
+        divisor = self._draft.coerce(counted, decimals.as_decimal(INTEGER), clause, node)
+        type_ = decimals.average_of(value.type)
+        quotient = self._draft.compute("/", (whole, divisor), type_, clause)
+        if not whole.type.nullable:
+            return quotient
+        missing = self._draft.compute("is null", (whole,), BOOLEAN, clause)
+        nothing = Constant(None, type_.or_null())
+        return self._draft.compute("choose", (missing, nothing, quotient), type_, clause)
+
+
+@dataclass(slots=True)
+class GroupedScope:
+    """Expressions above a GROUP BY: keys and aggregates become columns of a source of their own."""
+
+    scope: Scope
+    groups: Groups
+    below: Scope
+    names: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        fields = []
+        for number, (text, term) in enumerate((self.groups.keys | self.groups.aggregates).items()):
+            self.names[text] = f"value {number}"
+            fields.append(Field(f"value {number}", term))
+        self.scope.sources.append(Source("group", fields))
+        # A column that is grouped by keeps its name, for subqueries and HAVING.
+        for source in self.below.sources:
+            kept = [
+                Field(each.name, self.groups.keys[text])
+                for each in source.fields
+                for text in _texts_of(source, each.name)
+                if text in self.groups.keys
+            ]
+            if kept:
+                unique = {each.name: each for each in kept}
+                self.scope.sources.append(
+                    Source(source.alias, list(unique.values()), source.merged)
+                )
+
+    def rewritten(self, node: exp.Expr) -> exp.Expr:
+        """The expression with what it may be made of replaced by columns."""
+
+        def replace_known(each: exp.Expr) -> exp.Expr:
+            if isinstance(each, exp.Identifier):
+                return each
+            name = self.names.get(_text(each))
+            if name is not None:
+                return exp.column(name, table="group")
+            # In a subquery names mean its own columns first; a copy is not searched.
+            return each.copy() if isinstance(each, exp.Query) else each
+
+        return node.copy().transform(replace_known)
+
+
+def _is_distinct(node: exp.Expr) -> bool:
+    """min and max are the same of a set."""
+    return isinstance(node.this, exp.Distinct) and not isinstance(node, exp.Min | exp.Max)
+
+
+def _present(values: Sequence[Term | None]) -> list[Term]:
+    """The terms that aggregates are taken of, each once."""
+    return list(dict.fromkeys(each for each in values if each is not None))
+
+
+def _place(values: Sequence[Term | None], value: Term | None) -> int:
+    return 0 if value is None else _present(values).index(value)
+
+
+def _texts_of(source: Source, name: str) -> list[str]:
+    """How a column can be written; without its table not if USING made it one with another."""
+    found = [_text(exp.column(name, table=source.alias))]
+    return found if name in source.merged else [*found, _text(exp.column(name))]
+
+
+def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
+    """The aggregates of an expression, not those of subqueries in it."""
+    found: list[exp.Expr] = []
+
+    def visit(each: exp.Expr) -> None:
+        if isinstance(each, exp.Query):
+            return
+        if isinstance(each, exp.AggFunc):
+            found.append(each)
+            return
+        for child in each.iter_expressions():
+            visit(child)
+
+    visit(node)
+    return found
+
+
+def _text(node: exp.Expr) -> str:
+    """What tells two expressions apart."""
+    return node.unalias().sql("spark", normalize=True, comments=False)

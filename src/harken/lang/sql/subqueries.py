@@ -1,0 +1,158 @@
+"""Subqueries in expressions and conditions: EXISTS, IN, and those that stand for a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from harken.errors import TypeFault
+from harken.ir.clauses import Aggregation, Atom, Comparison
+from harken.ir.relations import Column, Relation
+from harken.ir.terms import Constant, Term, Variable
+from harken.ir.types import BOOLEAN
+from harken.lang.sql.draft import FALSE, TRUE, Body, used
+from harken.lang.sql.rows import Rows
+from harken.lang.sql.scope import Scope
+from harken.lang.sql.translation import Translation
+
+
+class Subqueries(Translation):
+    def _inner(self, node: exp.Expr, scope: Scope) -> Rows:
+        rows = self.query(node, scope)
+        self._capture_outwards(rows.captured, scope)
+        return rows
+
+    def _some_row(self, node: exp.Expr, scope: Scope) -> tuple[Relation, tuple[Variable, ...]]:
+        """A set that has a row iff the query has one."""
+        rows = self._inner(node.unnest(), scope)
+        fresh = tuple(self._draft.fresh(column.type) for column in rows.columns)
+        body = [Atom(rows.relation, (*rows.captured, *fresh))]
+        found = self._draft.define("exists", rows.captured, (), [((), body)], bag=False)
+        return found, rows.captured
+
+    def require_row(self, node: exp.Expr, scope: Scope, body: Body) -> None:
+        body.require(self.exists(node, scope, body))
+
+    def require_no_row(self, node: exp.Expr, scope: Scope, body: Body) -> None:
+        relation, captured = self._some_row(node, scope)
+        body.add(Atom(relation, captured, negated=True))
+
+    def exists(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        relation, captured = self._some_row(node, scope)
+        return self._some(relation, captured, body)
+
+    def _listed(
+        self, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body
+    ) -> tuple[list[Term], Rows]:
+        """What stands left of IN, as terms of the types of the query's columns."""
+        parts = list(left.expressions) if isinstance(left, exp.Tuple) else [left]
+        rows = self._inner(node, scope)
+        if len(parts) != len(rows.columns):
+            raise TypeFault(
+                f"{len(parts)} values are sought among rows of {len(rows.columns)}",
+                code="arity",
+                span=self._draft.place(left),
+            )
+        terms = [self._expressions.value(each, scope, body) for each in parts]
+        return terms, rows
+
+    def _matches(
+        self, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body, *, unknown: bool
+    ) -> tuple[Relation, tuple[Term, ...]]:
+        """The set of rows that the terms can be found in; those with a NULL if `unknown`."""
+        fresh = [self._draft.fresh(column.type) for column in rows.columns]
+        inner = Body([Atom(rows.relation, (*rows.captured, *fresh))])
+        wanted: list[Term] = []
+        given: list[Term] = []
+        for term, column in zip(terms, fresh, strict=True):
+            conversions = Body()
+            one, other = self._expressions.alike(column, term, conversions, node)
+            for literal in conversions.literals:
+                (inner if column in used((), [literal]) else body).add(literal)
+            wanted.append(one)
+            given.append(other)
+        if unknown:
+            heads = [
+                ((), [*inner.literals, Comparison("=", each, Constant(None, each.type.or_null()))])
+                for each in wanted
+                if each.type.nullable
+            ]
+            relation = self._draft.define("unknown", rows.captured, (), heads, bag=False)
+            return relation, rows.captured
+        for each in wanted:
+            inner.not_null(each)
+        columns = [Column(f"v{i}", each.type.or_null(False)) for i, each in enumerate(wanted)]
+        relation = self._draft.define(
+            "in", rows.captured, columns, [(wanted, inner.literals)], bag=False
+        )
+        return relation, (*rows.captured, *given)
+
+    def require_in(self, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body) -> None:
+        terms, rows = self._listed(left, node, scope, body)
+        relation, arguments = self._matches(terms, rows, node, body, unknown=False)
+        self._require(relation, arguments, body)
+
+    def require_not_in(self, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body) -> None:
+        terms, rows = self._listed(left, node, scope, body)
+        if len(terms) > 1:
+            body.add(Comparison("=", self._is_among(terms, rows, node, body), FALSE))
+            return
+        relation, arguments = self._matches(terms, rows, node, body, unknown=False)
+        body.add(Atom(relation, arguments, negated=True))
+        if any(column.type.nullable for column in rows.columns):
+            unknown, captured = self._matches(terms, rows, node, body, unknown=True)
+            body.add(Atom(unknown, captured, negated=True))
+        if terms[0].type.nullable:
+            there = self._some(*self._any(rows), body)
+            missing = self._draft.compute("is null", (terms[0],), BOOLEAN, body)
+            both = self._draft.compute("and", (missing, there), BOOLEAN, body)
+            body.add(Comparison("=", both, FALSE))
+
+    def _any(self, rows: Rows) -> tuple[Relation, tuple[Variable, ...]]:
+        fresh = tuple(self._draft.fresh(column.type) for column in rows.columns)
+        inner = [Atom(rows.relation, (*rows.captured, *fresh))]
+        found = self._draft.define("exists", rows.captured, (), [((), inner)], bag=False)
+        return found, rows.captured
+
+    def is_in(self, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        terms, rows = self._listed(left, node, scope, body)
+        return self._is_among(terms, rows, node, body)
+
+    def _is_among(self, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body) -> Term:
+        """IN as a value: true, false, or NULL where a NULL leaves it open."""
+        if len(terms) > 1:
+            raise self._not_yet(node, "IN of several columns is only there as a condition")
+        compute = self._draft.compute
+        relation, arguments = self._matches(terms, rows, node, body, unknown=False)
+        found = self._some(relation, arguments, body)
+        open_: Term = FALSE
+        if any(column.type.nullable for column in rows.columns):
+            open_ = self._some(*self._matches(terms, rows, node, body, unknown=True), body)
+        if terms[0].type.nullable:
+            there = self._some(*self._any(rows), body)
+            missing = compute("is null", (terms[0],), BOOLEAN, body)
+            both = compute("and", (missing, there), BOOLEAN, body)
+            open_ = both if open_ is FALSE else compute("or", (open_, both), BOOLEAN, body)
+        if open_ is FALSE:
+            return found
+        nothing = Constant(None, BOOLEAN.or_null())
+        rest = compute("choose", (open_, nothing, FALSE), BOOLEAN, body)
+        return compute("choose", (found, TRUE, rest), BOOLEAN, body)
+
+    def scalar(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """The one value of a query: NULL if it has no row, an error if it has several."""
+        rows = self._inner(node, scope)
+        if len(rows.columns) != 1:
+            raise TypeFault(
+                f"a query that stands for a value has one column, not {len(rows.columns)}",
+                code="arity",
+                span=self._draft.place(node),
+            )
+        type_ = rows.columns[0].type
+        inner = self._draft.fresh(type_)
+        result = self._draft.fresh(type_.or_null())
+        atom = Atom(rows.relation, (*rows.captured, inner))
+        groups = tuple(rows.captured)
+        body.add(Aggregation(result, "single value", inner, atom, groups, or_null=True))
+        return result

@@ -1,0 +1,143 @@
+"""The base of the translation of queries: names, captured columns, and the types of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import TYPE_CHECKING, cast
+
+from sqlglot import exp
+
+from harken.errors import LanguageError, NameFault, TypeFault
+from harken.ir.clauses import Aggregation, Atom, Literal, Program
+from harken.ir.relations import Column, Relation
+from harken.ir.safety import required_inputs
+from harken.ir.terms import Constant, Term, Variable
+from harken.ir.types import BOOLEAN, Type
+from harken.lang.sql.conditions import Conditions
+from harken.lang.sql.draft import Body, Draft, Tables, used
+from harken.lang.sql.expressions import Expressions, numeric_type
+from harken.lang.sql.rows import Rows
+from harken.lang.sql.scope import Scope
+from harken.lang.sql.types import is_numeric, shown
+
+if TYPE_CHECKING:
+    from harken.lang.sql.queries import Queries
+
+
+class Translation:
+    """What all parts of the translation of a query share; `Queries` puts them together."""
+
+    def __init__(self, draft: Draft, tables: Tables) -> None:
+        self._draft = draft
+        self._tables = tables
+        self._expressions = Expressions(draft, cast("Queries", self))
+        self._conditions = Conditions(self._expressions, cast("Queries", self))
+        self._with: list[dict[str, Rows]] = []
+        self._usings = count(1)
+        self.mentioned: set[str] = set()
+        """The tables and views that were named."""
+
+    def query(self, node: exp.Expr, scope: Scope | None = None) -> Rows:
+        """A query inside a scope, which it may capture columns of."""
+        raise NotImplementedError
+
+    def _from(self, node: exp.Expr, scope: Scope, body: Body) -> None:
+        """Join the items of FROM: their columns go into the scope."""
+        raise NotImplementedError
+
+    def _rows(
+        self, names: Sequence[str], terms: Sequence[Term], body: Body, scope: Scope, *, bag: bool
+    ) -> Rows:
+        captured = self._captured(scope, terms, body.literals)
+        columns = tuple(
+            Column(name.lower(), term.type) for name, term in zip(names, terms, strict=True)
+        )
+        relation = self._draft.define("query", captured, columns, [(terms, body.literals)], bag=bag)
+        return Rows(relation, captured, tuple(names))
+
+    def _captured(
+        self, scope: Scope, terms: Sequence[Term], literals: Sequence[Literal]
+    ) -> tuple[Variable, ...]:
+        """The captured columns that a clause mentions, in the order in which they were met."""
+        mentioned = used(terms, literals)
+        return tuple(each for each in scope.captured if each in mentioned)
+
+    def _expanded(self, node: exp.Select, scope: Scope) -> list[tuple[exp.Expr, str]]:
+        """The select list with its names, `*` spelled out."""
+        found: list[tuple[exp.Expr, str]] = []
+        for each in node.expressions:
+            table = None
+            if isinstance(each, exp.Column) and isinstance(each.this, exp.Star):
+                table = each.table.lower()
+                if table not in [source.alias for source in scope.sources]:
+                    raise NameFault(
+                        f"there is no table {table} in FROM",
+                        code="unknown-table",
+                        span=self._draft.place(each),
+                    )
+            elif not isinstance(each, exp.Star):
+                found.append((each, name_of(each, len(found))))
+                continue
+            for source in scope.sources:
+                if table is None or source.alias == table:
+                    for one in source.fields:
+                        if table is None and one.name in source.merged:
+                            continue
+                        column = exp.column(one.name, table=source.alias)
+                        found.append((column, one.name))
+        return found
+
+    def _capture_outwards(self, captured: Sequence[Variable], scope: Scope) -> None:
+        """What an inner query captured and this one does not have, it captures as well."""
+        own = {f.term for source in scope.sources for f in source.fields}
+        for each in captured:
+            if each not in own and scope.parent is not None and each not in scope.captured:
+                scope.capture(each)
+
+    def _common_type(self, terms: Sequence[Term], node: exp.Expr) -> Type:
+        known = [t for t in terms if not (isinstance(t, Constant) and t.value is None)]
+        nullable = any(t.type.nullable for t in terms)
+        types = {t.type for t in known}
+        if len(types) > 1 and not all(map(is_numeric, types)):
+            raise TypeFault(
+                f"{' and '.join(sorted(map(shown, types)))} cannot be in one column",
+                code="type-mismatch",
+                span=self._draft.place(node),
+                hint="convert one of them with CAST",
+            )
+        found = numeric_type(types) if len(types) > 1 else (known or list(terms))[0].type
+        return found.or_null(nullable)
+
+    def _as(self, term: Term, type_: Type, body: Body, node: exp.Expr) -> Term:
+        if isinstance(term, Constant) and term.value is None:
+            return Constant(None, type_.or_null())
+        return self._draft.coerce(term, type_, body, node)
+
+    def _as_set(
+        self, relation: Relation, captured: Sequence[Variable], columns: Sequence[Column]
+    ) -> Relation:
+        row = [self._draft.fresh(column.type) for column in columns]
+        body = [Atom(relation, (*captured, *row))]
+        return self._draft.define("rows", captured, columns, [(row, body)], bag=False)
+
+    def _require(self, relation: Relation, terms: Sequence[Term], body: Body) -> None:
+        """Only where the set has the row: a join, unless the set does not produce its arguments."""
+        needs = required_inputs(Program(relation, self._draft.definitions))
+        if relation.id in needs:
+            body.require(self._some(relation, terms, body))
+        else:
+            body.add(Atom(relation, tuple(terms)))
+
+    def _some(self, relation: Relation, terms: Sequence[Term], body: Body) -> Term:
+        found = self._draft.fresh(BOOLEAN)
+        given = tuple(terms)
+        body.add(Aggregation(found, "some", None, Atom(relation, given), given))
+        return found
+
+    def _not_yet(self, node: exp.Expr, message: str) -> LanguageError:
+        return LanguageError(message, code="unsupported", span=self._draft.place(node))
+
+
+def name_of(node: exp.Expr, position: int) -> str:
+    return node.alias_or_name or node.sql("spark").lower() or f"col{position + 1}"
