@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import duckdb
@@ -87,17 +87,17 @@ class Pair:
     def _transact(self, transaction: Transaction) -> None:
         commits = transaction.commits
         self.duck.execute("BEGIN")
-        done = []
+        done, broken = [], False
         for statement in transaction.statements:
             if statement.startswith("INSERT") and self._is_full(statement.split()[2]):
                 continue
             self.duck.execute(statement)
             done.append(statement)
-            if self._is_broken():
+            broken = self._is_broken()
+            if broken:
                 commits = False
                 self.counts["violations"] += 1
                 break
-        broken = self._is_broken()
         self.duck.execute("COMMIT" if commits else "ROLLBACK")
         self._repeat(done, commits, broken, transaction.whole)
         self.counts["transactions"] += 1
@@ -110,13 +110,7 @@ class Pair:
         return rows >= FULL
 
     def _is_broken(self) -> bool:
-        return any(self._breaks(table) for table in self.script.tables)
-
-    def _breaks(self, table: Table) -> bool:
-        tests = [f"SELECT 1 FROM {table.name} WHERE {name} IS NULL" for name in table.required]
-        if table.key:
-            keys = ", ".join(table.key)
-            tests.append(f"SELECT 1 FROM {table.name} GROUP BY {keys} HAVING count(*) > 1")
+        tests = [test for table in self.script.tables for test in _violations(table)]
         return bool(tests) and bool(self.duck.execute(" UNION ALL ".join(tests)).fetchall())
 
     def _repeat(self, statements: Sequence[str], commits: bool, broken: bool, whole: bool) -> None:
@@ -166,6 +160,16 @@ class Pair:
 
     def _rows(self, name: str) -> Counter[Row]:
         return Counter(map(_typed, self.harken.sql(f"SELECT * FROM {name}").rows))
+
+
+def _violations(table: Table) -> Iterator[str]:
+    """Queries that have rows where a constraint of the table is broken."""
+    if table.required:
+        missing = " OR ".join(f"{name} IS NULL" for name in sorted(table.required))
+        yield f"SELECT 1 FROM {table.name} WHERE {missing}"
+    if table.key:
+        keys = ", ".join(table.key)
+        yield f"SELECT 1 FROM {table.name} GROUP BY {keys} HAVING count(*) > 1"
 
 
 def _typed(row: Row) -> Row:

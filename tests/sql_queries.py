@@ -56,7 +56,7 @@ class Queries(Expressions):
 
     def view(self, depth: int) -> Query:
         """A query that reads few tables: products of many are large."""
-        allowed = self._budget = 5
+        allowed = self._budget = 4
         text, columns = self._query(depth, (), None)
         return Query(text, columns, allowed - self._budget)
 
@@ -95,6 +95,8 @@ class Queries(Expressions):
             defined.append(f"{name} AS ({text})")
         text, columns = self._query(depth, (), types)
         self.known = kept
+        if text.startswith("WITH"):
+            text = f"({text})"
         return f"WITH {', '.join(defined)} {text}", columns
 
     def _plain(

@@ -20,6 +20,7 @@ NAMES = {
     "boolean": ("f",),
     "date": ("d",),
 }
+DEPTHS = (0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Scripts(Expressions):
     _names: int = 0
 
     def script(self, views: int, transactions: int) -> Script:
-        self.tables = [self._table(f"t{i}") for i in range(2 + self.below(3))]
+        self.tables = [self._table(f"t{i}") for i in range(2 + self.below(2))]
         fill = Transaction(tuple(self._fill(table) for table in self.tables))
         made = self._views(views)
         changes = [self._transaction() for _ in range(transactions)]
@@ -116,7 +117,7 @@ class Scripts(Expressions):
         ]
         made = []
         for i in range(count):
-            query = Queries(self.random, known).view(self.below(5))
+            query = Queries(self.random, known).view(self.choose(DEPTHS))
             made.append(View(f"v{i}", query.text))
             known.append(Named(f"v{i}", query.columns, size=max(query.size, 1)))
         return made
@@ -127,17 +128,17 @@ class Scripts(Expressions):
         statements: list[str] = []
         for _ in range(1 + self.below(4)):
             statements += self._change(self.choose(self.tables))
-        return Transaction(tuple(statements), bool(self.below(10)), bool(self.below(2)))
+        return Transaction(tuple(statements), bool(self.below(15)), bool(self.below(2)))
 
     def _change(self, table: Table) -> list[str]:
         columns = [Column(name, type_) for name, type_ in table.columns]
-        match self.below(9):
-            case 0 | 1 | 2:
-                rows = [f"({self._row(table)})" for _ in range(1 + self.below(2))]
-                return [f"INSERT INTO {table.name} VALUES {', '.join(rows)}"]
-            case 3 | 4:
-                return [f"UPDATE {table.name} SET {self._set(table, columns)}{self._some(columns)}"]
-            case 5:
+        match self.below(11):
+            case 0 | 1 | 2 | 3:
+                return self._inserted(table)
+            case 4 | 5 | 6:
+                where = self._some(columns) if self.below(2) else ""
+                return [f"UPDATE {table.name} SET {self._set(table, columns)}{where}"]
+            case 7:
                 row = self._row(table)
                 same = " AND ".join(
                     f"{c.text} IS NOT DISTINCT FROM {value}"
@@ -146,13 +147,24 @@ class Scripts(Expressions):
                 gone = f"DELETE FROM {table.name} WHERE {same}"
                 come = f"INSERT INTO {table.name} VALUES ({row})"
                 return self.choose(([gone, come], [come, gone], [gone, come, gone], [gone]))
-            case 6 if len(self.tables) > 1:
+            case 8 if not table.key or self.one_in(8):
                 return [self._copied(table)]
         return [f"DELETE FROM {table.name}{self._some(columns)}"]
 
+    def _inserted(self, table: Table) -> list[str]:
+        """New rows; where there is a key, what has it goes first, or else most would be refused."""
+        rows = [self._row(table) for _ in range(1 + self.below(2))]
+        if not table.key:
+            return [f"INSERT INTO {table.name} VALUES {', '.join(f'({row})' for row in rows)}"]
+        values = zip(table.key, rows[0].split(", "), strict=False)
+        same = " AND ".join(f"{name} = {value}" for name, value in values)
+        gone = [f"DELETE FROM {table.name} WHERE {same}"] if self.below(10) else []
+        return [*gone, f"INSERT INTO {table.name} VALUES ({rows[0]})"]
+
     def _set(self, table: Table, columns: list[Column]) -> str:
-        name, type_ = self.choose(table.columns)
-        if name in table.required and self.below(3):
+        plain = [each for each in table.columns if each[0] not in table.key]
+        name, type_ = self.choose(plain if plain and self.below(10) else table.columns)
+        if name in table.required and self.below(12):
             return f"{name} = {name}" if self.one_in(3) else f"{name} = {self.choose(POOLS[type_])}"
         return f"{name} = {self.value(type_, columns, 1)}"
 
