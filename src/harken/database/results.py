@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -73,7 +74,7 @@ class Result:
             case Object():
                 return self._name(value)
             case decimal.Decimal():
-                return int(value) if value == value.to_integral_value() else float(value)
+                return f"{EXACT}{value:f}"
             case float():
                 return int(value) if value.is_integer() and abs(value) < 2**53 else value
             case datetime.datetime():
@@ -111,8 +112,14 @@ def quoted(text: str) -> str:
     return f'"{replaced}"'
 
 
+EXACT = "\0exactly "
+"""Before the digits of a number that JSON is to have as they are; no text holds a NUL."""
+_EXACT = re.compile(r'"\\u0000exactly ([-0-9.]+)"')
+
+
 def to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _EXACT.sub(r"\1", text)
 
 
 def rows_as_values(rows: Iterable[Sequence[Any]]) -> list[Any]:

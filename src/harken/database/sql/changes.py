@@ -174,7 +174,16 @@ class Changes:
     def _assignments(
         self, table: Table, nodes: Sequence[exp.Expr], statement: Statement
     ) -> tuple[list[str], list[exp.Expr]]:
+        if any(not isinstance(each, exp.EQ) for each in nodes):
+            raise LanguageError(
+                "SET * is not there",
+                code="unsupported",
+                span=statement.span,
+                hint="name the columns",
+            )
         names = [each.this.name.lower() for each in nodes]
+        if len(set(names)) < len(names):
+            raise TypeFault("a column is set twice", code="exists", span=statement.span)
         known = [column.name for column in table.columns]
         for name, each in zip(names, nodes, strict=True):
             if name not in known:
@@ -294,6 +303,13 @@ class Changes:
         self, table: Table, node: exp.Merge, when: exp.Expr, statement: Statement
     ) -> list[Row]:
         then, condition = when.args["then"], when.args.get("condition")
+        if then.expression is None or isinstance(then.this, exp.Star):
+            raise LanguageError(
+                "INSERT * is not there",
+                code="unsupported",
+                span=statement.span,
+                hint="name the columns and their values",
+            )
         source, on = node.args["using"], node.args["on"]
         names = [each.name.lower() for each in then.this.expressions] if then.this else None
         matched = exp.select(exp.Literal.number(1)).from_(node.this.copy()).where(on.copy())

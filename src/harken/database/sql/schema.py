@@ -36,7 +36,8 @@ def create(runtime: Runtime, statement: Statement) -> None:
     if known is not None:
         if node.args.get("exists"):
             return
-        if not (node.args.get("replace") and kind == "VIEW" and is_view(known)):
+        plain = known.kind is FunctionKind.DERIVED and node.find(exp.MaterializedProperty) is None
+        if not (node.args.get("replace") and kind == "VIEW" and plain):
             raise NameFault(
                 f"there is already a {_kind_of(known)} {name}",
                 code="exists",
@@ -49,6 +50,7 @@ def create(runtime: Runtime, statement: Statement) -> None:
             code="bad-name",
             span=statement.place(node.this),
         )
+    _check_properties(node, statement)
     runtime.monitors.before_change({name})
     if kind == "VIEW":
         _create_view(runtime, statement, node, name)
@@ -79,7 +81,6 @@ def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name
         raise LanguageError("a table needs columns", code="syntax", span=statement.place(node.this))
     in_lake = _in_lake(node, statement)
     columns, key = _columns(node.this, statement)
-    _check_properties(node, statement)
     arguments = tuple(column for column in columns if column.name in key)
     results = tuple(column for column in columns if column.name not in key)
     ordered = sorted(arguments, key=lambda column: key.index(column.name))
@@ -111,7 +112,7 @@ def _in_lake(node: exp.Create, statement: Statement) -> bool:
 def _check_properties(node: exp.Create, statement: Statement) -> None:
     properties = node.args.get("properties")
     for each in properties.expressions if properties is not None else ():
-        if not isinstance(each, exp.FileFormatProperty):
+        if not isinstance(each, exp.FileFormatProperty | exp.MaterializedProperty):
             raise LanguageError(
                 f"{each.sql('spark')} is not there yet",
                 code="unsupported",

@@ -213,6 +213,8 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
         return Sql(text, result, risk=risk, sources=sources)
     raw = name in _CAN_OVERFLOW and result != TEXT
     text = native(*(argument.text for argument in given))
+    if name in ("/", "div", "mod") and types[0].nullable:
+        text = f"CASE WHEN {given[0].text} IS NULL THEN NULL ELSE {text} END"
     grown = max(risk, Risk.OVERFLOW) if raw else risk
     return Sql(text, result, raw, grown, sources, nulls if raw else ())
 

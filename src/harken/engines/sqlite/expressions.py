@@ -129,7 +129,10 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
     native = _NATIVE.get((name, types)) or _NATIVE.get((name, None))
     if native is not None:
         overflows = name in _CAN_OVERFLOW and result != TEXT
-        return Sql(native(*given), result, raw=overflows, risk=risk)
+        text = native(*given)
+        if name in ("/", "div", "mod") and types[0].nullable:
+            text = f"(CASE WHEN {given[0]} IS NULL THEN NULL ELSE {text} END)"
+        return Sql(text, result, raw=overflows, risk=risk)
     suffix = "".join(f"_{type_.name}" for type_ in types) if name in _BY_TYPE else ""
     return Sql(f"harken_{name}{suffix}({', '.join(given)})", result, risk=risk)
 

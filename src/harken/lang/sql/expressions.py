@@ -480,7 +480,12 @@ class Expressions:
                 )
             return Constant(value, INTEGER)
         if "e" in text.lower():
-            return Constant(float(text), NUMBER)
+            try:
+                return Constant(float(text), NUMBER)
+            except ValueError:
+                raise self._unsupported(
+                    node, f"{text} is no number; leave a blank before + and -"
+                ) from None
         return Constant(Decimal(text), decimals.of_literal(text))
 
     def _cast(self, node: exp.Expr, scope: Scope, body: Body) -> Term:

@@ -43,6 +43,8 @@ class Keys:
         self.count = _whole(taken["limit"], draft)
         self.offset = _whole(taken["offset"], draft) or 0
         self._added: list[exp.Expr] = []
+        if isinstance(self.query, exp.Values):
+            self.query = exp.select("*").from_(exp.Subquery(this=self.query))
         assert isinstance(self.query, exp.Query)
         selects = self.query.selects
         self._names = [each.alias_or_name.lower() for each in selects]

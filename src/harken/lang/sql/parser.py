@@ -14,7 +14,8 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from harken.errors import Span, SyntaxFault
+from harken.errors import LanguageError, Span, SyntaxFault
+from harken.lang.sql.known import unknown_parts
 
 DIALECT = Dialect.get_or_raise("spark")
 TRANSACTIONS = {
@@ -96,7 +97,12 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             hint="CREATE, DROP, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, SELECT, EXPLAIN, BEGIN, "
             "COMMIT and ROLLBACK are there",
         )
-    return [Statement(node.transform(_without_flag, copy=False), own, start, explained)]
+    statement = Statement(node.transform(_without_flag, copy=False), own, start, explained)
+    for part, what in unknown_parts(statement.node):
+        raise LanguageError(
+            f"{what} is not in Harken's SQL", code="unsupported", span=statement.place(part)
+        )
+    return [statement]
 
 
 def _without_flag(node: exp.Expr) -> exp.Expr:

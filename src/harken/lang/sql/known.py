@@ -1,0 +1,70 @@
+"""What of sqlglot's syntax Harken's SQL has: anything else is refused, and nothing is ignored.
+
+sqlglot reads the SQL of many systems. For each kind of node that we translate, these are the parts
+that the translation looks at; a part that is set and not listed would be dropped without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+_QUERY = "with_ with limit offset order"
+_CHANGE = "with_ with"
+PARTS: dict[type[exp.Expr], str] = {
+    exp.Select: f"{_QUERY} kind expressions from_ from joins where group having distinct laterals",
+    exp.Union: f"{_QUERY} this expression distinct by_name",
+    exp.Intersect: f"{_QUERY} this expression distinct",
+    exp.Except: f"{_QUERY} this expression distinct",
+    exp.Subquery: f"{_QUERY} this alias joins",
+    exp.Values: "expressions alias order limit offset joins",
+    exp.Table: "this alias joins",
+    exp.TableAlias: "this columns",
+    exp.Join: "this on using side kind method global_",
+    exp.Distinct: "expressions",
+    exp.Star: "",
+    exp.Limit: "this expression",
+    exp.Offset: "this expression",
+    exp.Group: "expressions",
+    exp.Ordered: "this desc nulls_first",
+    exp.Order: "expressions",
+    exp.With: "expressions recursive",
+    exp.CTE: "this alias",
+    exp.Window: "this partition_by order spec over",
+    exp.WindowSpec: "kind start start_side end end_side",
+    exp.Insert: f"{_CHANGE} this expression overwrite",
+    exp.Update: "this expressions where",
+    exp.Delete: "this where",
+    exp.Merge: "this using on whens",
+    exp.When: "matched source condition then",
+    exp.TruncateTable: "expressions",
+    exp.Create: "this kind expression exists replace properties",
+    exp.Drop: "this tables kind exists cascade materialized restrict",
+    exp.Count: "this big_int",
+    exp.Min: "this",
+    exp.Max: "this",
+    exp.Sum: "this",
+    exp.Avg: "this",
+    exp.Cast: "this to",
+    exp.Like: "this expression negate",
+    exp.In: "this expressions query negate",
+}
+_ALLOWED = {kind: frozenset(names.split()) for kind, names in PARTS.items()}
+_REFUSED = (exp.TryCast, exp.Pivot, exp.TableSample, exp.Into, exp.Lock, exp.Returning, exp.Version)
+
+
+def unknown_parts(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
+    """The nodes with a part that is not known, and what it is called."""
+    for each in node.walk():
+        if isinstance(each, _REFUSED):
+            yield each, type(each).__name__.upper()
+        allowed = _ALLOWED.get(type(each))
+        if allowed is not None:
+            for name, value in each.args.items():
+                if name not in allowed and value not in (None, False, [], ""):
+                    yield each, name.strip("_").replace("_", " ").upper()
+        if isinstance(each, exp.Table) and (each.db or each.catalog):
+            yield each, "a name with a dot"
+        if isinstance(each, exp.Select) and not each.expressions:
+            yield each, "SELECT of nothing"

@@ -1,0 +1,48 @@
+"""What is not in Harken's SQL is refused: no part of a statement is ignored."""
+
+from __future__ import annotations
+
+import pytest
+
+import harken
+
+REFUSED = (
+    "DELETE FROM t WHERE id > 2 LIMIT 1",
+    "UPDATE t SET v = 1 LIMIT 1",
+    "UPDATE t SET v = 1, v = 2",
+    "DELETE FROM t RETURNING id",
+    "SELECT * EXCEPT (id) FROM t",
+    "SELECT * FROM t TABLESAMPLE (1 ROWS)",
+    "SELECT * FROM t VERSION AS OF 1",
+    "SELECT min(id, v) FROM t",
+    "SELECT count(id, v) FROM t",
+    "SELECT TRY_CAST('x' AS INT)",
+    "SELECT * FROM other.t",
+    "SELECT id FROM t FOR UPDATE",
+    "SELECT id FROM t SORT BY id LIMIT 1",
+    "CREATE TEMP VIEW w AS SELECT 1 AS x",
+    "CREATE OR REPLACE MATERIALIZED VIEW k AS SELECT 1 AS x",
+    "MERGE INTO t USING u ON t.id = u.id WHEN MATCHED THEN UPDATE SET *",
+    "MERGE INTO t USING u ON t.id = u.id WHEN NOT MATCHED THEN INSERT *",
+    "SELECT 1e0+1",
+)
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_refused(text: str) -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT); CREATE TABLE u (id INT)")
+    db.sql("INSERT INTO t VALUES (1, 1), (2, NULL), (3, 3); INSERT INTO u VALUES (1), (9)")
+    db.sql("CREATE MATERIALIZED VIEW k AS SELECT id FROM t")
+    before = db.sql("SELECT * FROM t").rows
+    with pytest.raises(harken.HarkenError) as caught:
+        db.sql(text)
+    assert caught.value.code in ("unsupported", "syntax", "exists")
+    assert db.sql("SELECT * FROM t").rows == before
+
+
+def test_values_alone_and_null_over_nothing() -> None:
+    db = harken.connect()
+    assert sorted(db.sql("VALUES (1, 2), (3, 4)").rows) == [(1, 2), (3, 4)]
+    db.sql("CREATE TABLE n (x INT); INSERT INTO n VALUES (NULL)")
+    assert db.sql("SELECT x / 0, x % 0, x DIV 0 FROM n").rows == [(None, None, None)]
