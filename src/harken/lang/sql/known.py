@@ -47,11 +47,12 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.Sum: "this",
     exp.Avg: "this",
     exp.Cast: "this to",
+    exp.TryCast: "this to",  # what sqlglot calls CAST in the dialect of Spark
     exp.Like: "this expression negate",
     exp.In: "this expressions query negate",
 }
 _ALLOWED = {kind: frozenset(names.split()) for kind, names in PARTS.items()}
-_REFUSED = (exp.TryCast, exp.Pivot, exp.TableSample, exp.Into, exp.Lock, exp.Returning, exp.Version)
+_REFUSED = (exp.Pivot, exp.TableSample, exp.Into, exp.Lock, exp.Returning, exp.Version)
 
 
 def unknown_parts(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:

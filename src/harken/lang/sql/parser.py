@@ -85,6 +85,13 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     words = tuple(token.text.upper() for token in tokens)
     if words in TRANSACTIONS:
         return [Statement(TRANSACTIONS[words](), own, start)]
+    trying = next((token for token in tokens if token.text.upper() == "TRY_CAST"), None)
+    if trying is not None:  # sqlglot takes it for CAST
+        raise LanguageError(
+            "TRY_CAST is not in Harken's SQL",
+            code="unsupported",
+            span=Span(trying.start, trying.end + 1),
+        )
     try:
         (node,) = DIALECT.parse(own)
     except ParseError as error:
