@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harken.ir.types import INTEGER, Type
 
@@ -49,8 +49,12 @@ class Relation:
     semantics: Semantics = Semantics.SET
     key: tuple[int, ...] | None = None
     past: bool = False
+    nulls: frozenset[int] = field(init=False, repr=False)
+    """The columns that may be NULL: types do not tell themselves apart by that, relations do."""
 
     def __post_init__(self) -> None:
+        nulls = frozenset(i for i, each in enumerate(self.columns) if each.type.nullable)
+        object.__setattr__(self, "nulls", nulls)
         if not 0 <= self.inputs <= len(self.columns):
             raise ValueError(f"{self.name}: {self.inputs} inputs among {len(self.columns)} columns")
         if self.key is not None and self.semantics is Semantics.BAG:
