@@ -25,6 +25,10 @@ REFUSED = (
     "MERGE INTO t USING u ON t.id = u.id WHEN MATCHED THEN UPDATE SET *",
     "MERGE INTO t USING u ON t.id = u.id WHEN NOT MATCHED THEN INSERT *",
     "SELECT 1e0+1",
+    "SELECT count(DISTINCT *) FROM t",
+    "SELECT a.id FROM t AS a ASOF JOIN u AS b ON a.id >= b.id",
+    "WITH w AS (SELECT 1 AS x), w AS (SELECT 2 AS x) SELECT * FROM w",
+    "CREATE TABLE p (a INT PRIMARY KEY, b INT PRIMARY KEY)",
 )
 
 
@@ -39,6 +43,23 @@ def test_refused(text: str) -> None:
         db.sql(text)
     assert caught.value.code in ("unsupported", "syntax", "exists")
     assert db.sql("SELECT * FROM t").rows == before
+
+
+def test_the_least_integer_is_one() -> None:
+    assert harken.connect().sql("SELECT -9223372036854775808").rows == [(-(2**63),)]
+
+
+def test_explain_says_how_changes_are_found() -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (id INT PRIMARY KEY, v INT)")
+
+    def said(query: str) -> list[str]:
+        lines = [line for (line,) in db.sql(f"EXPLAIN {query}").rows]
+        return lines[lines.index("Its changes are found by:") + 1 :]
+
+    assert said("SELECT v FROM t WHERE id > 1") == ["differentials of all that changed"]
+    assert any("sum" in line for line in said("SELECT v, sum(id) AS s FROM t GROUP BY v"))
+    assert "now is that of the transaction" in said("SELECT current_timestamp() AS n FROM t")
 
 
 def test_values_alone_and_null_over_nothing() -> None:

@@ -162,14 +162,15 @@ class Changes:
                 span=statement.span,
                 hint="say WHERE EXISTS (...)",
             )
-        chosen = self._chosen(table, node.this, node.args.get("where"), [], statement)
+        chosen, _ = self._chosen(table, node.this, node.args.get("where"), [], statement)
         self._apply(table, [old for old, _ in chosen], [])
 
     def _update(self, statement: Statement, node: exp.Update) -> None:
         table = self._target(node.this, statement)
         names, values = self._assignments(table, node.expressions, statement)
-        chosen = self._chosen(table, node.this, node.args.get("where"), values, statement)
-        self._replace(table, names, chosen, statement)
+        where = node.args.get("where")
+        chosen, types = self._chosen(table, node.this, where, values, statement)
+        self._replace(table, names, chosen, types, statement)
 
     def _assignments(
         self, table: Table, nodes: Sequence[exp.Expr], statement: Statement
@@ -203,17 +204,18 @@ class Changes:
         where: exp.Expr | None,
         values: Sequence[exp.Expr],
         statement: Statement,
-    ) -> list[tuple[Row, tuple[Any, ...]]]:
-        """The rows that a condition chooses, as they are stored, with values computed of each."""
+    ) -> tuple[list[tuple[Row, tuple[Any, ...]]], tuple[Type, ...]]:
+        """The rows that a condition chooses, as they are stored, with values computed of each, and
+        the types of those values."""
         alias = target.alias_or_name
         columns = [exp.column(column.name, table=alias) for column in table.columns]
         query = exp.select(*columns, *(each.copy() for each in values)).from_(target.copy())
         if where is not None:
             query = query.where(where.this.copy())
         found = self._reading.rows(statement, query)
-        self._types = found.types[len(columns) :]
         width = len(columns)
-        return [(self._stored(table, row[:width]), row[width:]) for row in found.rows]
+        chosen = [(self._stored(table, row[:width]), row[width:]) for row in found.rows]
+        return chosen, found.types[width:]
 
     def _stored(self, table: Table, row: Sequence[Any]) -> Row:
         made: list[Any] = [None] * len(row)
@@ -226,13 +228,10 @@ class Changes:
         table: Table,
         names: Sequence[str],
         chosen: Sequence[tuple[Row, tuple[Any, ...]]],
+        types: Sequence[Type],
         statement: Statement,
     ) -> None:
-        places = []
-        for name, type_ in zip(names, self._types, strict=True):
-            at = next(i for i, column in enumerate(table.columns) if column.name == name)
-            convert = _converter(type_, table.columns[at].type, statement)
-            places.append((table.positions[at], convert))
+        places = self._converters(table, names, types, statement)
         gone, come = [], []
         for old, values in chosen:
             new = list(old)
@@ -274,11 +273,10 @@ class Changes:
                     query = query.where(test)
                 found = self._reading.rows(statement, query)
                 width = len(columns)
-                self._types = found.types[width:]
                 rows = [(self._stored(table, r[:width]), r[width:]) for r in found.rows]
                 taken.update(old for old, _ in rows)
                 if names:
-                    places = self._converters(table, names, statement)
+                    places = self._converters(table, names, found.types[width:], statement)
                     for old, given in rows:
                         new = list(old)
                         for (position, convert), value in zip(places, given, strict=True):
@@ -291,9 +289,12 @@ class Changes:
         self._check_nulls(table, come)
         self._apply(table, gone, come)
 
-    def _converters(self, table: Table, names: Sequence[str], statement: Statement) -> list[Any]:
+    def _converters(
+        self, table: Table, names: Sequence[str], types: Sequence[Type], statement: Statement
+    ) -> list[Any]:
+        """For each column that is set, its place and how a value of another type becomes its."""
         places = []
-        for name, type_ in zip(names, self._types, strict=True):
+        for name, type_ in zip(names, types, strict=True):
             at = next(i for i, column in enumerate(table.columns) if column.name == name)
             convert = _converter(type_, table.columns[at].type, statement)
             places.append((table.positions[at], convert))

@@ -14,6 +14,7 @@ from harken.engines.base import CompiledQuery
 from harken.engines.lake.reach import described, reaches
 from harken.engines.sqlite.values import encode
 from harken.ir.assemble import assemble
+from harken.ir.clauses import Program
 from harken.ir.printer import print_program
 from harken.ir.terms import Constant
 from harken.ir.types import Type
@@ -21,6 +22,7 @@ from harken.lang.sql.draft import Draft
 from harken.lang.sql.ordering import Keys, direction
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.rows import Rows
+from harken.planner.maintenance import looked_at, moving
 from harken.planner.prepare import prepare
 
 Row = tuple[Any, ...]
@@ -101,8 +103,16 @@ class Reading:
         plan = prepare(program, catalog.hierarchy)
         parts = ["As ObjectLog:", print_program(program), "Expanded:", print_program(plan.program)]
         parts += ["As SQL:", engine.explain_sql(plan), *described(reaches(engine, plan))]
+        parts += ["Its changes are found by:", *_maintenance(plan.program)]
         lines = [(line,) for part in parts for line in part.splitlines()]
         self._runtime.emit("rows", ("plan",), lines)
+
+
+def _maintenance(program: Program) -> list[str]:
+    """How the changes of a view with this query would be found, and what in it moves by itself."""
+    looked = [f"looking again at {each}" for each in looked_at(program)]
+    moves = [f"{name} is that of the transaction" for name in moving(program)]
+    return [*(looked or ["differentials of all that changed"]), *moves]
 
 
 def _sort(rows: list[Row], position: int, descending: bool, nulls_first: bool) -> None:

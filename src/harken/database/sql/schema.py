@@ -124,6 +124,7 @@ def _columns(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, ..
     """The columns, and the names of those that are the key."""
     columns: list[Column] = []
     key: list[str] = []
+    keys = 0
     for each in schema.expressions:
         match each:
             case exp.ColumnDef():
@@ -136,8 +137,10 @@ def _columns(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, ..
                     )
                 columns.append(column)
                 key += [column.name] if is_key else []
+                keys += is_key
             case exp.PrimaryKey():
                 key += [one.name.lower() for one in each.expressions]
+                keys += 1
             case _:
                 raise LanguageError(
                     f"the constraint {each.sql('spark')} is not there yet",
@@ -145,6 +148,13 @@ def _columns(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, ..
                     span=statement.place(each),
                     hint="PRIMARY KEY, NOT NULL and DEFAULT are",
                 )
+    if keys > 1:
+        raise TypeFault(
+            "a table has one PRIMARY KEY",
+            code="exists",
+            span=statement.place(schema),
+            hint="for a key of several columns: PRIMARY KEY (a, b)",
+        )
     names = [column.name for column in columns]
     unknown = next((name for name in key if name not in names), None)
     if unknown is not None:

@@ -73,7 +73,6 @@ class Draft:
         heads: Sequence[tuple[Sequence[Term], Sequence[Literal]]],
         *,
         bag: bool,
-        exclusive: bool = False,
         groups: Iterable[Relation] = (),
         first: First | None = None,
         numbered: Numbered | None = None,
@@ -93,7 +92,7 @@ class Draft:
         )
         grouped = frozenset(each.id for each in groups)
         self.definitions[relation.id] = Definition(
-            relation, clauses, exclusive, grouped, first, numbered
+            relation, clauses, False, grouped, first, numbered
         )
         return relation
 

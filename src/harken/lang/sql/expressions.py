@@ -141,6 +141,8 @@ class Expressions:
                 sides = [self._text(each, scope, body) for each in (node.this, node.expression)]
                 like = compute("like", sides, BOOLEAN, body)
                 return compute("not", (like,), BOOLEAN, body) if node.args.get("negate") else like
+            case exp.Neg(this=exp.Literal(is_string=False)) if node.this.name == str(2**63):
+                return Constant(-(2**63), INTEGER)
             case exp.Neg():
                 given = self.value(node.this, scope, body)
                 if isinstance(given, Constant) and isinstance(given.value, int | float | Decimal):

@@ -174,6 +174,8 @@ class Grouping(Translation):
             if len(argument.expressions) != 1:
                 raise self._not_yet(node, "DISTINCT of several columns is not there yet")
             argument = argument.expressions[0]
+            if isinstance(argument, exp.Star):
+                raise self._not_yet(node, "DISTINCT of all columns is not there yet")
         if argument is None or isinstance(argument, exp.Star):
             return None
         value = self._expressions.value(argument, scope, body)

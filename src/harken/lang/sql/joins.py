@@ -105,6 +105,8 @@ class Joins(Translation):
     def _join(self, join: exp.Join, scope: Scope, body: Body) -> None:
         side = (join.side or "").upper()
         kind = (join.kind or "").upper()
+        if (join.method or "").upper() not in ("", "NATURAL"):
+            raise self._not_yet(join, f"{join.method.upper()} JOIN is not in Harken's SQL")
         if kind in ("SEMI", "ANTI") or side in ("SEMI", "ANTI"):
             self._semi_join(join, scope, body, anti="ANTI" in (kind, side))
             return

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from harken.errors import TypeFault
 from harken.lang.sql.combining import Combining
 from harken.lang.sql.draft import Body
 from harken.lang.sql.groups import Grouping, aggregates_of
@@ -36,6 +37,12 @@ class Queries(Joins, Combining, Grouping, Subqueries):
                 raise self._not_yet(common, "WITH RECURSIVE is not there yet")
             self._with.append({})
             for each in common.expressions:
+                if each.alias.lower() in self._with[-1]:
+                    raise TypeFault(
+                        f"two items of WITH are called {each.alias}",
+                        code="exists",
+                        span=self._draft.place(each),
+                    )
                 rows = self.query(each.this, scope)
                 names = tuple(c.name for c in each.args["alias"].columns) or rows.names
                 self._with[-1][each.alias.lower()] = replace(rows, names=names)
