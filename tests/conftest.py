@@ -1,6 +1,8 @@
 """How hard hypothesis searches, and the Spark session that all tests share.
 
-`HARKEN_NIGHTLY=1` makes hypothesis search long.
+The normal run tries the same examples each time, so that it says something of the change it is run
+for. `HARKEN_NIGHTLY=1` makes hypothesis search long, and anew each time; `HARKEN_SEARCH=1` anew
+only.
 """
 
 from __future__ import annotations
@@ -16,9 +18,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # No deadline: how long an example takes says more about the machine than about the code.
-settings.register_profile("default", deadline=None, print_blob=True)
-settings.register_profile("nightly", settings.get_profile("default"), max_examples=5_000)
-settings.load_profile("nightly" if os.environ.get("HARKEN_NIGHTLY") else "default")
+settings.register_profile("search", deadline=None, print_blob=True)
+settings.register_profile("nightly", settings.get_profile("search"), max_examples=5_000)
+settings.register_profile("default", settings.get_profile("search"), derandomize=True)
+if os.environ.get("HARKEN_NIGHTLY"):
+    settings.load_profile("nightly")
+else:
+    settings.load_profile("search" if os.environ.get("HARKEN_SEARCH") else "default")
 
 SPARK_TIMEOUT = 600
 """Seconds for a test with Spark. One that is interrupted leaves the connection to Java between two

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -15,10 +16,14 @@ T = TypeVar("T")
 Fails = Callable[[Script], bool]
 
 
-def shrink(script: Script, fails: Fails) -> Script:
-    """Take the first smaller script that fails too, until there is none."""
+def shrink(script: Script, fails: Fails, seconds: float = 120) -> Script:
+    """Take the first smaller script that fails too, until there is none, or time is up: a failure
+    that is told in time is worth more than one that is told in few words."""
+    deadline = time.monotonic() + seconds
     while True:
         for smaller in _smaller(script):
+            if time.monotonic() > deadline:
+                return script
             if fails(smaller):
                 script = smaller
                 break

@@ -29,7 +29,7 @@ from harken.database.rules.check_phase import CheckPhase
 from harken.database.rules.network import Network
 from harken.engines.lake.catalog import Pending, Places
 from harken.engines.lake.engine import LakeEngine
-from harken.engines.spark.inputs import DirectoryInput
+from harken.engines.spark.directory_input import DirectoryInput
 from harken.engines.spark.tables import LakeTable
 from harken.engines.sqlite.connection import Connection
 

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from harken.engines.spark.inputs import DeltaInput, DirectoryInput
+from harken.engines.spark.delta_input import DeltaInput
+from harken.engines.spark.directory_input import DirectoryInput
 from harken.errors import StorageError
 
 from .multisets import to_arrow, to_counter, weights

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from harken.engines.spark import keyfilter
 from harken.engines.spark import reader as reading
 from harken.engines.spark.datafiles import ROWS_PER_GROUP
-from harken.engines.spark.inputs import DeltaInput
+from harken.engines.spark.delta_input import DeltaInput
 from harken.engines.spark.metrics import metrics
 from harken.engines.spark.reader import LakeReader
 from harken.engines.spark.session import has_delta, is_connect

@@ -20,9 +20,9 @@ from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import declare_stored
 from harken.database.system import META
-from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, OWN
+from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, OWN, Place
 from harken.engines.sqlite.connection import Connection
-from harken.errors import EngineError, IntegrityError, NameFault, TypeFault
+from harken.errors import EngineError, NameFault, TypeFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
@@ -61,30 +61,32 @@ def register(
 ) -> None:
     """Make a table, a directory or a DataFrame a function."""
     _check_name(name)
-    if isinstance(key, str) or not key:
-        raise TypeFault("the key is a list of columns", code="arity", hint='key=["item"]')
+    _check_key(key)
     known = [f for f in runtime.catalog.overloads(name) if not f.system]
     if known:
-        _register_again(runtime, name, known, source)
+        _register_again(runtime, known[0], source, list(key), columns, unique)
         return
-    if _is_arrow(source):
-        source = _own_rows(source, _chosen(source.schema.names, key, columns))
-    opened = _open(runtime, name, source, key, unique, format, schema)
-    chosen = _chosen(opened.columns, key, columns)
-    typed = [Column(_plain(c), _type(c, opened.schema.field(c).type)) for c in chosen]
-    function = _function(name, typed, len(key), unique)
-    made = declare_stored(runtime, function)
+    seen = _look_at(runtime, source, key, format, schema)
+    chosen = _chosen(seen.schema.names, key, columns)
+    typed = [Column(_plain(c), _type(c, seen.schema.field(c).type)) for c in chosen]
+    placed = _place(runtime, name, seen, chosen, len(key), unique)
+    made = declare_stored(runtime, _function(name, typed, len(key), unique))
     assert made.relation is not None
-    options = {**opened.options, "columns": chosen}
+    options = {**placed.options, "columns": chosen, "key": list(key), "unique": unique}
     runtime.engine.create_far(
-        made.relation, opened.path, opened.kind, version=opened.version, **options
+        made.relation, placed.path, seen.kind, version=placed.version, **options
     )
     far = runtime.engine.far[made.relation.id]
-    far.reopen(opened.frame)
-    if opened.frame is not None or opened.kind == DIRECTORY:
-        runtime.engine.move_on(far, far.table.capture())
-    if unique and made.relation.key:
-        _check_unique(far, list(key))
+    far.reopen(source if seen.kind == FRAME else None)
+    if seen.kind in (FRAME, DIRECTORY):
+        runtime.engine.move_on(far, far.newest())
+    _check_unique(runtime, far)
+
+
+def _check_unique(runtime: Runtime, far: Any) -> None:
+    from harken.engines.lake import keys
+
+    keys.check_all(far, runtime.engine.spark_reader)
 
 
 def _is_frame(source: Any) -> bool:
@@ -109,6 +111,84 @@ def _chosen(given: Sequence[str], key: Sequence[str], columns: Sequence[str] | N
     return [*key, *(c for c in wanted if c not in key)]
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What a source is, before anything is made of it."""
+
+    kind: str
+    schema: Any
+    path: str = ""
+    rows: Any = None
+    options: dict[str, Any] = field(default_factory=dict)
+    version: int = 0
+
+
+def _look_at(
+    runtime: Runtime, source: Any, key: Sequence[str], format: str | None, schema: Any
+) -> _Seen:
+    from harken.engines.lake import sources
+    from harken.engines.spark.delta_input import DeltaInput
+
+    if _is_frame(source):
+        return _Seen(FRAME, runtime.engine.reader.collect(source.limit(0)).schema)
+    if _is_arrow(source):
+        return _Seen(OWN, source.schema, rows=source)
+    if not isinstance(source, str | Path):
+        raise TypeFault(
+            f"{type(source).__name__} is no table",
+            code="bad-value",
+            hint="give the path of a Delta table or a directory, a DataFrame or an Arrow table",
+        )
+    place = str(source)
+    if "://" in place or (Path(place) / "_delta_log").is_dir():
+        path = place if "://" in place else str(Path(place).resolve())
+        given = DeltaInput(path, key=tuple(key))
+        options = {"identity": given.identity}
+        return _Seen(DELTA, given.schema, path=path, options=options, version=given.version)
+    directory = Path(place).resolve()
+    if not directory.is_dir():
+        raise EngineError(
+            f"there is no Delta table or directory at {place}",
+            code="no-lake-table",
+            hint="check the path",
+        )
+    format, found = sources.look_at_directory(directory, format, schema)
+    return _Seen(DIRECTORY, found, options={"directory": str(directory), "format": format})
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    path: str
+    version: int
+    options: dict[str, Any]
+
+
+def _place(
+    runtime: Runtime, name: str, seen: _Seen, chosen: list[str], keys: int, unique: bool
+) -> _Placed:
+    """Where the rows are found from now on: where they are, or in a table of our own."""
+    from harken.engines.lake import rows
+    from harken.engines.spark.directory_input import DirectoryInput
+    from harken.engines.spark.tables import LakeTable
+
+    if seen.kind == DELTA:
+        return _Placed(seen.path, seen.version, seen.options)
+    path = runtime.engine.new_path_named(name)
+    key = chosen[:keys]
+    if seen.kind == OWN:
+        given = _own_rows(seen.rows, chosen)
+        table = LakeTable.create(path, given.schema, key=key, bag=not unique)
+        version = table.commit(given, given.slice(0, 0), expected_version=0)
+        return _Placed(path, version, seen.options)
+    schema = rows.storable([seen.schema.field(column) for column in chosen])
+    if seen.kind == FRAME:
+        LakeTable.create(path, schema, key=key, bag=True)
+    else:
+        where, format = seen.options["directory"], seen.options["format"]
+        DirectoryInput.create(where, path, schema, key=key, format=format)
+    return _Placed(path, 0, seen.options)
+
+
 def _own_rows(source: Any, chosen: list[str]) -> Any:
     """An Arrow table as Harken would have written it: those columns, in our types, and no row that
     says nothing."""
@@ -119,84 +199,44 @@ def _own_rows(source: Any, chosen: list[str]) -> Any:
     return rows.finite(rows.without_nulls(source.select(chosen).cast(rows.schema_of(fields))))
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    kind: str
-    path: str
-    schema: Any
-    version: int
-    options: dict[str, Any] = field(default_factory=dict)
-    frame: Any = None
-
-    @property
-    def columns(self) -> list[str]:
-        return list(self.schema.names)
-
-
-def _open(
+def _register_again(
     runtime: Runtime,
-    name: str,
+    known: Function,
     source: Any,
-    key: Sequence[str],
+    key: list[str],
+    columns: Sequence[str] | None,
     unique: bool,
-    format: str | None,
-    schema: Any,
-) -> _Opened:
-    from harken.engines.lake import sources
-    from harken.engines.spark.inputs import DeltaInput
-    from harken.engines.spark.tables import LakeTable
-
-    if _is_frame(source):
-        columns = runtime.engine.reader.collect(source.limit(0)).schema
-        path = runtime.engine.new_path_named(name)
-        LakeTable.create(path, columns, key=list(key), bag=True)
-        return _Opened(FRAME, path, columns, 0, frame=source)
-    if _is_arrow(source):  # from now on it is ours
-        path = runtime.engine.new_path_named(name)
-        table = LakeTable.create(path, source.schema, key=list(key), bag=not unique)
-        version = table.commit(source, source.slice(0, 0), expected_version=0)
-        return _Opened(OWN, path, source.schema, version)
-    if not isinstance(source, str | Path):
-        raise TypeFault(
-            f"{type(source).__name__} is no table",
-            code="bad-value",
-            hint="give the path of a Delta table or a directory, a DataFrame or an Arrow table",
-        )
-    place = str(source)
-    if "://" in place or (Path(place) / "_delta_log").is_dir():
-        absolute = place if "://" in place else str(Path(place).resolve())
-        given = DeltaInput(absolute, key=tuple(key))
-        return _Opened(DELTA, absolute, given.schema, given.version)
-    directory = Path(place).resolve()
-    if not directory.is_dir():
-        raise EngineError(
-            f"there is no Delta table or directory at {place}",
-            code="no-lake-table",
-            hint="check the path",
-        )
-    path = runtime.engine.new_path_named(name)
-    format, columns = sources.create_directory(directory, path, key, format, schema)
-    options = {"directory": str(directory), "format": format}
-    return _Opened(DIRECTORY, path, columns, 0, options)
-
-
-def _register_again(runtime: Runtime, name: str, known: list[Function], source: Any) -> None:
+) -> None:
     """After reopening, a DataFrame is given again; everything else is found by its path."""
-    relation = known[0].relation
-    far = runtime.engine.far.get(relation.id) if relation is not None else None
-    if far is not None and far.place.kind == FRAME and _is_frame(source):
+    far = runtime.engine.far.get(known.relation.id) if known.relation is not None else None
+    if far is None or far.place.is_own or not _is_source_of(far.place, source):
+        raise NameFault(
+            f"there is already a function {known.id}",
+            code="exists",
+            hint="choose another name, or delete it first",
+        )
+    options = far.place.options
+    wanted = options["columns"] if columns is None else [*key, *columns]
+    if (key, unique) != (options["key"], options["unique"]) or set(wanted) != set(
+        options["columns"]
+    ):
+        raise NameFault(
+            f"{known.name} was registered with other columns, or another key",
+            code="exists",
+            hint="delete the function first, or call db.lake with what it was registered with: "
+            f"key={options['key']}, columns={options['columns']}, unique={options['unique']}",
+        )
+    if far.place.kind == FRAME:
         far.reopen(source)
-        return
-    same = far is not None and isinstance(source, str | Path)
-    if same and far is not None and not far.place.is_own:
-        given = str(source) if "://" in str(source) else str(Path(source).resolve())
-        if given in (far.place.path, far.place.options.get("directory")):
-            return
-    raise NameFault(
-        f"there is already a function {known[0].id}",
-        code="exists",
-        hint="choose another name, or delete it first",
-    )
+
+
+def _is_source_of(place: Place, source: Any) -> bool:
+    if place.kind == FRAME:
+        return _is_frame(source)
+    if not isinstance(source, str | Path):
+        return False
+    given = str(source) if "://" in str(source) else str(Path(source).resolve())
+    return given in (place.path, place.options.get("directory"))
 
 
 def _function(name: str, columns: list[Column], inputs: int, unique: bool) -> Function:
@@ -220,6 +260,14 @@ def _function(name: str, columns: list[Column], inputs: int, unique: bool) -> Fu
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise NameFault(f"{name!r} cannot name a function", code="bad-name", hint="use a word")
+
+
+def _check_key(key: Sequence[str]) -> None:
+    if isinstance(key, str) or not key:
+        raise TypeFault("the key is a list of columns", code="arity", hint='key=["item"]')
+    twice = [name for i, name in enumerate(key) if name in key[:i]]
+    if twice:
+        raise TypeFault(f"{twice[0]} is twice in the key", code="arity", hint="name it once")
 
 
 def _plain(column: str) -> str:
@@ -246,25 +294,6 @@ def _type(name: str, arrow: Any) -> Type:
         f"the column {name} has the type {arrow}, which no AMOSQL type holds",
         code="type-mismatch",
         hint="leave it out: db.lake(..., columns=[...]), or cast it where it comes from",
-    )
-
-
-def _check_unique(far: Any, key: list[str]) -> None:
-    """Is there one row for each key? Read from the key columns alone."""
-    if not far.size():
-        return
-    rows = far.table.rows(far.place.version).select(key).drop_null()
-    groups = rows.group_by(key).aggregate([([], "count_all")])
-    if groups.num_rows == rows.num_rows:
-        return
-    import pyarrow.compute as pc
-
-    twice = groups.filter(pc.greater(groups["count_all"], 1)).select(key).slice(0, 1).to_pylist()[0]
-    shown = ", ".join(f"{name} = {value!r}" for name, value in twice.items())
-    raise IntegrityError(
-        f"the key is not unique: there are several rows with {shown}",
-        code="not-unique",
-        hint="add columns to the key, or say unique=False for a function with several values",
     )
 
 

@@ -61,7 +61,7 @@ class Exchange(FarRelations):
             if far.place.is_own:
                 self._finish(far)
             if far.is_written or not far.place.is_own:
-                newest = far.table.capture(self._progress_of(far))
+                newest = far.newest(self._progress_of(far))
                 if newest != far.place.version:
                     found.append((far, newest))
         return found
@@ -83,6 +83,8 @@ class Exchange(FarRelations):
     def take_in(self, far: FarRelation, version: int) -> list[Row] | int:
         """Move on to another version; what that changes in the relation, with weights. Of a change
         that is too large to be held here, its size: Spark reads it where it is."""
+        from harken.engines.lake import keys
+
         size = far.change_size(version)
         if (
             size > limits.MOST_HELD
@@ -91,11 +93,13 @@ class Exchange(FarRelations):
         ):
             self._hold_large(far, version, size)
             self.move_on(far, version)
+            keys.check_all(far, self.spark_reader)
             return size
         rows = far.changes(version)
         if far.place.is_own and not far.pending.is_empty():
             rows = far.give_way(rows)
         self.move_on(far, version)
+        keys.check_changes(far, rows, self.spark_reader)
         return rows
 
     def _finish(self, far: FarRelation) -> None:
@@ -193,7 +197,7 @@ class Exchange(FarRelations):
                 self._stand(far, far.tidy(far.place.version))
 
         if far.is_behind() or not far.pending.is_empty():
-            with faults.translated(far.place.path):
+            with faults.translated(far.place):
                 self._in_transaction(write)
 
     def _advance(self, far: FarRelation, version: int) -> None:

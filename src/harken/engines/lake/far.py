@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ class FarRelation:
             LakeTable.create(place.path, schema, key=key, bag=not self.relation.is_set)
         key = [self.columns[i] for i in self.cache.home]
         reader = self._reader() if self.frame is not None else None
-        return open_source(place.kind, place.path, key, place.options, reader, self.frame)
+        return open_source(place, key, reader, self.frame)
 
     def reopen(self, frame: Any = None) -> None:
         self.frame = frame
@@ -87,15 +88,25 @@ class FarRelation:
         log = Path(self.place.path) / "_delta_log"
         return (log / f"{self.place.version + 1:020}.json").exists()
 
+    def newest(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Look what is new where the relation comes from; the version that has it."""
+        with self._translated():
+            return self.table.capture(progress)
+
     def change_size(self, to_version: int) -> int:
-        return change_size(self.table, self.place.version, to_version)
+        with self._translated():
+            return change_size(self.table, self.place.version, to_version)
 
     def changes(self, to_version: int) -> list[Row]:
         """What leads from the version that is read to another: rows with their weights."""
-        found = self.table.changes(max(0, self.place.version), to_version)
+        with self._translated():
+            found = self.table.changes(max(0, self.place.version), to_version)
         rows = found.select([*self.columns, weighted.WEIGHT])
         columns = (*self.relation.columns, Column("weight", INTEGER))
         return conversion.from_arrow(rows, columns)
+
+    def _translated(self) -> AbstractContextManager[None]:
+        return faults.translated(self.place)
 
     @property
     def is_written(self) -> bool:
@@ -105,7 +116,7 @@ class FarRelation:
         """The rows of the version that is read, without what is pending."""
         if not self.is_written:
             return 0
-        with faults.translated(self.place.path):
+        with self._translated():
             return sum(file.rows for file in self.table.files(self.place.version))
 
     def values(self, column: int) -> float | None:
@@ -126,7 +137,7 @@ class FarRelation:
         """The rows of the version that is read, or those with one of the values."""
         if not self.is_written:
             return []
-        with faults.translated(self.place.path):
+        with self._translated():
             keys = None if values is None else self.keys(columns, list(values))
             groups = getattr(self.table, "groups_read", 0)
             found = self.table.rows(self.place.version, keys)

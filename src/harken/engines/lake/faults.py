@@ -6,22 +6,24 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from harken.engines.lake.catalog import DELTA, Place
 from harken.errors import StorageError
 
 
 @contextmanager
-def translated(path: str) -> Iterator[None]:
-    """Whatever fails below here failed at the table in this directory."""
+def translated(place: Place) -> Iterator[None]:
+    """Whatever fails below here failed at the table in this place."""
     import pyarrow as pa
     from deltalake.exceptions import DeltaError
 
     try:
         yield
     except (OSError, DeltaError, pa.ArrowException) as error:
-        raise fault(error, path) from error
+        raise fault(error, place) from error
 
 
-def fault(error: Exception, path: str) -> StorageError:
+def fault(error: Exception, place: Place) -> StorageError:
+    path = place.path
     number = getattr(error, "errno", None)
     text = str(error)
     if number in (errno.ENOSPC, errno.EDQUOT) or "No space left" in text:
@@ -37,11 +39,27 @@ def fault(error: Exception, path: str) -> StorageError:
             hint="give it the right to, then db.flush()",
         )
     if isinstance(error, FileNotFoundError) or "No such file" in text:
-        return missing(path)
+        return vacuumed(place) if place.kind == DELTA else missing(path)
+    said = text.splitlines()[0] if text else repr(error)
+    if place.kind == DELTA:
+        return StorageError(
+            f"the Delta table {path} cannot be read: {said}",
+            code="lake-damaged",
+            hint="mend it where it comes from, then step again",
+        )
     return StorageError(
-        f"the lake table {path} is damaged: {text.splitlines()[0] if text else error!r}",
+        f"the lake table {path} is damaged: {said}",
         code="lake-damaged",
         hint="restore the directory from a backup of the same time as the database",
+    )
+
+
+def vacuumed(place: Place) -> StorageError:
+    return StorageError(
+        f"files of version {place.version} of {place.path}, which Harken stands on, are gone",
+        code="no-such-version",
+        hint="versions must be kept until the next step has been taken (VACUUM's retention); "
+        "to go on with what is there now, delete the function and register it again",
     )
 
 

@@ -181,6 +181,11 @@ class FarRelations(SQLiteEngine):
 
         return LakeReader(self.spark)
 
+    @property
+    def spark_reader(self) -> Callable[[], LakeReader] | None:
+        """What makes the reader, for those who only may need it."""
+        return (lambda: self.reader) if self.has_spark else None
+
     def _stand(self, far: FarRelation, version: int) -> None:
         """On another version with the same rows."""
         far.place = replace(far.place, version=version)

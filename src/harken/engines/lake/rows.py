@@ -63,6 +63,26 @@ def schema_of(fields: Iterable[tuple[str, pa.DataType]]) -> pa.Schema:
     return pa.schema(list(fields))
 
 
+def storable(fields: Iterable[pa.Field]) -> pa.Schema:
+    """Columns of someone else, for a table of ours that keeps their rows as they are: with types
+    that Delta has, and that hold every value."""
+    return pa.schema([(field.name, _storable_type(field.type)) for field in fields])
+
+
+def _storable_type(type_: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(type_):
+        return pa.timestamp("us", None if type_.tz is None else "UTC")
+    if pa.types.is_date(type_):
+        return pa.date32()
+    if pa.types.is_float16(type_):
+        return pa.float32()
+    if pa.types.is_unsigned_integer(type_):
+        return pa.int64()
+    if pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        return pa.string()
+    return type_
+
+
 def column_names(columns: Sequence[Column]) -> list[str]:
     """The columns by the names the user gave; equal ones are numbered."""
     names: list[str] = []
@@ -100,15 +120,15 @@ def _to_array(values: list[Any], type_: Type, wanted: pa.DataType) -> pa.Array:
 
 
 def from_arrow(table: pa.Table, columns: Sequence[Column]) -> list[Row]:
-    """The rows as SQLite stores them; one with a NULL where there can be none says nothing, and is
-    left out."""
+    """The rows as SQLite stores them. A number that is not finite is none, and a row with a NULL
+    where there can be none says nothing: it is left out."""
     arrays = []
     for array, column in zip(table.columns, columns, strict=True):
         wanted = arrow_type(column.type)
         found = array if array.type == wanted else array.cast(wanted)
         for each in STORED_TYPES.get(column.type, ()):
             found = found.cast(each)
-        arrays.append(found)
+        arrays.append(_finite(found) if column.type == NUMBER else found)
     plain = pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])
     required = [i for i, column in enumerate(columns) if not column.type.nullable]
     if any(arrays[i].null_count for i in required):
@@ -119,6 +139,13 @@ def from_arrow(table: pa.Table, columns: Sequence[Column]) -> list[Row]:
         for each, column in zip(plain.columns, columns, strict=True)
     ]
     return list(zip(*lists, strict=True))
+
+
+def _finite(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+    finite = pc.is_finite(numbers)
+    if pc.all(finite).as_py() is not False:
+        return numbers
+    return pc.if_else(finite, numbers, pa.scalar(None, numbers.type))
 
 
 def _stored(values: list[Any], type_: Type) -> list[Any]:

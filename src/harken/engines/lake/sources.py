@@ -22,8 +22,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME
-from harken.engines.spark.inputs import DeltaInput, DirectoryInput, Progress
+from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, Place
+from harken.engines.spark.delta_input import BEGIN_AGAIN, DeltaInput
+from harken.engines.spark.directory_input import DirectoryInput, Progress
 from harken.engines.spark.snapshot import LakeFile
 from harken.engines.spark.tables import LakeTable
 from harken.errors import EngineError, StorageError
@@ -94,7 +95,7 @@ class DirectorySource(KeptSource):
             raise StorageError(
                 f"there is no directory {self._input.directory}",
                 code="no-lake-table",
-                hint="an input that has moved is registered again, with db.lake",
+                hint=f"put it back, or {BEGIN_AGAIN}",
             )
         return self._input.capture(progress)
 
@@ -133,26 +134,30 @@ def _quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def open_source(
-    kind: str, path: str, key: Sequence[str], options: dict[str, Any], reader: Any, frame: Any
-) -> Source:
-    if kind == DELTA:
-        return DeltaInput(path, key=tuple(key))
-    if kind == DIRECTORY:
-        return DirectorySource(options["directory"], LakeTable.open(path), options["format"])
-    if kind == FRAME:
-        return FrameSource(LakeTable.open(path), reader, frame)
-    return LakeTable.open(path)
+def open_source(place: Place, key: Sequence[str], reader: Any, frame: Any) -> Source:
+    options = place.options
+    if place.kind == DELTA:
+        return DeltaInput(
+            place.path,
+            key=tuple(key),
+            columns=options["columns"],
+            identity=options["identity"],
+            version=place.version,
+        )
+    table = LakeTable.open(place.path)
+    if place.kind == DIRECTORY:
+        return DirectorySource(options["directory"], table, options["format"])
+    if place.kind == FRAME:
+        return FrameSource(table, reader, frame)
+    return table
 
 
-def create_directory(
-    directory: Path, path: str, key: Sequence[str], format: str | None, schema: pa.Schema | None
+def look_at_directory(
+    directory: Path, format: str | None, schema: pa.Schema | None
 ) -> tuple[str, pa.Schema]:
-    """The table for the rows of a directory; the format of its files and their columns."""
+    """The format of its files, and their columns."""
     format = format or _format_of(directory)
-    schema = schema or _schema_of(directory, format)
-    DirectoryInput.create(directory, path, schema, key=list(key), format=format)
-    return format, schema
+    return format, schema or _schema_of(directory, format)
 
 
 def _format_of(directory: Path) -> str:

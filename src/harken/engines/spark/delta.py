@@ -27,6 +27,9 @@ def open_delta(
     try:
         return DeltaTable(address(path), version=version, storage_options=storage_options)
     except TableNotFoundError as error:
+        if version is not None:  # there may be a table, but without a log for this version
+            open_delta(path, storage_options=storage_options)
+            raise no_such_version(path, version) from error
         raise StorageError(
             f"there is no Delta table at {path}",
             code="no-lake-table",

@@ -7,6 +7,7 @@ in the place of what it replaces.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from harken.engines.sqlite.expressions import quote
 from harken.errors import HarkenError
 from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
+from harken.ir.types import NUMBER
 from harken.planner.prepare import Plan
 
 if TYPE_CHECKING:
@@ -157,7 +159,7 @@ def _far(reader: LakeReader, far: FarRelation, version: int, keys: pa.Table | No
     else:
         frame = _named(reader.frame(far.table, version, keys), far.columns, schema)
         if not far.place.is_own:
-            frame = _without_nulls(frame, relation)
+            frame = _sound(frame, relation)
     pending = far.pending.rows() if far.place.is_own else []
     return _with_pending(reader, frame, relation, pending) if pending else frame
 
@@ -175,10 +177,33 @@ def _named(frame: DataFrame, columns: Sequence[str], schema: pa.Schema) -> DataF
     )
 
 
-def _without_nulls(frame: DataFrame, relation: Relation) -> DataFrame:
-    """A row with a NULL where there can be none says nothing."""
-    required = [f"c{i}" for i, each in enumerate(relation.columns) if not each.type.nullable]
+def _sound(frame: DataFrame, relation: Relation) -> DataFrame:
+    """A number that is not finite is none, and a row with a NULL where there can be none says
+    nothing."""
+    from pyspark.sql import functions as F
+
+    columns = [(f"c{i}", column.type) for i, column in enumerate(relation.columns)]
+    frame = frame.withColumns(
+        {
+            name: F.when(F.abs(name) < F.lit(math.inf), F.col(name))  # NaN is above infinity
+            for name, type_ in columns
+            if type_ == NUMBER
+        }
+    )
+    required = [name for name, type_ in columns if not type_.nullable]
     return frame.dropna(subset=required) if required else frame
+
+
+def repeated_key(reader: LakeReader, far: FarRelation, keys: pa.Table | None) -> Row | None:
+    """A key that has several rows in the version that is read, among these keys if any are
+    given."""
+    from pyspark.sql import functions as F
+
+    names = [f"c{i}" for i in far.relation.key or ()]
+    frame = _far(reader, far, far.place.version, keys)
+    counted = frame.groupBy(*names).agg(F.count("*").alias("rows")).filter("rows > 1")
+    found = reader.collect(counted.select(*names).limit(1)).to_pylist()
+    return tuple(found[0].values()) if found else None
 
 
 def _kept_changes(reader: LakeReader, large: LargeDelta) -> DataFrame:
@@ -190,7 +215,7 @@ def _kept_changes(reader: LakeReader, large: LargeDelta) -> DataFrame:
         frame = change_frame(reader, far.table, large.before, large.after, far.columns)
         schema = _schema(delta(far.relation))
         named = _named(frame, [*far.columns, weighted.WEIGHT], schema)
-        kept = _without_nulls(named, delta(far.relation)).persist()
+        kept = _sound(named, delta(far.relation)).persist()
         large.kept = kept
     return kept
 

@@ -1,9 +1,7 @@
-"""Inputs that exist and that Harken only reads.
-
-`DeltaInput` is a Delta table of someone else, at any of its versions. `DirectoryInput` is a
-directory of files that grows: a new file adds its rows, a vanished one takes them back, a file that
-changed does both. A vanished file can no longer be read, so the rows are kept in a lake table of
-Harken's own, whose versions are what views read; its column `_file` says where a row came from.
+"""A directory of files that grows, as an input: a new file adds its rows, a vanished one takes them
+back, a file that changed does both. A vanished file can no longer be read, so the rows are kept in
+a lake table of Harken's own, whose versions are what views read; its column `_file` says where a
+row came from.
 
     rows(capture()) = the rows of all files in the directory
 """
@@ -13,128 +11,20 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
-from deltalake.exceptions import DeltaError
 
-from harken.engines.spark import rewrite, weighted
-from harken.engines.spark.delta import (
-    change_feed,
-    committed_at,
-    file_difference,
-    open_delta,
-    plain_path,
-    storage,
-)
-from harken.engines.spark.snapshot import LakeFile, Snapshot
-from harken.engines.spark.tables import SIDE, SNAPSHOTS_KEPT, LakeTable
+from harken.engines.spark import weighted
+from harken.engines.spark.tables import SIDE, LakeTable
 from harken.errors import StorageError
 
 Progress = Callable[[int, int], None]
 """Who is told how many files have been read, and of how many."""
 FILE = "_file"
-# What a file of these keeps from its rows, and a plain Parquet reader would not know of.
-UNREADABLE_FEATURES = frozenset({"columnMapping", "deletionVectors"})
-
-
-class DeltaInput:
-    """A Delta table that others write; `key` is what its rows are sought by."""
-
-    def __init__(
-        self,
-        path: str | Path,
-        *,
-        key: tuple[str, ...],
-        storage_options: dict[str, str] | None = None,
-    ) -> None:
-        self._delta = open_delta(path, storage_options=storage_options)
-        self._options = storage_options
-        self.path = plain_path(self._delta.table_uri)
-        self.schema: pa.Schema = pa.schema(self._delta.schema().to_arrow())
-        self.key = key
-        self.partition_columns = tuple(self._delta.metadata().partition_columns)
-        self._snapshot = lru_cache(SNAPSHOTS_KEPT)(self._load)
-
-    @property
-    def version(self) -> int:
-        self._delta.update_incremental()
-        return self._delta.version()
-
-    def capture(self, progress: Progress | None = None) -> int:
-        """What is newest is in the log already."""
-        return self.version
-
-    def written(self, version: int) -> float | None:
-        """When, in seconds of the Unix epoch."""
-        return committed_at(self._delta, version)
-
-    @property
-    def plain_files(self) -> bool:
-        """Whether the rows are exactly what a Parquet reader finds in `files`."""
-        features = frozenset(self._delta.protocol().reader_features or ())
-        mapped = self._delta.metadata().configuration.get("delta.columnMapping.mode", "none")
-        return not (features & UNREADABLE_FEATURES or self.partition_columns or mapped != "none")
-
-    def bounds(self, version: int, column: str) -> list[tuple[Any, Any]]:
-        """The least and the greatest value of a column in each file, as the log has them."""
-        return [(each.lowest, each.highest) for each in self._snapshot(version).bounds(column)]
-
-    def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]:
-        """The files of a version that can hold one of the keys; see `plain_files`."""
-        snapshot = self._snapshot(self.version if version is None else version)
-        return snapshot.files if keys is None else snapshot.holding(keys)
-
-    def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table:
-        """The rows of a version, or those with one of the keys, read without Spark."""
-        at = self.version if version is None else version
-        if keys is None or not self.plain_files:
-            found = self._scan(at)
-        else:
-            files = storage(self.path, self._options)
-            parts = [self._read(files, file.path) for file in self.files(at, keys)]
-            found = pa.concat_tables([self.schema.empty_table(), *parts])
-        return found if keys is None else found.take(rewrite.positions_of(found, keys))
-
-    def _scan(self, version: int) -> pa.Table:
-        """By delta-rs, which knows all that Delta has."""
-        found = pa.table(open_delta(self.path, version, self._options).scan())
-        return weighted.positive_zeros(found.select(self.schema.names).cast(self.schema))
-
-    def changes(self, from_version: int, to_version: int) -> pa.Table:
-        """The net rows, with weights: from the change feed, or from the files that differ."""
-        if from_version > to_version:
-            return weighted.negate(self.changes(to_version, from_version))
-        if from_version == to_version:
-            return weighted.empty(self.schema)
-        try:
-            return change_feed(self._delta, from_version, to_version, self.schema)
-        except DeltaError:  # the feed was off for some of these versions
-            return self._difference(from_version, to_version)
-
-    def _difference(self, old: int, new: int) -> pa.Table:
-        if not self.plain_files:
-            return weighted.net(self.rows(new), self.rows(old))
-        files = storage(self.path, self._options)
-        snapshots = self._snapshot(old), self._snapshot(new)
-        return file_difference(*snapshots, self.schema, lambda path: self._read(files, path))
-
-    def _read(self, files: Any, path: str) -> pa.Table:
-        with files.open_input_file(path) as source:
-            found = pq.ParquetFile(source).read()
-        missing = [field for field in self.schema if field.name not in found.column_names]
-        for field in missing:  # the column is younger than the file
-            found = found.append_column(field, pa.nulls(found.num_rows, field.type))
-        return weighted.positive_zeros(found.select(self.schema.names).cast(self.schema))
-
-    def _load(self, version: int) -> Snapshot:
-        delta = open_delta(self.path, version, self._options)
-        return Snapshot(version, self.path, pa.table(delta.get_add_actions(flatten=True)))
 
 
 class DirectoryInput:
