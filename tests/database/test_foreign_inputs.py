@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import harken
 from harken import HarkenError
@@ -274,3 +276,72 @@ def test_keys_and_names(db: harken.Database, stock: Path) -> None:
     refused("arity", lambda: db.lake("f", str(stock), key="k"))  # type: ignore[arg-type]
     refused("bad-name", lambda: db.lake("f g", str(stock), key=["k"]))
     assert db.amosql("select 1;").rows == [(1,)]
+
+
+# --- the law -------------------------------------------------------------------------------
+
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["append", "overwrite", "delete", "step", "step", "reopen"]),
+        st.lists(st.tuples(st.integers(0, 4), st.sampled_from([1, 2, None])), max_size=3),
+    ),
+    min_size=3,
+    max_size=12,
+)
+
+
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@given(operations=OPERATIONS, feed=st.booleans())
+def test_whatever_others_do_a_step_takes_in_all_of_it_or_nothing(
+    tmp_path_factory: pytest.TempPathFactory, operations: list[Any], feed: bool
+) -> None:
+    directory = tmp_path_factory.mktemp("law")
+    table = directory / "t"
+    with_feed = {"delta.enableChangeDataFeed": "true"} if feed else {}
+    overwrite(table, [], with_feed)
+    theirs: list[tuple[int, int | None]] = []
+    ours: list[tuple[int, int | None]] = []
+    db = harken.connect(str(directory / "shop.db"))
+    db.lake("f", str(table), key=["k"])
+    monitor = db.monitor("f", durable="m")
+    db.commit()
+    for operation, new in operations:
+        if operation == "append":
+            if new:
+                write_deltalake(str(table), arrow(new), mode="append")
+                theirs = theirs + new
+        elif operation == "overwrite":
+            overwrite(table, new, {})
+            theirs = new
+        elif operation == "delete":
+            for k, _ in new:
+                DeltaTable(str(table)).delete(f"k = {k}")
+                theirs = [row for row in theirs if row[0] != k]
+        elif operation == "reopen":
+            db.close()
+            db = harken.connect(str(directory / "shop.db"))
+            monitor = db.monitor("f", durable="m")
+        else:
+            there = sorted(row for row in theirs if row[1] is not None)
+            if len({k for k, _ in there}) < len(there):
+                refused("not-unique", db.step)
+            else:
+                db.step()
+                told = monitor.changes()
+                monitor.acknowledge()
+                plus = sorted(row for change in told for row in change.plus)
+                minus = sorted(row for change in told for row in change.minus)
+                assert plus == sorted(set(there) - set(ours))
+                assert minus == sorted(set(ours) - set(there))
+                ours = there
+        assert rows(db) == ours
+    db.close()
+
+
+def overwrite(path: Path, given: list[Any], configuration: dict[str, str]) -> None:
+    write_deltalake(str(path), arrow(given), mode="overwrite", configuration=configuration)
+
+
+def arrow(given: list[Any]) -> pa.Table:
+    columns = list(zip(*given, strict=True)) or [(), ()]
+    return pa.table([pa.array(column, pa.int64()) for column in columns], names=["k", "v"])

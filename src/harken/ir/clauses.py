@@ -287,6 +287,24 @@ def rename_relations(definition: Definition, named: Callable[[Relation], Relatio
     return Definition(named(definition.relation), clauses, definition.exclusive)
 
 
+def written_out(program: Program) -> int:
+    """How many literals a program has with every derived relation written out where it is
+    mentioned: the length of a statement that says all of it."""
+    known: dict[str, int] = {}
+
+    def length(name: str) -> int:
+        if name not in program.definitions:
+            return 0
+        if name not in known:
+            known[name] = 0  # what a recursive relation says of itself is said once
+            bodies = [clause.body for clause in program.definitions[name].clauses]
+            inner = sum(length(atom.relation.id) for body in bodies for atom in atoms(body))
+            known[name] = inner + sum(map(len, bodies))
+        return known[name]
+
+    return length(program.goal.id)
+
+
 def stored_relations(program: Program) -> dict[str, Relation]:
     """The stored relations that a program reads, by id."""
     goal = program.goal

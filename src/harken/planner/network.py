@@ -167,7 +167,7 @@ def nested(program: Program) -> frozenset[str]:
 
 def _is_looked_at(definition: Definition, program: Program) -> bool:
     """Only SQL nests them so: a function of AMOSQL is asked for its arguments."""
-    if definition.relation.is_set:
+    if definition.relation.inputs:
         return False
     if definition.first is not None or definition.numbered is not None:
         return True

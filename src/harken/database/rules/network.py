@@ -308,7 +308,10 @@ class Network(Topology):
         kept = node.kept is not None and self._are_kept(node.kept, wave)
         part = node.kept if kept and node.kept is not None else node.part
         sizes = {name: size for name, size in wave.sizes.items() if name in part.influents}
-        return self.choices.strategy(node, sizes, kept)
+        strategy = self.choices.strategy(node, sizes, kept)
+        if strategy == NAIVE or not node.is_unwieldy(strategy, frozenset(sizes)):
+            return strategy
+        return NAIVE
 
     def _are_kept(self, part: Part, wave: Wave) -> bool:
         """Are the totals that a part reads those of now?"""

@@ -20,7 +20,7 @@ from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.totals import TotalsTable
-from harken.ir.clauses import Definition, Program, stored_relations
+from harken.ir.clauses import Definition, Program, stored_relations, written_out
 from harken.ir.relations import Relation
 from harken.planner.network import Part
 from harken.planner.prepare import prepare
@@ -30,6 +30,9 @@ Row = tuple[Any, ...]
 INCREMENTAL, NAIVE = "incremental", "naive"
 WITH_TOTALS = "incremental, with kept totals"
 COPIED = "naive, with a copy of the old state"
+
+LONGEST = 3_000
+"""A statement of more literals than these takes SQLite seconds to prepare, or for ever."""
 
 MadeFrom: TypeAlias = tuple[Mapping[str, Definition], frozenset[str]]
 """The definitions that a node was planned from, and which of them have nodes."""
@@ -65,6 +68,7 @@ class Monitored:
     plans: dict[tuple[str, frozenset[str]], Plans] = field(default_factory=dict)
     costs: Costs | None = None
     weighted: dict[tuple[str, frozenset[str]], Query] = field(default_factory=dict)
+    unwieldy: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict)
 
     def query(
         self,
@@ -97,6 +101,25 @@ class Monitored:
             assert self.kept is not None
             part = self.kept
         return differentiate(part.program, changed, checked, part.nodes)
+
+    def is_unwieldy(self, strategy: str, changed: frozenset[str]) -> bool:
+        """Is the statement for the change so long that preparing it costs more than it saves?
+        Where everything is made of one relation that changed, each mention of it, in both states
+        of the others, adds to what is looked at again."""
+        key = (strategy, changed)
+        known = self.unwieldy.get(key)
+        if known is None:
+            length = written_out(self._stated(strategy, changed))
+            known = length > LONGEST and length > 2 * written_out(
+                self._stated(NAIVE, frozenset(self.part.stored))
+            )
+            self.unwieldy[key] = known
+        return known
+
+    def _stated(self, strategy: str, changed: frozenset[str]) -> Program:
+        if self.part.relation.is_set:
+            return self.change(strategy, changed).plus
+        return self._weighted_change(strategy, changed)
 
     def weighted_query(self, strategy: str, changed: frozenset[str], planning: Planning) -> Query:
         """The query for the change of a bag."""
