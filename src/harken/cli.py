@@ -375,7 +375,9 @@ def opened(db: str, *, read_only: bool = False) -> harken.Database:
 def bench(
     names: Annotated[
         list[str] | None,
-        typer.Argument(help="point, load, query, inventory, many-rules; all unless told."),
+        typer.Argument(
+            help="point, load, query, inventory, many-rules, lake, sql; all unless told."
+        ),
     ] = None,
     items: Annotated[
         list[int] | None, typer.Option(min=1, help="How many items or rules; may be repeated.")
@@ -383,7 +385,17 @@ def bench(
     rounds: Annotated[int | None, typer.Option(min=1, help="How often each is timed.")] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.svg", help="Draw the benchmarks inventory and lake."),
+        typer.Option(metavar="FILE.svg", help="Draw the benchmarks inventory, lake and sql."),
+    ] = None,
+    scale: Annotated[
+        list[float] | None, typer.Option(min=0.001, help="Of TPC-H, for sql; may be repeated.")
+    ] = None,
+    query: Annotated[
+        list[str] | None, typer.Option(metavar="q01", help="For sql; may be repeated.")
+    ] = None,
+    change: Annotated[
+        list[float] | None,
+        typer.Option(min=0, max=1, help="The share of the rows, for sql; may be repeated."),
     ] = None,
     format: Output = Format.TEXT,
 ) -> None:
@@ -391,7 +403,12 @@ def bench(
     from harken.bench.report import run_benchmarks
 
     as_json = format is Format.JSON
-    run_benchmarks(names or [], items or [], rounds, as_json=as_json, picture=plot)
+    tpch: dict[str, list[Any]] = {
+        "scales": scale or [],
+        "queries": query or [],
+        "changes": change or [],
+    }
+    run_benchmarks(names or [], items or [], rounds, tpch, as_json=as_json, picture=plot)
 
 
 @app.command(cls=Command)

@@ -5,54 +5,18 @@ DuckDB answers each query from scratch on the same data, and so does Harken.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
-from harken import Database
-from tpch import benchmark
-from tpch.benchmark import QUERIES, Duck, Row
-from tpch.refresh import UPDATES, Refresh, Transaction, apply
+from harken.bench.tpch import QUERIES, generated, unordered
+from harken.bench.tpch.refresh import UPDATES, Refresh, Transaction, apply
+from harken.bench.tpch.stores import Duck, Resident, check_same
 
 pytestmark = pytest.mark.timeout(600)  # on a busy machine
 SCALE = 0.001
 EVERY_VIEW = 19
 """A seed with which every view changes."""
-DIGITS = Decimal("0.0001")
-"""DuckDB has averages and quotients of decimals as floating-point numbers."""
-
-
-class Resident:
-    def __init__(self, db: Database) -> None:
-        self.db = db
-
-    def insert(self, table: str, rows: Sequence[Row]) -> None:
-        self.db.load(table, rows)
-
-    def run(self, text: str) -> None:
-        self.db.sql(text)
-
-
-def is_same(ours: Any, theirs: Any) -> bool:
-    if isinstance(theirs, float) and isinstance(ours, Decimal):
-        return abs(ours - Decimal(theirs)) < DIGITS
-    return bool(ours == theirs)
-
-
-def check_same(name: str, ours: Iterable[Row], theirs: Iterable[Row]) -> None:
-    """The same bag of rows, but for the last digits of quotients."""
-    only_ours, only_theirs = Counter(ours), Counter(theirs)
-    both = only_ours & only_theirs
-    left = sorted((only_ours - both).elements(), key=repr)
-    right = sorted((only_theirs - both).elements(), key=repr)
-    for row in left:
-        found = next((r for r in right if all(map(is_same, row, r))), None)
-        assert found is not None, f"{name} has {row}, and should have one of {right[:5]}"
-        right.remove(found)
-    assert not right, f"{name} lacks {right[:5]}"
 
 
 def transactions(refresh: Refresh) -> Iterator[Transaction]:
@@ -66,22 +30,24 @@ def transactions(refresh: Refresh) -> Iterator[Transaction]:
 
 def follow(seed: int, strategy: str) -> set[str]:
     """Run the transactions, check all views after each, and say which of them ever changed."""
-    tables = benchmark.generated(SCALE)
-    duck, db = Duck(tables), benchmark.resident(tables)
-    benchmark.add_views(db)
+    tables = generated(SCALE)
+    duck, resident = Duck(tables, threads=1), Resident(tables)
+    db = resident.db
+    for name in QUERIES:
+        resident.add_view(name, unordered(name))
     db.monitoring(strategy)
     subscriptions = {name: db.monitor(name) for name in QUERIES}
     changed: set[str] = set()
     for transaction in transactions(Refresh(tables, seed)):
         apply(transaction, duck)
         with db.transaction():
-            apply(transaction, Resident(db))
+            apply(transaction, resident)
         for name in QUERIES:
-            kept = db.sql(f"SELECT * FROM {name}").rows
-            check_same(name, kept, duck.answer(name))
+            kept = resident.kept(name)
+            check_same(name, kept, duck.answer_unordered(name))
             if subscriptions[name].changes():
                 changed.add(name)
-                check_same(name, kept, db.sql(benchmark.view_query(name)).rows)
+                check_same(name, kept, db.sql(unordered(name)).rows)
     return changed
 
 

@@ -6,23 +6,25 @@ query       a join over the whole inventory, and a look-up in it
 inventory   a rule over the inventory: the seven benchmarks of the thesis, at several sizes
 many-rules  thousands of rules, of which a transaction affects one
 lake        a rule over tables of millions of rows in the lake, against Spark
+sql         the queries of TPC-H as materialized views, against recomputing them
 
 `inventory-small` and `inventory-large` are the parts of `inventory` that change one item and all of
 them: ten million items are a long wait for the latter. `lake-steps`, `lake-growth` and `lake-parts`
-are the parts of `lake`.
+are the parts of `lake`. `sql-sweep` compares the ways of following changes of all sizes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
+from typing import Any
 
-from harken.bench import lake, load, many_rules, monitoring, point, query
+from harken.bench import lake, load, many_rules, monitoring, point, query, sql, sql_load, sql_sweep
 from harken.bench.figures import Figure
 
-__all__ = ["BENCHMARKS", "OVER_SIZES", "PARTS", "Figure", "run"]
+__all__ = ["BENCHMARKS", "OVER_SIZES", "PARTS", "TPCH", "Figure", "run"]
 
 BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(
     {
@@ -32,6 +34,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
         "inventory": monitoring.figures,
         "many-rules": many_rules.figures,
         "lake": lake.figures,
+        "sql": sql.figures,
     }
 )
 PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(
@@ -41,17 +44,31 @@ PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType
         "lake-steps": partial(lake.figures, only=("steps",)),
         "lake-growth": partial(lake.figures, items=(1_000_000, 30_000_000), only=("growth",)),
         "lake-parts": partial(lake.figures, only=("parts",)),
+        "sql-load": sql_load.figures,
+        "sql-sweep": sql_sweep.figures,
     }
 )
 """Parts of others, run only when they are named."""
-OVER_SIZES = frozenset({"inventory", "lake", *PARTS})
+TPCH = frozenset({"sql", "sql-load", "sql-sweep"})
+"""Those on the tables of TPC-H: they have scales, not items."""
+OVER_SIZES = frozenset({"inventory", "lake", *PARTS}) - TPCH
 """Those that compare sizes with each other: they are given all of them at once."""
 
 
-def run(name: str, items: Sequence[int] = (), rounds: int | None = None) -> Iterator[Figure]:
-    """The figures of a benchmark, each as soon as it is known; its own sizes unless told."""
+def run(
+    name: str,
+    items: Sequence[int] = (),
+    rounds: int | None = None,
+    tpch: Mapping[str, Sequence[Any]] = MappingProxyType({}),
+) -> Iterator[Figure]:
+    """The figures of a benchmark, each as soon as it is known; its own sizes unless told.
+
+    `tpch` are the `scales`, `queries` and `changes` of those that have them.
+    """
     benchmark = BENCHMARKS.get(name) or PARTS[name]
-    chosen = {} if rounds is None else {"rounds": rounds}
+    chosen: dict[str, Any] = {} if rounds is None else {"rounds": rounds}
+    if name in TPCH:
+        return benchmark(**chosen, **{key: values for key, values in tpch.items() if values})
     if not items:
         return benchmark(**chosen)
     if name in OVER_SIZES:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from rich.console import Console, Group
 from rich.table import Table
 
-from harken.bench import BENCHMARKS, OVER_SIZES, PARTS, plot, run
+from harken.bench import BENCHMARKS, OVER_SIZES, PARTS, TPCH, plot, run
 from harken.bench.figures import Figure, rounded
+from harken.bench.tpch import QUERIES
 from harken.errors import HarkenError
 
 VERDICTS = {None: "", True: "[green]holds[/]", False: "[red]misses[/]"}
@@ -20,6 +23,7 @@ def run_benchmarks(
     names: Sequence[str],
     items: Sequence[int],
     rounds: int | None,
+    tpch: Mapping[str, Sequence[Any]] = MappingProxyType({}),
     *,
     as_json: bool,
     picture: Path | None = None,
@@ -27,20 +31,27 @@ def run_benchmarks(
     """All of them if none is named. Progress goes to standard error."""
     chosen = list(names or BENCHMARKS)
     _check(chosen, picture)
+    _check_tpch(chosen, tpch)
     output, progress = Console(highlight=False), Console(stderr=True)
     measured: list[Figure] = []
     for name in chosen:
-        figures = _kept(run(name, items, rounds), measured)
+        figures = _kept(run(name, items, rounds, tpch), measured)
         if as_json:
             for figure in figures:
                 print(figure.json_line(), flush=True)
         else:
             with progress.status(f"bench {name} …"):
-                shown = side_by_side(figures) if name in OVER_SIZES else table(figures)
+                shown = _shown(name, figures)
             output.print(shown)
             output.print()
     if picture is not None:
         picture.write_text(plot.draw(measured), encoding="utf-8")
+
+
+def _shown(name: str, figures: Iterable[Figure]) -> Table | Group:
+    if name in TPCH:
+        return by_query(figures)
+    return side_by_side(figures) if name in OVER_SIZES else table(figures)
 
 
 def _check(names: list[str], picture: Path | None) -> None:
@@ -58,7 +69,7 @@ def _check(names: list[str], picture: Path | None) -> None:
         raise HarkenError(
             f"there is no picture of {', '.join(names)}",
             code="bad-value",
-            hint="--plot draws the benchmarks inventory and lake",
+            hint="--plot draws the benchmarks inventory, lake and sql",
         )
     try:
         picture.touch()
@@ -68,6 +79,22 @@ def _check(names: list[str], picture: Path | None) -> None:
             code="cannot-open",
             hint="give another path",
         ) from error
+
+
+def _check_tpch(names: list[str], tpch: Mapping[str, Sequence[Any]]) -> None:
+    if any(tpch.values()) and TPCH.isdisjoint(names):
+        raise HarkenError(
+            f"{', '.join(names)} has no scale, query or change",
+            code="bad-value",
+            hint=f"they belong to {', '.join(sorted(TPCH))}",
+        )
+    for query in tpch.get("queries", ()):
+        if query not in QUERIES:
+            raise HarkenError(
+                f"TPC-H has no query {query}",
+                code="bad-value",
+                hint=f"it has {QUERIES[0]} to {QUERIES[-1]}",
+            )
 
 
 def _kept(figures: Iterable[Figure], measured: list[Figure]) -> Iterator[Figure]:
@@ -110,15 +137,50 @@ def side_by_side(figures: Iterable[Figure]) -> Group:
     return Group(*parts)
 
 
-def _grid(figures: list[Figure]) -> Table:
+def by_query(figures: Iterable[Figure]) -> Group:
+    """A table for each scale and change: the queries below each other, and under it the targets."""
+    parts: list[Table | str] = []
+    for heading, group in groupby(figures, key=_without_query):
+        of_heading = list(group)
+        parts += [
+            f"[bold]{heading}[/]",
+            _grid(of_heading, "query"),
+            *map(_query_target, filter(_has_target, of_heading)),
+            "",
+        ]
+    return Group(*parts)
+
+
+def _without_query(figure: Figure) -> str:
+    """
+    >>> _without_query(Figure("sql", "harken ms", 1.0, {"query": "q01", "change": 0.0001}))
+    'sql (change 0.01%)'
+    """
+    params = (
+        f"{key} {f'{value:.6%}'.rstrip('%').rstrip('0').rstrip('.')}%"
+        if key == "change"
+        else f"{key} {show(value)}"
+        for key, value in figure.params.items()
+        if key != "query"
+    )
+    return f"{figure.name} ({', '.join(params)})"
+
+
+def _query_target(figure: Figure) -> str:
+    value, verdict = show(rounded(figure.value)), VERDICTS[figure.holds]
+    query = figure.params["query"]
+    return f"  {query}: {figure.measure} {value}, needs {figure.needs}: {verdict}"
+
+
+def _grid(figures: list[Figure], rows: str = "items") -> Table:
     measures = list(dict.fromkeys(figure.measure for figure in figures))
     shown = Table(box=None, padding=(0, 1, 0, 0), header_style="")
-    for heading in ("items", *measures):
+    for heading in (rows, *measures):
         narrow = heading.replace(" ", "\n").replace("/", "/\n")
         shown.add_column(narrow, justify="right", no_wrap=True, vertical="bottom")
     cells: dict[str, dict[str, str]] = {}
     for figure in figures:
-        size = show(figure.params["items"])
+        size = show(figure.params[rows])
         cells.setdefault(size, {})[figure.measure] = show(rounded(figure.value))
     for size, values in cells.items():
         shown.add_row(size, *(values.get(measure, "") for measure in measures))

@@ -1,7 +1,7 @@
 """Transactions on the tables of TPC-H: its two refresh functions, and updates of every table.
 
-RF1 inserts new orders with their lineitems, under keys that the generator leaves free; RF2 deletes
-old orders with theirs. The updates take values that the conditions of the queries ask for, so that
+RF1 inserts new orders with their lineitems, under keys above all others; RF2 deletes the oldest
+orders with theirs. The updates take values that the conditions of the queries ask for, so that
 at a small scale, too, rows enter and leave all of the views.
 """
 
@@ -78,11 +78,11 @@ class Refresh:
     seed: int = 1
     random: Random = field(init=False)
     orders: list[int] = field(init=False)
-    added: int = 0
+    """Their keys, the oldest first."""
 
     def __post_init__(self) -> None:
         self.random = Random(self.seed)
-        self.orders = self.tables["orders"].column("o_orderkey").to_pylist()
+        self.orders = sorted(self.tables["orders"].column("o_orderkey").to_pylist())
 
     # --- the refresh functions -------------------------------------------------------------
 
@@ -91,9 +91,7 @@ class Refresh:
         orders: list[Row] = []
         items: list[Row] = []
         for _ in range(count):
-            # The generator uses the first 8 of every 32 keys.
-            key = self.added // 8 * 32 + 8 + self.added % 8 + 1
-            self.added += 1
+            key = self.orders[-1] + 1
             day = self._day(2400)
             own = [self._item(key, number, day) for number in range(1, self._between(1, 7) + 1)]
             items += own
@@ -141,11 +139,16 @@ class Refresh:
     def delete_orders(self, count: int) -> Transaction:
         """RF2."""
         gone, self.orders = self.orders[:count], self.orders[count:]
-        keys = ", ".join(map(str, gone))
         return [
-            Statement(f"DELETE FROM orders WHERE o_orderkey IN ({keys})"),
-            Statement(f"DELETE FROM lineitem WHERE l_orderkey IN ({keys})"),
+            Statement(f"DELETE FROM orders WHERE o_orderkey <= {gone[-1]}"),
+            Statement(f"DELETE FROM lineitem WHERE l_orderkey <= {gone[-1]}"),
         ]
+
+    def exchange(self, share: float) -> Transaction:
+        """RF1 and RF2: this share of the orders go, and as many come."""
+        count = max(1, round(share * len(self.orders)))
+        come = self.insert_orders(count)
+        return self.delete_orders(count) + come
 
     # --- updates ---------------------------------------------------------------------------
 
@@ -156,6 +159,20 @@ class Refresh:
     def update_all(self) -> Transaction:
         """Some rows of every table."""
         return [step for table in UPDATES for step in self.update(table)]
+
+    def restock(self, share: float) -> Transaction:
+        """What suppliers have of this share of the parts, and at which cost, is another."""
+        parts = self.tables["part"].num_rows
+        count = max(1, round(share * parts))
+        first = self._between(1, parts - count + 1)
+        more = Decimal(self._between(1, 99)) / 100
+        return [
+            Statement(
+                "UPDATE partsupp "
+                f"SET ps_availqty = ps_availqty + 1, ps_supplycost = ps_supplycost + {more} "
+                f"WHERE ps_partkey BETWEEN {first} AND {first + count - 1}"
+            )
+        ]
 
     def _set(self, table: str, where: str, **values: object) -> Statement:
         chosen = self.random.sample(sorted(values), self._between(1, min(3, len(values))))

@@ -1,0 +1,96 @@
+"""`harken bench sql-sweep`: refreshes of all sizes, by differentials, from scratch, and as Harken
+chooses.
+
+The check phase of one transaction runs under each strategy in turn, and is undone before the next.
+
+Law: all strategies see the same tables and the same change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from harken.bench.figures import Figure, cpu_time, seconds
+from harken.bench.sql import transaction_for
+from harken.bench.tpch import QUERIES, generated
+from harken.bench.tpch.refresh import Refresh, apply
+from harken.bench.tpch.stores import Resident
+
+SCALES = (0.1,)
+CHANGES = (0.00001, 0.001, 0.01, 0.1, 1.0)
+CHOICE = "<= 1.2"
+STRATEGIES = INCREMENTAL, NAIVE, ADAPTIVE = ("incremental", "naive", "adaptive")
+SHORT = 1.0
+"""What takes longer than so many seconds is timed once."""
+
+
+class _Undone(Exception):
+    pass
+
+
+def figures(
+    scales: Sequence[float] = SCALES,
+    queries: Sequence[str] = QUERIES,
+    changes: Sequence[float] = CHANGES,
+    rounds: int = 3,
+) -> Iterator[Figure]:
+    for scale in scales:
+        tables = generated(scale)
+        resident, refresh = Resident(tables), Refresh(tables)
+        with contextlib.closing(resident.db):
+            for query in queries:
+                resident.add_view(query)
+                _warm(resident, query, refresh)
+                for change in changes:
+                    params = {"query": query, "scale": scale, "change": change}
+                    taken = _take_turns(resident, query, change, refresh, rounds)
+                    yield from _figures(taken, params)
+                resident.drop_view(query)
+
+
+def _warm(resident: Resident, query: str, refresh: Refresh) -> None:
+    """The totals that are kept are there from the second transaction on."""
+    for _ in range(2):
+        with resident.db.transaction():
+            apply(transaction_for(query, 0.0, refresh), resident)
+
+
+def _take_turns(
+    resident: Resident, query: str, change: float, refresh: Refresh, rounds: int
+) -> dict[str, float]:
+    """The median seconds of each strategy; the first turns only warm up."""
+    db = resident.db
+    taken: dict[str, list[float]] = {name: [] for name in STRATEGIES}
+    db._transactions.begin()
+    apply(transaction_for(query, change, Refresh(refresh.tables, seed=2)), resident)
+    first = [_check(resident, strategy) for strategy in STRATEGIES]
+    if min(first) > SHORT:
+        taken = {name: [took] for name, took in zip(STRATEGIES, first, strict=True)}
+    else:
+        for number in range(rounds):
+            for strategy in STRATEGIES if number % 2 else reversed(STRATEGIES):
+                taken[strategy].append(_check(resident, strategy))
+    db.rollback()
+    db.monitoring(ADAPTIVE)
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def _check(resident: Resident, strategy: str) -> float:
+    """The seconds of the check phase under a strategy; then it is undone."""
+    db = resident.db
+    db.monitoring(strategy)
+    took = 0.0
+    with contextlib.suppress(_Undone), db._transactions._all_or_nothing():
+        took = seconds(partial(db._rules.check, "deferred"), cpu_time)
+        raise _Undone
+    return took
+
+
+def _figures(taken: dict[str, float], params: dict[str, object]) -> Iterator[Figure]:
+    for strategy, took in taken.items():
+        yield Figure("sql-sweep", f"{strategy} ms", took * 1e3, params)
+    better = min(taken[INCREMENTAL], taken[NAIVE])
+    yield Figure("sql-sweep", "adaptive/better", taken[ADAPTIVE] / better, params, CHOICE)
