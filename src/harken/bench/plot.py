@@ -1,8 +1,9 @@
-"""The figures of `harken bench inventory` and `harken bench lake` as pictures like the thesis's 9.1
-to 9.7.
+"""The figures of `harken bench inventory`, `lake` and `sql` as pictures like the thesis's 9.1 to
+9.7.
 
 One panel for each benchmark: items to the right, milliseconds upwards, both logarithmic, and a line
-for each way of doing the work. Written as SVG, so that nothing else is needed.
+for each way of doing the work. The queries of TPC-H stand next to each other in one panel, and each
+has one of its own for changes of several sizes. Written as SVG, so that nothing else is needed.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from html import escape
 
 from harken.bench.figures import Figure
 from harken.bench.monitoring import BENCHMARKS, Benchmark
+from harken.bench.tpch import QUERIES
 
 PANEL_WIDTH, PANEL_HEIGHT, COLUMNS = 330, 270, 4
 LEFT, RIGHT, TOP, BOTTOM = 62, 14, 40, 42
 """The space around the axes of a panel."""
 LEGEND_HEIGHT, LEGEND_STEP = 30, 150
 
-BLUE, RED, GREEN = "#1f6fb4", "#c8452c", "#3c9143"
+BLUE, RED, GREEN, ORANGE = "#1f6fb4", "#c8452c", "#3c9143", "#e08a1e"
 
 STYLE = (
     "text { font: 11px sans-serif; fill: #222 } .title { font-size: 13px; font-weight: bold } "
@@ -28,7 +30,7 @@ STYLE = (
     "polyline { fill: none; stroke-width: 1.8 }"
 )
 
-Points = dict[int, float]
+Points = dict[float, float]
 """Milliseconds at each size."""
 
 
@@ -52,6 +54,13 @@ class Picture:
     lines: Mapping[str, Line]
     """By the measures of figures."""
     upwards: str
+    across: str = "items"
+    """The parameter of figures that goes to the right."""
+    by_query: str | None = None
+    """The name of figures that have a panel for each query instead."""
+
+    def panel(self, figure: Figure) -> str:
+        return figure.params["query"] if figure.name == self.by_query else figure.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +118,28 @@ LAKE = Picture(
     },
     "ms",
 )
-PICTURES = (INVENTORY, LAKE)
-DRAWN = frozenset({"inventory", "inventory-small", "inventory-large", "lake", "lake-steps"})
+SWEEP = Picture(
+    {query: query for query in QUERIES},
+    {
+        "incremental ms": Line("incremental", BLUE),
+        "naive ms": Line("naive", RED),
+        "adaptive ms": Line("adaptive", GREEN, dashed=True),
+    },
+    "ms",
+    across="change",
+    by_query="sql-sweep",
+)
+PICTURES = (INVENTORY, LAKE, SWEEP)
+WAYS = {
+    "harken ms": Line("Harken", BLUE),
+    "by hand ms": Line("triggers by hand", ORANGE),
+    "SQLite ms": Line("SQLite, recomputed", RED),
+    "DuckDB ms": Line("DuckDB, recomputed", GREEN),
+}
+"""Of the benchmark sql: how the answers of a query come about."""
+DRAWN = frozenset(
+    {"inventory", "inventory-small", "inventory-large", "lake", "lake-steps", "sql", "sql-sweep"}
+)
 """The benchmarks that have figures to draw."""
 
 
@@ -125,6 +154,10 @@ def draw(figures: Iterable[Figure]) -> str:
             parts += _picture(picture, measured, height)
             width = max(width, min(COLUMNS, len(measured)) * PANEL_WIDTH)
             height += math.ceil(len(measured) / COLUMNS) * PANEL_HEIGHT + LEGEND_HEIGHT
+    for heading, ways in _side_by_side(figures).items():
+        parts += _queries(heading, ways, height)
+        width = max(width, COLUMNS * PANEL_WIDTH)
+        height += PANEL_HEIGHT + LEGEND_HEIGHT
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
@@ -141,9 +174,10 @@ def _measured(picture: Picture, figures: Iterable[Figure]) -> dict[str, dict[str
     """For each panel that has some, its lines by their measures."""
     found: dict[str, dict[str, Points]] = {}
     for figure in figures:
-        if figure.name in picture.panels and figure.measure in picture.lines:
-            points = found.setdefault(figure.name, {}).setdefault(figure.measure, {})
-            points[figure.params["items"]] = figure.value
+        panel = picture.panel(figure)
+        if panel in picture.panels and figure.measure in picture.lines:
+            points = found.setdefault(panel, {}).setdefault(figure.measure, {})
+            points[figure.params[picture.across]] = figure.value
     return {name: found[name] for name in picture.panels if name in found}
 
 
@@ -167,17 +201,57 @@ def _panel(picture: Picture, name: str, lines: Mapping[str, Points]) -> Iterable
     for tick in across.ticks():
         x = across.place(tick)
         yield f'<path class="grid" d="M{x} {TOP}V{bottom}"/>'
-        yield _text(x, bottom + 16, f"{tick:,.0f}", "middle")
+        yield _text(x, bottom + 16, f"{tick:,.12g}", "middle")
     for tick in up.ticks():
         y = up.place(tick)
         yield f'<path class="grid" d="M{LEFT} {y}H{right}"/>'
         yield _text(LEFT - 6, y + 4, f"{tick:,g}", "end")
     yield f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{right}"/>'
     yield _text(LEFT, TOP - 3, picture.upwards, "start")
-    yield _text(right, bottom + 31, "items", "end")
+    yield _text(right, bottom + 31, picture.across, "end")
     for measure, points in lines.items():
         places = [(across.place(n), up.place(ms)) for n, ms in points.items()]
         yield from _line(picture.lines[measure], places)
+
+
+def _side_by_side(figures: Iterable[Figure]) -> dict[str, dict[str, dict[str, float]]]:
+    """For each scale and change the milliseconds of each way, by query."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for figure in figures:
+        if figure.name == "sql" and figure.measure in WAYS:
+            scale, change = figure.params["scale"], figure.params["change"]
+            heading = f"TPC-H, scale {scale:g}, {change:.6g} of the rows changed"
+            ways = found.setdefault(heading, {}).setdefault(figure.measure, {})
+            ways[figure.params["query"]] = figure.value
+    return found
+
+
+def _queries(heading: str, ways: Mapping[str, Mapping[str, float]], top: int) -> Iterable[str]:
+    """The queries next to each other, and for each a point for every way."""
+    queries = sorted({query for times in ways.values() for query in times})
+    bottom, right = PANEL_HEIGHT - BOTTOM, COLUMNS * PANEL_WIDTH - RIGHT
+    step = (right - LEFT) / len(queries)
+    places = {query: round(LEFT + (i + 0.5) * step, 1) for i, query in enumerate(queries)}
+    times = [ms for points in ways.values() for ms in points.values() if ms > 0]
+    up = Scale.around(times, bottom, TOP)
+    yield f'<g transform="translate(0 {top})">'
+    yield f'<text class="title" x="{LEFT}" y="{TOP - 16}">{escape(heading)}</text>'
+    for tick in up.ticks():
+        y = up.place(tick)
+        yield f'<path class="grid" d="M{LEFT} {y}H{right}"/>'
+        yield _text(LEFT - 6, y + 4, f"{tick:,g}", "end")
+    for query, x in places.items():
+        yield f'<path class="grid" d="M{x} {TOP}V{bottom}"/>'
+        yield _text(x, bottom + 16, query, "middle")
+    yield f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{right}"/>'
+    yield _text(LEFT, TOP - 3, "ms", "start")
+    for measure, points in ways.items():
+        for query, ms in points.items():
+            if ms > 0:
+                colour = WAYS[measure].colour
+                yield f'<circle cx="{places[query]}" cy="{up.place(ms)}" r="4" fill="{colour}"/>'
+    yield "</g>"
+    yield from _legend(WAYS.values(), top + PANEL_HEIGHT + 16)
 
 
 def _line(line: Line, points: list[tuple[float, float]]) -> Iterable[str]:

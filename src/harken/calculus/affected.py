@@ -134,13 +134,12 @@ class Affected:
             if all(_binds(body, clause, position) for clause, body in bodies)
         )
         found = _key_relation(relation, columns)
-        self.made[found.id] = Definition(
-            found,
-            tuple(
-                Clause(Atom(found, tuple(clause.head.terms[i] for i in columns)), body)
-                for clause, body in bodies
-            ),
+        clauses = (
+            Clause(Atom(found, tuple(clause.head.terms[i] for i in columns)), body)
+            for clause, body in bodies
         )
+        # Where nothing beside a literal has changed, both of its bodies are the same.
+        self.made[found.id] = Definition(found, tuple(dict.fromkeys(clauses)))
         return found, columns
 
     def _changed_keys(

@@ -68,7 +68,13 @@ def differentiate_bag(
     program: Program, changed: Collection[str], nodes: Collection[str] = ()
 ) -> Program:
     """A program whose goal is the weighted change of the goal of `program`; `nodes` are derived
-    relations with Δ-sets of their own, as for `differentiate`."""
+    relations with Δ-sets of their own, as for `differentiate`.
+
+    Which rows are the first ones is found in both states: by its clauses each row would be compared
+    with all others.
+    """
+    if program.definitions[program.goal.id].first is not None:
+        return recompute_bag(program, changed, nodes)
     affected = affected_relations(program, changed, nodes)
     finder = Affected(program, changed, affected, required_inputs(program))
     target = weighted(program.goal)
@@ -81,11 +87,13 @@ def differentiate_bag(
     return Program(target, {**known, target.id: Definition(target, clauses)})
 
 
-def recompute_bag(program: Program, changed: Collection[str]) -> Program:
+def recompute_bag(
+    program: Program, changed: Collection[str], nodes: Collection[str] = ()
+) -> Program:
     """The same change by evaluating P in both states: the rows of P count for, those of P@old
     against."""
     goal, target = program.goal, weighted(program.goal)
-    known = {**program.definitions, **old_definitions(program, changed)}
+    known = {**program.definitions, **old_definitions(program, changed, nodes)}
     row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(goal.columns))
     clauses = tuple(
         Clause(Atom(target, (*row, Constant(weight, INTEGER))), (Atom(state, row),))

@@ -2,18 +2,20 @@
 
     R = sum(V : members(G, V))      becomes      R = sum(V : totals(G, V))
 
-where totals(G, V) is a stored relation with one row for each group that has members. A change of
-the members is a bag of weighted rows (`bags`), so the new total of a group follows from the old one
-and the change alone: counts and exact sums are added to, and for min and max the values of a group
-are counted, so that the next one is there when the extreme one goes. Sums of floating-point
-numbers are not kept: what is added and taken away again would leave a trace.
+where totals(G, V) is a stored relation with one row for each group that has members. Where all
+aggregates of the groups of GROUP BY are kept, the groups themselves are those of the totals.
+
+A change of the members is a bag of weighted rows (`bags`), so the new total of a group follows from
+the old one and the change alone: counts and exact sums are added to, and for min and max the values
+of a group are counted, so that the next one is there when the extreme one goes. Sums of
+floating-point numbers are not kept: what is added and taken away again would leave a trace.
 
 Law: the rewritten program has the same rows as the one it was made from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from harken.calculus.affected import group_columns
@@ -75,16 +77,22 @@ def with_totals(
     definitions = dict(program.definitions)
     for name in _above(program, nodes):
         definition = program.definitions[name]
+        if definition.first is not None:
+            continue  # the first rows are found by their order, not by counting those before
         clauses = []
         for clause in definition.clauses:
             body: list[Literal] = []
-            for literal in clause.body:
-                totals = totals_of(literal, program, needs)
+            kept = {
+                position: totals
+                for position, literal in enumerate(clause.body)
+                if (totals := totals_of(literal, program, needs)) is not None
+            }
+            for position, literal in enumerate(clause.body):
+                totals = kept.get(position) or _listing(literal, clause, kept, program)
                 if totals is None:
                     body.append(literal)
                     continue
-                assert isinstance(literal, Aggregation)
-                reader = _reader(totals)
+                reader = _reader(totals) if position in kept else _groups(totals)
                 found[totals.relation.id] = totals
                 definitions[reader.relation.id] = reader
                 body.append(_reading(literal, totals, reader.relation))
@@ -155,7 +163,51 @@ def _reader(totals: Totals) -> Definition:
     return Definition(relation, (clause,))
 
 
-def _reading(literal: Aggregation, totals: Totals, reader: Relation) -> Aggregation:
+def _listing(
+    literal: Literal, clause: Clause, kept: Mapping[int, Totals], program: Program
+) -> Totals | None:
+    """Totals that have a row for each of the groups that a literal asks for: if all aggregates of
+    the groups are kept, and one of them has a total whatever the values of the members are."""
+    if not isinstance(literal, Atom) or literal.negated:
+        return None
+    definition = program.definitions.get(literal.relation.id)
+    members = definition.groups if definition is not None else ()
+    over = {
+        position: each
+        for position, each in enumerate(clause.body)
+        if isinstance(each, Aggregation) and each.atom.relation.id in members
+    }
+    if len(members) != 1 or not over.keys() <= kept.keys():
+        return None
+    return next(
+        (
+            kept[position]
+            for position, each in over.items()
+            if kept[position].present is None and each.groups == literal.terms
+        ),
+        None,
+    )
+
+
+def _groups(totals: Totals) -> Definition:
+    """The groups that have totals."""
+    columns = totals.relation.columns[:-1]
+    relation = replace(
+        totals.relation,
+        name=f"groups of {totals.relation.name}",
+        columns=columns,
+        kind=Kind.DERIVED,
+    )
+    total = totals.relation.columns[-1]
+    terms = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(columns))
+    row = Atom(totals.relation, (*terms, Variable("TOTAL#", total.type)))
+    return Definition(relation, (Clause(Atom(relation, terms), (row,)),))
+
+
+def _reading(literal: Literal, totals: Totals, reader: Relation) -> Literal:
+    if isinstance(literal, Atom):
+        return replace(literal, relation=reader)
+    assert isinstance(literal, Aggregation)
     total = Variable("TOTAL#", reader.columns[-1].type)
     groups = tuple(literal.atom.terms[i] for i in totals.groups)
     return replace(

@@ -17,10 +17,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from harken.calculus.totals import Totals, with_totals
-from harken.ir.clauses import Aggregation, Atom, Definition, Program, atoms, canonical
+from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Program, atoms, canonical
 from harken.ir.relations import Kind, Relation
 from harken.ir.safety import required_inputs
 from harken.ir.strata import reachable, stratify
+from harken.ir.terms import Variable
 from harken.ir.types import Hierarchy
 from harken.planner.expand import expand
 from harken.planner.specialize import specialize
@@ -272,16 +273,28 @@ def with_kept_totals(part: Part) -> Part | None:
 def members_part(totals: Totals, part: Part) -> Part:
     """What kept totals follow: the members, as far as the nodes of the part that reads them."""
     nodes = part.nodes.intersection(totals.members.definitions)
-    influents = _influents(totals.members, nodes)
+    program = totals.members
+    if program.goal.id in nodes:
+        program = _each_of(program)
+    influents = _influents(program, nodes)
     return Part(
-        totals.members.goal,
-        totals.members,
+        program.goal,
+        program,
         Reason.TOTALS,
         influents,
-        _stored(totals.members),
+        _stored(program),
         nodes,
         tuple(each for each in part.below if each.relation.id in influents),
     )
+
+
+def _each_of(program: Program) -> Program:
+    """Another name for a goal that is a node: its changes are then those of the node."""
+    goal = program.goal
+    relation = replace(goal, name=f"each of {goal.name}")
+    row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(goal.columns))
+    definition = Definition(relation, (Clause(Atom(relation, row), (Atom(goal, row),)),))
+    return Program(relation, {relation.id: definition, **program.definitions})
 
 
 def _mentioned(definition: Definition) -> Iterator[Atom]:

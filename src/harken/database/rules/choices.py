@@ -27,7 +27,7 @@ from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
 
 SMALL_CHANGE = 100
 """So few changed rows are never worth a look at the estimates."""
-KEEP_FROM = 32.0
+KEEP_FROM = 4.0
 """Totals are kept of groups that have more members than this, about."""
 COPY_LIMIT = 1_000_000
 """A copy of the old state has at most so many rows."""
