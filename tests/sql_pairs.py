@@ -6,7 +6,6 @@ change that a client was told is exactly what makes the rows before it the rows 
 
 from __future__ import annotations
 
-import datetime
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -24,7 +23,6 @@ FULL = 8
 LARGE = 400
 """A view of more rows is not looked at."""
 REFUSALS = ("row-exists", "null")
-NAMES = {bool: "boolean", int: "bigint", float: "double", str: "string", datetime.date: "date"}
 
 
 class Difference(AssertionError):
@@ -43,6 +41,7 @@ class Pair:
         self.harken = harken.connect()
         self.duck = duckdb.connect()
         self.duck.execute("SET threads = 1")
+        self.duck.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
         self._watched: dict[str, tuple[View, Subscription, Counter[Row]]] = {}
 
     def run(self) -> Counter[str]:

@@ -72,6 +72,15 @@ def statements(text: str) -> list[Statement]:
     return found + _statement(text, part)
 
 
+def fragment(text: str) -> exp.Expr:
+    """An expression of our own."""
+    (node,) = DIALECT.parse(f"SELECT {text}")
+    assert isinstance(node, exp.Select)
+    found = node.expressions[0]
+    assert isinstance(found, exp.Expr)
+    return found
+
+
 def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     if not tokens:
         return []
