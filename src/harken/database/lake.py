@@ -71,8 +71,28 @@ def register(
         source = _own_rows(source, _chosen(source.schema.names, key, columns))
     opened = _open(runtime, name, source, key, unique, format, schema)
     chosen = _chosen(opened.columns, key, columns)
-    typed = [Column(_plain(c), _type(c, opened.schema.field(c).type)) for c in chosen]
-    function = _function(name, typed, len(key), unique)
+    typed = [Column(_plain(c), type_of_column(c, opened.schema.field(c).type)) for c in chosen]
+    _keep(runtime, _function(name, typed, len(key), unique), opened, chosen, list(key))
+
+
+def attach(
+    runtime: Runtime,
+    function: Function,
+    source: str,
+    columns: list[str],
+    *,
+    format: str | None,
+    schema: Any,
+) -> None:
+    """Let a function have the rows of a table; `columns` are those of the table that are its."""
+    key = columns[: len(function.parameters)] or columns
+    opened = _open(runtime, function.name, source, key, not function.bag, format, schema)
+    _keep(runtime, function, opened, columns, key)
+
+
+def _keep(
+    runtime: Runtime, function: Function, opened: _Opened, chosen: list[str], key: list[str]
+) -> None:
     made = declare_stored(runtime, function)
     assert made.relation is not None
     options = {**opened.options, "columns": chosen}
@@ -83,8 +103,8 @@ def register(
     far.reopen(opened.frame)
     if opened.frame is not None or opened.kind == DIRECTORY:
         runtime.engine.move_on(far, far.table.capture())
-    if unique and made.relation.key:
-        _check_unique(far, list(key))
+    if not function.bag and made.relation.key:
+        _check_unique(far, key)
 
 
 def _is_frame(source: Any) -> bool:
@@ -114,7 +134,7 @@ def _own_rows(source: Any, chosen: list[str]) -> Any:
     says nothing."""
     from harken.engines.lake import rows
 
-    types = [_type(name, source.schema.field(name).type) for name in chosen]
+    types = [type_of_column(name, source.schema.field(name).type) for name in chosen]
     fields = zip(chosen, map(rows.arrow_type, types), strict=True)
     return rows.finite(rows.without_nulls(source.select(chosen).cast(rows.schema_of(fields))))
 
@@ -228,7 +248,7 @@ def _plain(column: str) -> str:
     return word if NAME.fullmatch(word) else f"c_{word}"
 
 
-def _type(name: str, arrow: Any) -> Type:
+def type_of_column(name: str, arrow: Any) -> Type:
     import pyarrow.types as t
 
     tests: tuple[tuple[Callable[[Any], bool], Type], ...] = (

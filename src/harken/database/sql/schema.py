@@ -10,6 +10,7 @@ from harken.database import definitions
 from harken.database.memory import Dependencies
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import recheck, store
+from harken.database.sql.located import create_located
 from harken.database.sql.materialized import fill
 from harken.database.sql.tables import SqlTables, is_materialized
 from harken.database.sql.views import translate_query, view_columns
@@ -77,10 +78,18 @@ def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name
             span=statement.span,
             hint="CREATE TABLE with its columns, then INSERT INTO ... SELECT",
         )
+    if node.find(exp.LocationProperty) is not None:
+        declared, key = (
+            _columns(node.this, statement) if isinstance(node.this, exp.Schema) else ((), [])
+        )
+        create_located(runtime, statement, name, declared, key or list(statement.key))
+        return
     if not isinstance(node.this, exp.Schema):
         raise LanguageError("a table needs columns", code="syntax", span=statement.place(node.this))
     in_lake = _in_lake(node, statement)
     columns, key = _columns(node.this, statement)
+    if statement.key:
+        columns, key = _with_key(columns, key, statement)
     arguments = tuple(column for column in columns if column.name in key)
     results = tuple(column for column in columns if column.name not in key)
     ordered = sorted(arguments, key=lambda column: key.index(column.name))
@@ -94,6 +103,25 @@ def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name
     )
     store(runtime, function, in_lake=in_lake)
     recheck(runtime, name, skip=function.id)
+
+
+def _with_key(
+    columns: tuple[Column, ...], key: list[str], statement: Statement
+) -> tuple[tuple[Column, ...], list[str]]:
+    """KEY (...) at the end of the statement says the same as PRIMARY KEY among the columns."""
+    names = [column.name for column in columns]
+    unknown = next((each for each in statement.key if each not in names), None)
+    if key or unknown is not None:
+        raise TypeFault(
+            "a table has one key" if key else f"there is no column {unknown} to be the key",
+            code="exists" if key else "unknown-column",
+            span=statement.span,
+        )
+    found = [
+        replace(each, type=each.type.or_null(False)) if each.name in statement.key else each
+        for each in columns
+    ]
+    return tuple(found), list(dict.fromkeys(statement.key))
 
 
 def _in_lake(node: exp.Create, statement: Statement) -> bool:
@@ -112,7 +140,8 @@ def _in_lake(node: exp.Create, statement: Statement) -> bool:
 def _check_properties(node: exp.Create, statement: Statement) -> None:
     properties = node.args.get("properties")
     for each in properties.expressions if properties is not None else ():
-        if not isinstance(each, exp.FileFormatProperty | exp.MaterializedProperty):
+        known = exp.FileFormatProperty | exp.MaterializedProperty | exp.LocationProperty
+        if not isinstance(each, known):
             raise LanguageError(
                 f"{each.sql('spark')} is not there yet",
                 code="unsupported",

@@ -149,13 +149,13 @@ def create_directory(
     directory: Path, path: str, key: Sequence[str], format: str | None, schema: pa.Schema | None
 ) -> tuple[str, pa.Schema]:
     """The table for the rows of a directory; the format of its files and their columns."""
-    format = format or _format_of(directory)
-    schema = schema or _schema_of(directory, format)
+    format = format or format_of(directory)
+    schema = schema or schema_of(directory, format)
     DirectoryInput.create(directory, path, schema, key=list(key), format=format)
     return format, schema
 
 
-def _format_of(directory: Path) -> str:
+def format_of(directory: Path) -> str:
     found = {
         SUFFIXES[file.suffix]
         for file in directory.rglob("*")
@@ -172,7 +172,7 @@ def _format_of(directory: Path) -> str:
     return found.pop()
 
 
-def _schema_of(directory: Path, format: str) -> pa.Schema:
+def schema_of(directory: Path, format: str) -> pa.Schema:
     import pyarrow.dataset
 
     files = sorted(

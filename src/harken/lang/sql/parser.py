@@ -33,12 +33,14 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it does not know, w
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`explained` says that it stands behind EXPLAIN."""
+    """`explained` says that it stands behind EXPLAIN; `key` are the columns of KEY (...) at the end
+    of CREATE TABLE."""
 
     node: exp.Expr
     text: str
     offset: int
     explained: bool = False
+    key: tuple[str, ...] = ()
 
     @property
     def span(self) -> Span:
@@ -101,8 +103,10 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             code="unsupported",
             span=Span(trying.start, trying.end + 1),
         )
+    key = _key_at_the_end(tokens)
+    parsed = own if not key else text[start : tokens[-2 * len(key) - 2].start]
     try:
-        (node,) = DIALECT.parse(own)
+        (node,) = DIALECT.parse(parsed)
     except ParseError as error:
         raise _fault(error, own, start) from error
     if node is None or isinstance(node, exp.Command):
@@ -113,12 +117,25 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             hint="CREATE, DROP, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, SELECT, EXPLAIN, BEGIN, "
             "COMMIT and ROLLBACK are there",
         )
-    statement = Statement(node.transform(_without_flag, copy=False), own, start, explained)
+    statement = Statement(node.transform(_without_flag, copy=False), own, start, explained, key)
     for part, what in unknown_parts(statement.node):
         raise LanguageError(
             f"{what} is not in Harken's SQL", code="unsupported", span=statement.place(part)
         )
     return [statement]
+
+
+def _key_at_the_end(tokens: list[Token]) -> tuple[str, ...]:
+    """The columns of CREATE TABLE ... KEY (a, b), which sqlglot does not know."""
+    words = [token.text.upper() for token in tokens]
+    if words[:2] != ["CREATE", "TABLE"] or words[-1] != ")" or "KEY" not in words:
+        return ()
+    start = len(words) - words[::-1].index("KEY")
+    names, separators = tokens[start + 1 : -1 : 2], words[start + 2 : -1 : 2]
+    ours = words[start - 2] not in ("PRIMARY", "FOREIGN") and words[start] == "("
+    if not ours or len(names) != len(separators) + 1 or set(separators) > {","}:
+        return ()
+    return tuple(token.text.lower() for token in names)
 
 
 def _without_flag(node: exp.Expr) -> exp.Expr:

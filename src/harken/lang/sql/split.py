@@ -31,6 +31,8 @@ class Split:
         if isinstance(node, exp.Window):
             said = derived(node)
             return self._window(node) if said is None else self.outer(said)
+        if isinstance(node, exp.DataType | exp.Var):
+            return node.copy()
         if node.find(exp.Window) is None:
             constant = isinstance(node, exp.Literal | exp.Null | exp.Boolean)
             return node.copy() if constant else self.take(node)
