@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from sql_expressions import TYPES, Column, Columns, Expressions
+from sql_expressions import COMPARISONS, TYPES, Column, Columns, Expressions
 from sql_windows import Windows
 
 JOINS = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
@@ -256,7 +256,21 @@ class Queries(Windows):
         self._budget -= named.size
         return f"{named.name} AS {alias}", _columns(alias, named.columns), named
 
+    def _lateral(self, found: From) -> None:
+        """A query that may mention what it is joined to."""
+        around = [each for each in found.columns if each.alias is not None]
+        make = self._grouped if self.below(2) else self._plain
+        text, columns = make(0, around, None)
+        alias = self.fresh("q")
+        left = self.below(2)
+        kind, on = ("LEFT JOIN", " ON true") if left else ("CROSS JOIN", "")
+        found.text += f" {kind} LATERAL ({text}) AS {alias}{on}"
+        found.columns = found.columns + _columns(alias, columns)
+
     def _join(self, found: From, depth: int, outer: Columns) -> None:
+        if self.one_in(12):
+            self._lateral(found)
+            return
         text, columns, named = self._item(depth - 1, outer)
         new = {each.text.partition(".")[2] for each in columns}
         # A name without a table, as USING leaves it, is ambiguous if the new item has it as well.
@@ -337,6 +351,9 @@ class Queries(Windows):
         type_ = self._some_type(columns)
         text, _ = self._query(depth, columns, [type_])
         value = self.value(type_, columns, 0)
+        if self.one_in(3):
+            sign, word = self.choose(COMPARISONS), self.choose(("ANY", "ALL"))
+            return f"{value} {sign} {word} ({text})"
         return f"{value} {self.choose(('', 'NOT '))}IN ({text})"
 
 

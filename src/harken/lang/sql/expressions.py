@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from harken.errors import LanguageError, TypeFault, ValueFault
-from harken.ir.operations import OPERATIONS
+from harken.ir.operations import NEGATED_COMPARISON, OPERATIONS
 from harken.ir.terms import Constant, Term
 from harken.ir.types import (
     BOOLEAN,
@@ -184,6 +184,8 @@ class Expressions:
             case exp.CurrentTimestamp():
                 return compute("now", (), TIMESTAMP, body)
         operator = COMPARED.get(type(node))
+        if operator is not None and isinstance(node.expression, exp.Any | exp.All):
+            return self._quantified(operator, node, scope, body)
         if operator is not None:
             left = self.value(node.this, scope, body)
             return self._compared(operator, left, node.expression, scope, body, node)
@@ -201,6 +203,18 @@ class Expressions:
                 return compute("abs", values, values[0].type, body)
             return self._apply(name, values, body, node)
         raise self._unsupported(node, f"there is no {node.sql('spark')} in Harken's SQL yet")
+
+    def _quantified(self, operator: str, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """A comparison with ANY or ALL rows: with all of them, if not the opposite with any."""
+        among = node.expression
+        query = among.this.unnest()
+        if not isinstance(query, exp.Query):
+            raise self._unsupported(node, "ANY and ALL take a query")
+        if isinstance(among, exp.Any):
+            return self._queries.compares_to_any(operator, node.this, query, scope, body)
+        opposite = NEGATED_COMPARISON[operator]
+        fails = self._queries.compares_to_any(opposite, node.this, query, scope, body)
+        return self._draft.compute("not", (fails,), BOOLEAN, body)
 
     def boolean(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         return self._draft.coerce(self.value(node, scope, body), BOOLEAN, body, node)

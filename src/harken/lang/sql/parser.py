@@ -16,6 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from harken.errors import LanguageError, Span, SyntaxFault
 from harken.lang.sql.known import unknown_parts
+from harken.lang.sql.syntax import normalized
 
 DIALECT = Dialect.get_or_raise("spark")
 TRANSACTIONS = {
@@ -117,7 +118,7 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             hint="CREATE, DROP, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, SELECT, EXPLAIN, BEGIN, "
             "COMMIT and ROLLBACK are there",
         )
-    statement = Statement(node.transform(_without_flag, copy=False), own, start, explained, key)
+    statement = Statement(node.transform(normalized, copy=False), own, start, explained, key)
     for part, what in unknown_parts(statement.node):
         raise LanguageError(
             f"{what} is not in Harken's SQL", code="unsupported", span=statement.place(part)
@@ -136,14 +137,6 @@ def _key_at_the_end(tokens: list[Token]) -> tuple[str, ...]:
     if not ours or len(names) != len(separators) + 1 or set(separators) > {","}:
         return ()
     return tuple(token.text.lower() for token in names)
-
-
-def _without_flag(node: exp.Expr) -> exp.Expr:
-    """sqlglot may say NOT by a flag of the predicate; here it is always a node of its own."""
-    if not node.args.get("negate"):
-        return node
-    node.set("negate", None)
-    return exp.Not(this=node.copy())
 
 
 def _fault(error: ParseError, text: str, offset: int) -> SyntaxFault:
