@@ -10,6 +10,7 @@ from harken.database import definitions
 from harken.database.memory import Dependencies
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import recheck, store
+from harken.database.sql.constraints import compile_constraints, constraints_of
 from harken.database.sql.located import create_located
 from harken.database.sql.materialized import fill
 from harken.database.sql.tables import SqlTables, is_materialized
@@ -22,6 +23,13 @@ from harken.lang.sql.parser import Statement
 from harken.lang.sql.types import type_of
 
 LONGEST_NAME = 200
+CONSTRAINTS = (
+    exp.UniqueColumnConstraint,
+    exp.CheckColumnConstraint,
+    exp.ForeignKey,
+    exp.Reference,
+)
+"""Those that are watched: see `constraints`."""
 
 
 def create(runtime: Runtime, statement: Statement) -> None:
@@ -82,6 +90,13 @@ def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name
         declared, key = (
             _columns(node.this, statement) if isinstance(node.this, exp.Schema) else ((), [])
         )
+        if constraints_of(statement, runtime.catalog):
+            raise LanguageError(
+                "a table that others write is not constrained",
+                code="unsupported",
+                span=statement.span,
+                hint="say KEY (...), or watch a view of what is wrong",
+            )
         create_located(runtime, statement, name, declared, key or list(statement.key))
         return
     if not isinstance(node.this, exp.Schema):
@@ -101,7 +116,10 @@ def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name
         bag=not key,
         text=f"CREATE TABLE {statement.text.split(None, 2)[2]}",
     )
-    store(runtime, function, in_lake=in_lake)
+    parents = {each.parent for each in constraints_of(statement, runtime.catalog) if each.parent}
+    dependencies = Dependencies(frozenset(parents - {name}))
+    made = store(runtime, function, in_lake=in_lake, dependencies=dependencies)
+    compile_constraints(made, runtime.catalog)
     recheck(runtime, name, skip=function.id)
 
 
@@ -170,12 +188,19 @@ def _columns(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, ..
             case exp.PrimaryKey():
                 key += [one.name.lower() for one in each.expressions]
                 keys += 1
+            case exp.Constraint(expressions=[exp.PrimaryKey() as named]):
+                key += [one.name.lower() for one in named.expressions]
+                keys += 1
+            case exp.UniqueColumnConstraint() | exp.CheckColumnConstraint() | exp.ForeignKey():
+                pass
+            case exp.Constraint(expressions=[one]) if isinstance(one, CONSTRAINTS):
+                pass
             case _:
                 raise LanguageError(
                     f"the constraint {each.sql('spark')} is not there yet",
                     code="unsupported",
                     span=statement.place(each),
-                    hint="PRIMARY KEY, NOT NULL and DEFAULT are",
+                    hint="PRIMARY KEY, NOT NULL, DEFAULT, UNIQUE, CHECK and FOREIGN KEY are",
                 )
     if keys > 1:
         raise TypeFault(
@@ -218,12 +243,14 @@ def _column(node: exp.ColumnDef, statement: Statement) -> tuple[Column, bool]:
                 is_key = True
             case exp.DefaultColumnConstraint() | exp.CommentColumnConstraint():
                 pass
+            case constraint if isinstance(constraint, CONSTRAINTS):
+                pass
             case _:
                 raise LanguageError(
                     f"the constraint {each.sql('spark')} is not there yet",
                     code="unsupported",
                     span=statement.place(node),
-                    hint="PRIMARY KEY, NOT NULL and DEFAULT are",
+                    hint="PRIMARY KEY, NOT NULL, DEFAULT, UNIQUE, CHECK and FOREIGN KEY are",
                 )
     return Column(node.name.lower(), type_.or_null(nullable)), is_key
 
