@@ -13,14 +13,15 @@ from harken.database.schema_changes import recheck, store
 from harken.database.sql.constraints import compile_constraints, constraints_of
 from harken.database.sql.located import create_located
 from harken.database.sql.materialized import fill
+from harken.database.sql.reading import Reading
 from harken.database.sql.tables import SqlTables, is_materialized
-from harken.database.sql.views import translate_query, view_columns
+from harken.database.sql.views import refuse_equal_names, translate_query, view_columns
 from harken.database.system import relation_of
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.parser import Statement
-from harken.lang.sql.types import type_of
+from harken.lang.sql.types import shown, type_of
 
 LONGEST_NAME = 200
 CONSTRAINTS = (
@@ -80,12 +81,8 @@ def _kind_of(function: Function) -> str:
 
 def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name: str) -> None:
     if node.expression is not None:
-        raise LanguageError(
-            "CREATE TABLE AS is not there yet",
-            code="unsupported",
-            span=statement.span,
-            hint="CREATE TABLE with its columns, then INSERT INTO ... SELECT",
-        )
+        _create_as(runtime, statement, node, name)
+        return
     if node.find(exp.LocationProperty) is not None:
         declared, key = (
             _columns(node.this, statement) if isinstance(node.this, exp.Schema) else ((), [])
@@ -120,6 +117,38 @@ def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name
     dependencies = Dependencies(frozenset(parents - {name}))
     made = store(runtime, function, in_lake=in_lake, dependencies=dependencies)
     compile_constraints(made, runtime.catalog)
+    recheck(runtime, name, skip=function.id)
+
+
+def _create_as(runtime: Runtime, statement: Statement, node: exp.Create, name: str) -> None:
+    """A table with the columns and the rows that a query has now."""
+    if isinstance(node.this, exp.Schema) or node.find(exp.LocationProperty) is not None:
+        raise LanguageError(
+            "the columns of CREATE TABLE AS are those of its query",
+            code="unsupported",
+            span=statement.span,
+            hint="name them there, with AS",
+        )
+    found = Reading(runtime).rows(statement, node.expression)
+    columns = tuple(
+        Column(each.lower(), type_.or_null())
+        for each, type_ in zip(found.names, found.types, strict=True)
+    )
+    refuse_equal_names([column.name for column in columns], "table", statement)
+    in_lake = _in_lake(node, statement)
+    declared = ", ".join(f"`{column.name}` {shown(column.type)}" for column in columns)
+    function = Function(
+        name=name,
+        parameters=(),
+        results=columns,
+        kind=FunctionKind.STORED,
+        bag=True,
+        text=f"CREATE TABLE `{name}` ({declared}){' USING lake' if in_lake else ''}",
+    )
+    made = store(runtime, function, in_lake=in_lake)
+    assert made.relation is not None
+    runtime.engine.expect(made.relation, found.rows)
+    runtime.engine.insert_many(made.relation, found.rows)
     recheck(runtime, name, skip=function.id)
 
 
