@@ -3,7 +3,8 @@
 Numbers are small and no divisor is 0, so nothing overflows. A `double` is a multiple of 1/4: sums
 are exact in any order. A `ratio` is a double that need not be one: it is compared and counted, and
 never added. A decimal is never divided, and no average of it is taken: DuckDB makes doubles of
-those. Date, text and boolean are what they are called.
+those. It always has two digits behind the point: DuckDB loses some where it has not. Date, text and
+boolean are what they are called.
 """
 
 from __future__ import annotations
@@ -127,11 +128,11 @@ class Expressions(Choices):
             case 1:
                 return f"({one} - {self.value('bigint', columns, depth)})"
             case 2:
-                return f"({one} * {self.choose(('2', '-1', '0.5'))})"
+                return f"CAST({one} * {self.choose(('2', '-1', '0.5'))} AS DECIMAL(18, 2))"
             case 3:
                 return f"abs({one})"
             case 4:
-                return f"CAST({one} AS DECIMAL(17, {self.choose('01')}))"
+                return f"CAST(CAST({one} AS DECIMAL(17, 1)) AS DECIMAL(18, 2))"
         return f"CAST({self.value('bigint', columns, depth)} AS DECIMAL(18, 2))"
 
     def _ratio(self, type_: str, columns: Columns, depth: int) -> str:

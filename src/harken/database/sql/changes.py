@@ -17,7 +17,7 @@ from harken.database.sql.reading import Found, Reading
 from harken.database.sql.tables import SqlTables, is_materialized, is_sql
 from harken.engines.sqlite.values import decoder, encoder
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
-from harken.ir.relations import Kind
+from harken.ir.relations import Column, Kind
 from harken.ir.types import DATE, INTEGER, TEXT, TIMESTAMP, Type
 from harken.lang.sql.draft import Table
 from harken.lang.sql.parser import Statement, statements
@@ -142,16 +142,7 @@ class Changes:
         if function is None or not is_sql(function):
             return {}
         (created,) = statements(function.text)
-        found: dict[str, Any] = {}
-        for each in created.node.find_all(exp.ColumnDef):
-            default = each.find(exp.DefaultColumnConstraint)
-            if default is None:
-                continue
-            column = next(c for c in table.columns if c.name == each.name.lower())
-            value = self._reading.rows(created, exp.select(default.this.copy()))
-            convert = _converter(value.types[0], column.type, created)
-            found[column.name] = convert(value.rows[0][0])
-        return found
+        return defaults(self._reading, created, table.columns)
 
     def _delete(self, statement: Statement, node: exp.Delete) -> None:
         table = self._target(node.this, statement)
@@ -410,6 +401,21 @@ class Changes:
                     hint="UPDATE it, or use MERGE",
                 )
             seen.add(value)
+
+
+def defaults(reading: Reading, created: Statement, columns: Sequence[Column]) -> dict[str, Any]:
+    """The defaults of a CREATE TABLE as they are stored; refused where one is of another type than
+    its column."""
+    found: dict[str, Any] = {}
+    for each in created.node.find_all(exp.ColumnDef):
+        default = each.find(exp.DefaultColumnConstraint)
+        if default is None:
+            continue
+        column = next(c for c in columns if c.name == each.name.lower())
+        value = reading.rows(created, exp.select(default.this.copy()))
+        convert = _converter(value.types[0], column.type, created)
+        found[column.name] = convert(value.rows[0][0])
+    return found
 
 
 def _without_defaults(node: exp.Expr) -> exp.Expr:

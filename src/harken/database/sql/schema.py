@@ -10,6 +10,7 @@ from harken.database import definitions
 from harken.database.memory import Dependencies
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import recheck, store
+from harken.database.sql.changes import defaults
 from harken.database.sql.constraints import compile_constraints, constraints_of
 from harken.database.sql.located import create_located
 from harken.database.sql.materialized import fill
@@ -113,6 +114,7 @@ def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name
         bag=not key,
         text=f"CREATE TABLE {statement.text.split(None, 2)[2]}",
     )
+    defaults(Reading(runtime), statement, columns)
     parents = {each.parent for each in constraints_of(statement, runtime.catalog) if each.parent}
     dependencies = Dependencies(frozenset(parents - {name}))
     made = store(runtime, function, in_lake=in_lake, dependencies=dependencies)

@@ -14,7 +14,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from harken.errors import LanguageError, Span, SyntaxFault
+from harken.errors import LanguageError, Span, SyntaxFault, nearest
 from harken.lang.sql.known import unknown_parts
 from harken.lang.sql.syntax import normalized
 
@@ -28,6 +28,14 @@ TRANSACTIONS = {
     ("END",): exp.Commit,
     ("ABORT",): exp.Rollback,
 }
+
+STATEMENTS = (
+    *("CREATE", "DROP", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "SELECT", "WITH"),
+    *("VALUES", "EXPLAIN", "BEGIN", "COMMIT", "ROLLBACK", "FROM", "TABLE"),
+)
+_LISTED = f"{', '.join(STATEMENTS[:-3])} and {STATEMENTS[-3]} are there"
+CONTEXT = 100
+"""So much of the text before an error the parser remembers."""
 
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it does not know, we report
 
@@ -115,8 +123,7 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             f"there is no statement {own.split()[0].upper()} in Harken's SQL",
             code="syntax",
             span=Span(start, start + len(own.split()[0])),
-            hint="CREATE, DROP, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, SELECT, EXPLAIN, BEGIN, "
-            "COMMIT and ROLLBACK are there",
+            hint=_LISTED,
         )
     statement = Statement(node.transform(normalized, copy=False), own, start, explained, key)
     for part, what in unknown_parts(statement.node):
@@ -140,17 +147,32 @@ def _key_at_the_end(tokens: list[Token]) -> tuple[str, ...]:
 
 
 def _fault(error: ParseError, text: str, offset: int) -> SyntaxFault:
+    """Where the parser gave up, in our words: its own are about itself."""
+    first = text.split()[0]
+    if not first.startswith("(") and first.upper() not in STATEMENTS:
+        near = nearest(first.upper(), STATEMENTS)
+        return SyntaxFault(
+            f"there is no statement {first.upper()} in Harken's SQL",
+            code="syntax",
+            span=Span(offset, offset + len(first)),
+            hint=f"do you mean {near}?" if near else _LISTED,
+        )
     details = error.errors[0] if error.errors else {}
-    line, column = details.get("line"), details.get("col")
-    place = len(text)
-    if line is not None and column is not None:
-        before = text.split("\n")[: line - 1]
-        place = sum(len(each) + 1 for each in before) + max(0, column - 1)
-    said = str(details.get("description") or "this is not SQL").rstrip(".")
-    highlighted = str(details.get("highlight") or "")
-    start = max(0, place - len(highlighted))
+    word = str(details.get("highlight") or "")
+    place = len(str(details.get("start_context") or ""))
+    if len(text) > CONTEXT or text[place : place + len(word)] != word:
+        place = _offset(text, details.get("line"), details.get("col"), len(word))
+    unexpected = "Unexpected token" in str(details.get("description"))
     return SyntaxFault(
-        said[:1].lower() + said[1:],
+        f"{word} cannot stand here" if unexpected else f"something is missing after {word}",
         code="syntax",
-        span=Span(offset + start, offset + max(place, start + 1)),
+        span=Span(offset + place, offset + max(place + len(word), place + 1)),
     )
+
+
+def _offset(text: str, line: int | None, column: int | None, length: int) -> int:
+    """Where a word begins, of which the line and the column of its end are known."""
+    if line is None or column is None:
+        return max(0, len(text) - length)
+    before = text.split("\n")[: line - 1]
+    return max(0, sum(len(each) + 1 for each in before) + column - length)
