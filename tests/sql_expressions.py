@@ -2,7 +2,9 @@
 
 Numbers are small and no divisor is 0, so nothing overflows. A `double` is a multiple of 1/4: sums
 are exact in any order. A `ratio` is a double that need not be one: it is compared and counted, and
-never added. Date, text and boolean are what they are called.
+never added. A decimal is never divided, and no average of it is taken: DuckDB makes doubles of
+those. It always has two digits behind the point: DuckDB loses some where it has not. Date, text and
+boolean are what they are called.
 """
 
 from __future__ import annotations
@@ -12,15 +14,17 @@ from dataclasses import dataclass
 
 from choices import Choices
 
-TYPES = ("bigint", "bigint", "bigint", "double", "string", "boolean", "date")
+TYPES = ("bigint", "bigint", "bigint", "double", "decimal", "string", "boolean", "date")
 POOLS: dict[str, tuple[str, ...]] = {
     "bigint": ("0", "1", "2", "3", "-1"),
     "double": ("0.0e0", "0.5e0", "1.0e0", "-1.25e0", "2.0e0"),
+    "decimal": ("0.00", "0.50", "1.00", "-1.25", "2.25"),
     "string": ("'a'", "'b'", "'ab'", "''", "'B'", "'é'"),
     "boolean": ("true", "false"),
     "date": ("DATE '2024-02-28'", "DATE '2024-02-29'", "DATE '2023-12-31'"),
 }
 POOLS["ratio"] = POOLS["double"]
+NAMES = {"ratio": "DOUBLE", "decimal": "DECIMAL(18,2)"}
 COMPARISONS = ("=", "=", "=", "<>", "<", "<=", ">", ">=")
 PATTERNS = ("'a%'", "'%b'", "'_'", "'%'", "''", "'A%'")
 
@@ -38,10 +42,14 @@ class Column:
 Columns = Sequence[Column]
 
 
+def type_name(type_: str) -> str:
+    return NAMES.get(type_, type_.upper())
+
+
 class Expressions(Choices):
     def literal(self, type_: str) -> str:
         if self.one_in(8):
-            return f"CAST(NULL AS {'DOUBLE' if type_ == 'ratio' else type_.upper()})"
+            return f"CAST(NULL AS {type_name(type_)})"
         return self.choose(POOLS[type_])
 
     def of_type(self, type_: str, columns: Columns) -> list[Column]:
@@ -53,7 +61,7 @@ class Expressions(Choices):
         if depth <= 0 or self.below(5) < 3:
             if fitting and self.below(8):
                 return self.choose(fitting).text
-            if type_ == "double" and self.one_in(6):
+            if type_ in ("double", "decimal") and self.one_in(6):
                 return self.value("bigint", columns, 0)
             return self.literal(type_)
         if self.one_in(6):
@@ -112,8 +120,25 @@ class Expressions(Choices):
                 return f"({one} * {self.choose(('2', '-1', '0.5e0'))})"
         return f"CAST({self.value('bigint', columns, depth)} AS DOUBLE)"
 
+    def _decimal(self, type_: str, columns: Columns, depth: int) -> str:
+        one = self.value("decimal", columns, depth)
+        match self.below(6):
+            case 0:
+                return f"({one} + {self.value('decimal', columns, depth)})"
+            case 1:
+                return f"({one} - {self.value('bigint', columns, depth)})"
+            case 2:
+                return f"CAST({one} * {self.choose(('2', '-1', '0.5'))} AS DECIMAL(18, 2))"
+            case 3:
+                return f"abs({one})"
+            case 4:
+                return f"CAST(CAST({one} AS DECIMAL(17, 1)) AS DECIMAL(18, 2))"
+        return f"CAST({self.value('bigint', columns, depth)} AS DECIMAL(18, 2))"
+
     def _ratio(self, type_: str, columns: Columns, depth: int) -> str:
         one = self.value(self.choose(("bigint", "double")), columns, depth)
+        if self.one_in(6):
+            return f"CAST({self.value('decimal', columns, depth)} AS DOUBLE)"
         if self.below(2):
             return f"({one} / {self.choose(('2', '3', '0.5e0'))})"
         return f"({one} / NULLIF({self.value('bigint', columns, depth)}, 0))"

@@ -1,4 +1,5 @@
-"""Random queries of SQL: joins of every kind, subqueries, grouping, set operations, WITH.
+"""Random queries of SQL: joins of every kind, subqueries, grouping, windows, set operations, WITH,
+the first rows in an order.
 
 `LEFT SEMI JOIN` and `LEFT ANTI JOIN` are Spark's words; `duckdb_text` writes them as DuckDB does.
 """
@@ -9,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from sql_expressions import TYPES, Column, Columns, Expressions
+from sql_expressions import COMPARISONS, TYPES, Column, Columns, Expressions
+from sql_windows import Windows
 
 JOINS = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 FILTERS = ("LEFT SEMI JOIN", "LEFT ANTI JOIN")
@@ -48,7 +50,7 @@ def duckdb_text(text: str) -> str:
     return text
 
 
-class Queries(Expressions):
+class Queries(Windows):
     def __init__(self, random: Random, known: Sequence[Named]) -> None:
         super().__init__(random)
         self.known = list(known)
@@ -65,11 +67,15 @@ class Queries(Expressions):
     def _query(
         self, depth: int, outer: Columns, types: Sequence[str] | None
     ) -> tuple[str, tuple[tuple[str, str], ...]]:
-        match self.below(10) if depth > 0 else 0:
+        match self.below(12) if depth > 0 else 0:
             case 8:
                 return self._set_operation(depth - 1, outer, types)
             case 9 if not outer:
                 return self._with(depth - 1, types)
+            case 10 if self._budget > 2:
+                return self._first(depth - 1, outer, types)
+            case 11 if self._budget > 2:
+                return self._windowed(depth - 1, outer, types)
         if self.below(5) < 2:
             return self._grouped(depth, outer, types)
         return self._plain(depth, outer, types)
@@ -98,6 +104,43 @@ class Queries(Expressions):
         if text.startswith("WITH"):
             text = f"({text})"
         return f"WITH {', '.join(defined)} {text}", columns
+
+    def _first(
+        self, depth: int, outer: Columns, types: Sequence[str] | None
+    ) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """The first rows, in an order by all columns."""
+        self._budget -= 1
+        text, columns = self._query(depth, outer, types)
+        if "LIMIT" in text or text.startswith("WITH"):
+            text = f"SELECT * FROM ({text}) AS {self.fresh('q')}"
+        text += f" ORDER BY {self.ordered([name for name, _ in columns])}"
+        offset = f" OFFSET {self.below(3)}" if self.one_in(3) else ""
+        return f"{text} LIMIT {1 + self.below(4)}{offset}", columns
+
+    def _windowed(
+        self, depth: int, outer: Columns, types: Sequence[str] | None
+    ) -> tuple[str, tuple[tuple[str, str], ...]]:
+        self._budget -= 1
+        source = self._from(depth, outer)
+        rest = source.text + self._where(depth, [*source.columns, *outer])
+        shown = [self.choose(source.columns) for _ in range(1 + self.below(3))]
+        once = self.one_in(4)  # then rows may be placed in two orders
+        if once:
+            alias = self.fresh("q")
+            items = ", ".join(f"{each.text} AS c{i}" for i, each in enumerate(shown))
+            rest = f"(SELECT DISTINCT {items} FROM {rest}) AS {alias}"
+            shown = _columns(alias, [(f"c{i}", each.type) for i, each in enumerate(shown)])
+        over = self.over(shown)
+        made = [self.window(shown, over) for _ in range(1 + self.below(2))]
+        if once:
+            made.append(self.window(shown, self.over(shown)))
+        values = [*shown, *made]
+        if types is None:
+            names = [f"c{i}" for i in range(len(values))]
+            items = ", ".join(f"{v.text} AS {n}" for v, n in zip(values, names, strict=True))
+            given = [each.type for each in values]
+            return f"SELECT {items} FROM {rest}", tuple(zip(names, given, strict=True))
+        return self._select("", types, values, rest, 1)
 
     def _plain(
         self, depth: int, outer: Columns, types: Sequence[str] | None
@@ -167,12 +210,16 @@ class Queries(Expressions):
             "boolean": ("bool_and", "bool_or", "min"),
             "string": ("min", "max"),
             "date": ("min", "max"),
+            "decimal": ("sum", "min", "max"),
         }
         if type_ is None:
             type_ = self.choose(("bigint", "bigint", *kinds))
         kind = self.choose(kinds[type_])
+        kept = ""
+        if self.one_in(8):
+            kept = f" FILTER (WHERE {Expressions(self.random).condition(columns, 0)})"
         if kind == "count(*)":
-            return Column(kind, type_)
+            return Column(f"{kind}{kept}", type_)
         given = type_
         if kind == "count":
             given = self._some_type(columns)
@@ -181,7 +228,7 @@ class Queries(Expressions):
         elif kind == "sum":
             given = type_
         distinct = "DISTINCT " if self.one_in(4) else ""
-        return Column(f"{kind}({distinct}{self._own_value(given, columns)})", type_)
+        return Column(f"{kind}({distinct}{self._own_value(given, columns)}){kept}", type_)
 
     def _own_value(self, type_: str, columns: Columns) -> str:
         """A value without subqueries."""
@@ -209,7 +256,21 @@ class Queries(Expressions):
         self._budget -= named.size
         return f"{named.name} AS {alias}", _columns(alias, named.columns), named
 
+    def _lateral(self, found: From) -> None:
+        """A query that may mention what it is joined to."""
+        around = [each for each in found.columns if each.alias is not None]
+        make = self._grouped if self.below(2) else self._plain
+        text, columns = make(0, around, None)
+        alias = self.fresh("q")
+        left = self.below(2)
+        kind, on = ("LEFT JOIN", " ON true") if left else ("CROSS JOIN", "")
+        found.text += f" {kind} LATERAL ({text}) AS {alias}{on}"
+        found.columns = found.columns + _columns(alias, columns)
+
     def _join(self, found: From, depth: int, outer: Columns) -> None:
+        if self.one_in(12):
+            self._lateral(found)
+            return
         text, columns, named = self._item(depth - 1, outer)
         new = {each.text.partition(".")[2] for each in columns}
         # A name without a table, as USING leaves it, is ambiguous if the new item has it as well.
@@ -290,6 +351,9 @@ class Queries(Expressions):
         type_ = self._some_type(columns)
         text, _ = self._query(depth, columns, [type_])
         value = self.value(type_, columns, 0)
+        if self.one_in(3):
+            sign, word = self.choose(COMPARISONS), self.choose(("ANY", "ALL"))
+            return f"{value} {sign} {word} ({text})"
         return f"{value} {self.choose(('', 'NOT '))}IN ({text})"
 
 

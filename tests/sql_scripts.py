@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from sql_expressions import POOLS, TYPES, Column, Expressions
+from sql_expressions import POOLS, TYPES, Column, Expressions, type_name
 from sql_queries import Named, Queries
 
 NAMES = {
     "bigint": ("a", "b"),
     "double": ("x",),
+    "decimal": ("m",),
     "string": ("s",),
     "boolean": ("f",),
     "date": ("d",),
@@ -34,7 +35,7 @@ class Table:
     def definition(self, *, keys: bool = True) -> str:
         """DuckDB gets it without constraints: it checks keys before the statement ends."""
         parts = [
-            f"{name} {type_.upper()}" + " NOT NULL" * (keys and name in self.required)
+            f"{name} {type_name(type_)}" + " NOT NULL" * (keys and name in self.required)
             for name, type_ in self.columns
         ]
         if keys and self.key:

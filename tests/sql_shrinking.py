@@ -131,7 +131,7 @@ def _reduced(node: exp.Expr, choice: int) -> exp.Expr | None:
     if isinstance(node, exp.SetOperation | exp.Binary):
         options += [lambda: node.left.unnest(), lambda: node.right.unnest()]
     if isinstance(node, exp.Select):
-        keys = ("with_", "where", "having", "group", "distinct")
+        keys = ("with_", "where", "having", "group", "distinct", "limit", "offset")
         options += [without(key) for key in keys if node.args.get(key)]
         options += [without_item("joins", i) for i in range(len(node.args.get("joins") or ()))]
         if len(node.expressions) > 1:

@@ -82,23 +82,24 @@ class Affected:
         return Atom(relation, tuple(atom.terms[i] for i in columns), span=literal.span)
 
     def any_of(self, keys: Sequence[Atom]) -> Atom:
-        """One K for several over the same terms: what any of them holds for."""
+        """One K for several, over the terms that all of them have: what any of them holds for."""
         first = keys[0]
+        shared = tuple(term for term in first.terms if all(term in atom.terms for atom in keys))
         unique = {
-            f"{atom.relation.id} {[first.terms.index(term) for term in atom.terms]}": atom
+            f"{atom.relation.id} "
+            f"{[shared.index(term) if term in shared else None for term in atom.terms]}": atom
             for atom in keys
         }
-        if len(unique) == 1:
+        if len(unique) == 1 and len(shared) == len(first.terms):
             return first
         name = " or ".join(sorted(unique))
-        columns = tuple(Column(f"k{i}", term.type) for i, term in enumerate(first.terms))
+        columns = tuple(Column(f"k{i}", term.type) for i, term in enumerate(shared))
         relation = Relation(name, columns, len(columns), Kind.DERIVED, past=True)
         clauses = tuple(
-            Clause(Atom(relation, first.terms), (replace(atom, span=None),))
-            for atom in unique.values()
+            Clause(Atom(relation, shared), (replace(atom, span=None),)) for atom in unique.values()
         )
         self.made[relation.id] = Definition(relation, clauses)
-        return Atom(relation, first.terms, span=first.span)
+        return Atom(relation, shared, span=first.span)
 
     def touched(self, atom: Atom) -> Atom:
         """K for a stored relation: the rows that changed at all."""

@@ -10,6 +10,10 @@ its size (chapter 1.5.3, thesis 5.3.3: what several changes have in common is co
 negated or aggregated literal, or a derived one, changes by its value now minus its value before,
 for the keys that are affected.
 
+The terms pair rows of the new state with rows that went, which were never there together; their
+weights cancel. What can fail is therefore computed last, of rows whose weights do not cancel: a
+division must not fail for a row of neither state.
+
 Law: the weights of ΔP, summed for each row, are the multiplicities in P minus those in P@old.
 """
 
@@ -30,6 +34,7 @@ from harken.calculus.states import (
     old_definitions,
 )
 from harken.ir.clauses import (
+    Aggregation,
     Atom,
     Clause,
     Comparison,
@@ -37,7 +42,9 @@ from harken.ir.clauses import (
     Definition,
     Literal,
     Program,
+    literal_variables,
 )
+from harken.ir.operations import OPERATIONS
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
@@ -78,13 +85,71 @@ def differentiate_bag(
     affected = affected_relations(program, changed, nodes)
     finder = Affected(program, changed, affected, required_inputs(program))
     target = weighted(program.goal)
-    clauses = tuple(
-        term
-        for clause in program.definitions[program.goal.id].clauses
-        for term in _terms(clause, target, finder)
-    )
+    clauses: list[Clause] = []
+    made: dict[str, Definition] = {}
+    for clause in program.definitions[program.goal.id].clauses:
+        late = _late(clause) if _changes_together(clause, finder) else ()
+        if late:
+            clauses.append(_netted(clause, late, target, finder, made))
+        else:
+            clauses += _terms(clause, target, finder)
     known = {**program.definitions, **old_definitions(program, changed, nodes), **finder.made}
-    return Program(target, {**known, target.id: Definition(target, clauses)})
+    return Program(target, {**known, **made, target.id: Definition(target, tuple(clauses))})
+
+
+def _changes_together(clause: Clause, finder: Affected) -> bool:
+    """Do several factors change, so that there are terms of two states?"""
+    factors = _factors(clause.body, finder)
+    changing = [f for i, f in enumerate(factors) if _variants(f, i, finder)]
+    return len(changing) > 1 and not clause.head.relation.inputs
+
+
+def _late(clause: Clause) -> tuple[Literal, ...]:
+    """The computations that can fail, and what is computed of them and tested; nothing that
+    another relation is joined by."""
+    late: list[Literal] = []
+    results: set[Variable] = set()
+    for literal in clause.body:
+        if not isinstance(literal, Computation | Comparison):
+            continue
+        fails = isinstance(literal, Computation) and OPERATIONS[literal.operation].fallible
+        if fails or results & set(literal_variables(literal)):
+            late.append(literal)
+            if isinstance(literal, Computation) and isinstance(literal.result, Variable):
+                results.add(literal.result)
+    early = [each for each in clause.body if each not in late]
+    joined = {variable for each in early for variable in literal_variables(each)}
+    return () if results & joined else tuple(late)
+
+
+def _netted(
+    clause: Clause,
+    late: tuple[Literal, ...],
+    target: Relation,
+    finder: Affected,
+    made: dict[str, Definition],
+) -> Clause:
+    """ΔP by way of the net change of what P is computed of."""
+    early = tuple(each for each in clause.body if each not in late)
+    wanted = {v for each in late for v in literal_variables(each)} | set(clause.head.terms)
+    known = dict.fromkeys(v for each in early for v in literal_variables(each))
+    row = tuple(variable for variable in known if variable in wanted)
+    columns = tuple(Column(f"c{i}", each.type) for i, each in enumerate(row))
+    base = Relation(f"{target.name} {len(made)}", columns, 0, Kind.DERIVED, Semantics.BAG)
+    terms = weighted(base)
+    made[terms.id] = Definition(terms, tuple(_terms(Clause(Atom(base, row), early), terms, finder)))
+    there = replace(base, name=f"rows of {base.name}", semantics=Semantics.SET)
+    weight, total = Variable("WEIGHT#", INTEGER), Variable("TOTAL#", INTEGER)
+    members = Atom(terms, (*row, weight))
+    found = Clause(Atom(there, row), (members,))
+    made[there.id] = Definition(there, (found,), groups=frozenset({terms.id}))
+    body = (
+        Atom(there, row),
+        Aggregation(total, "sum", weight, members, row),
+        Comparison("!=", total, NOTHING),
+        *late,
+    )
+    return Clause(replace(clause.head, relation=target, terms=(*clause.head.terms, total)), body)
 
 
 def recompute_bag(
@@ -102,6 +167,9 @@ def recompute_bag(
     )
     return Program(target, {**known, target.id: Definition(target, clauses)})
 
+
+MOST_AGGREGATED = 3
+"""So many factors with aggregates change each by itself: with n of them there are 3ⁿ terms."""
 
 Factor: TypeAlias = tuple[Literal, ...]
 """Literals whose change is looked at together."""
@@ -123,14 +191,20 @@ def _terms(clause: Clause, target: Relation, finder: Affected) -> Iterator[Claus
 
 def _factors(body: tuple[Literal, ...], finder: Affected) -> list[Factor]:
     """The body in factors: what is looked at again for the same keys is one. The aggregates of a
-    group, and whether there is such a group, change together."""
+    group, and whether there is such a group, change together. Aggregates over many different keys
+    are one as well, looked at again for what their keys have in common."""
     factors: dict[object, Factor] = {}
     for position, literal in enumerate(body):
         key: object = position
         if finder.reaches(literal):
             key = frozenset(finder.keys(literal).terms)
         factors[key] = (*factors.get(key, ()), literal)
-    return list(factors.values())
+    found = list(factors.values())
+    aggregated = [f for f in found if isinstance(f[0], Aggregation) and finder.reaches(f[0])]
+    if len(aggregated) <= MOST_AGGREGATED:
+        return found
+    rest = [factor for factor in found if factor not in aggregated]
+    return [*rest, tuple(literal for factor in aggregated for literal in factor)]
 
 
 def _variants(factor: Factor, position: int, finder: Affected) -> tuple[Variant, ...]:

@@ -68,24 +68,41 @@ def register(
         return
     seen = _look_at(runtime, source, key, format, schema)
     chosen = _chosen(seen.schema.names, key, columns)
-    typed = [Column(_plain(c), _type(c, seen.schema.field(c).type)) for c in chosen]
-    placed = _place(runtime, name, seen, chosen, len(key), unique)
-    made = declare_stored(runtime, _function(name, typed, len(key), unique))
+    typed = [Column(_plain(c), type_of_column(c, seen.schema.field(c).type)) for c in chosen]
+    _keep(runtime, _function(name, typed, len(key), unique), seen, chosen, list(key))
+
+
+def attach(
+    runtime: Runtime,
+    function: Function,
+    source: str,
+    columns: list[str],
+    *,
+    format: str | None,
+    schema: Any,
+) -> None:
+    """Let a function have the rows of a table; `columns` are those of the table that are its."""
+    key = columns[: len(function.parameters)] or columns
+    seen = _look_at(runtime, source, key, format, schema)
+    _keep(runtime, function, seen, columns, key)
+
+
+def _keep(
+    runtime: Runtime, function: Function, seen: _Seen, chosen: list[str], key: list[str]
+) -> None:
+    from harken.engines.lake import keys
+
+    placed = _place(runtime, function.name, seen, chosen, len(key), not function.bag)
+    made = declare_stored(runtime, function)
     assert made.relation is not None
-    options = {**placed.options, "columns": chosen, "key": list(key), "unique": unique}
+    options = {**placed.options, "columns": chosen, "key": key, "unique": not function.bag}
     runtime.engine.create_far(
         made.relation, placed.path, seen.kind, version=placed.version, **options
     )
     far = runtime.engine.far[made.relation.id]
-    far.reopen(source if seen.kind == FRAME else None)
+    far.reopen(seen.rows if seen.kind == FRAME else None)
     if seen.kind in (FRAME, DIRECTORY):
         runtime.engine.move_on(far, far.newest())
-    _check_unique(runtime, far)
-
-
-def _check_unique(runtime: Runtime, far: Any) -> None:
-    from harken.engines.lake import keys
-
     keys.check_all(far, runtime.engine.spark_reader)
 
 
@@ -130,7 +147,7 @@ def _look_at(
     from harken.engines.spark.delta_input import DeltaInput
 
     if _is_frame(source):
-        return _Seen(FRAME, runtime.engine.reader.collect(source.limit(0)).schema)
+        return _Seen(FRAME, runtime.engine.reader.collect(source.limit(0)).schema, rows=source)
     if _is_arrow(source):
         return _Seen(OWN, source.schema, rows=source)
     if not isinstance(source, str | Path):
@@ -194,7 +211,7 @@ def _own_rows(source: Any, chosen: list[str]) -> Any:
     says nothing."""
     from harken.engines.lake import rows
 
-    types = [_type(name, source.schema.field(name).type) for name in chosen]
+    types = [type_of_column(name, source.schema.field(name).type) for name in chosen]
     fields = zip(chosen, map(rows.arrow_type, types), strict=True)
     return rows.finite(rows.without_nulls(source.select(chosen).cast(rows.schema_of(fields))))
 
@@ -276,7 +293,7 @@ def _plain(column: str) -> str:
     return word if NAME.fullmatch(word) else f"c_{word}"
 
 
-def _type(name: str, arrow: Any) -> Type:
+def type_of_column(name: str, arrow: Any) -> Type:
     import pyarrow.types as t
 
     tests: tuple[tuple[Callable[[Any], bool], Type], ...] = (

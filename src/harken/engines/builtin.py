@@ -7,6 +7,7 @@ for a date, microseconds for a timestamp.
 
 from __future__ import annotations
 
+import calendar
 import datetime
 import decimal
 import math
@@ -42,6 +43,22 @@ def overflow() -> ArithmeticFault:
         "an integer result does not fit in 64 bits",
         code="overflow",
         hint="use `number` where values can grow this large",
+    )
+
+
+def decimal_overflow() -> ArithmeticFault:
+    return ArithmeticFault(
+        "a decimal does not fit: in units of its last digit it has more than 64 bits",
+        code="overflow",
+        hint="use fewer digits behind the point: CAST(... AS DECIMAL(18, 2))",
+    )
+
+
+def outside_calendar(what: str) -> ValueFault:
+    return ValueFault(
+        f"a {what} is outside the years 1 to 9999",
+        code="overflow",
+        hint="add a condition that leaves such values out",
     )
 
 
@@ -173,8 +190,32 @@ def _timestamp_part(part: str) -> Callable[[int], int]:
 
 def _fitting(value: int) -> int:
     if not SMALLEST <= value <= LARGEST:
-        raise overflow()
+        raise decimal_overflow()
     return value
+
+
+def _add_months(days: int, months: int) -> int:
+    """The same day of another month, or its last one if it has fewer."""
+    date = decode_date(days)
+    year, month = divmod(date.year * 12 + date.month - 1 + months, 12)
+    if not datetime.MINYEAR <= year <= datetime.MAXYEAR:
+        raise outside_calendar("date")
+    last = calendar.monthrange(year, month + 1)[1]
+    return encode_date(datetime.date(year, month + 1, min(date.day, last)))
+
+
+def spark_text(value: float) -> str:
+    """A double as Spark writes it: 0.5, 1.0, 1.0E10. The digits are the fewest that tell it from
+    its neighbours."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return f"{decimal.Decimal(repr(value)):f}" if "e" in repr(value) else repr(value)
+    text = repr(value)
+    if len(text.strip("-").split("e")[0]) == 1:  # it has two digits at least, the nearest ones
+        text = f"{value:.1e}"
+    sign, digits, exponent = decimal.Decimal(text).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    rest = "".join(map(str, digits[1:])) or "0"
+    return f"{'-' * sign}{digits[0]}.{rest}E{exponent + len(digits) - 1}"
 
 
 def rounded_quotient(dividend: int, divisor: int) -> int:
@@ -235,6 +276,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "lower": (lambda text: text.lower(), 1),
     "trim": (lambda text: text.strip(" "), 1),
     "substring": (_substring, -1),
+    "add_months": (_add_months, 2),
+    "spark_text": (spark_text, 1),
     "to_string_integer": (str, 1),
     "to_string_number": (show_number, 1),
     "to_string_boolean": (lambda value: "true" if value else "false", 1),

@@ -132,6 +132,8 @@ OPERATIONS: dict[str, Operation] = {
             )
             for comparison in sorted(COMPARISONS)
         ),
+        Operation("add_months", (_sig(DATE, INTEGER, DATE),), fallible=True),
+        Operation("spark_text", (_sig(NUMBER, TEXT),)),
         Operation("ambiguous", (_sig(TEXT, BOOLEAN),), fallible=True),
         Operation("rescale", (), fallible=True),
         Operation("to_decimal", (), fallible=True),
@@ -146,7 +148,8 @@ OPERATIONS: dict[str, Operation] = {
 
 PRIVATE_OPERATIONS = frozenset(
     {"widen", "negate", "ambiguous", "+", "-", "*", "/", "||"}
-    | {"rescale", "to_decimal", "and", "or", "not", "is null", "choose", "coalesce"}
+    | {"rescale", "to_decimal", "add_months", "spark_text"}
+    | {"and", "or", "not", "is null", "choose", "coalesce"}
     | {f"is {comparison}" for comparison in COMPARISONS}
 )
 """Operations that have no name of their own in a program text."""

@@ -94,15 +94,27 @@ class _Estimator:
     needs: Needs
     busy: set[str] = field(default_factory=set)
     """The derived relations being estimated: a recursive one meets itself."""
+    met: int = 0
+    """How often one did."""
+    known: dict[tuple[str, frozenset[int]], Estimate] = field(default_factory=dict)
+    """A relation is estimated once: windows over windows name the same one very often."""
 
     def definition(self, definition: Definition, given: Collection[int]) -> Estimate:
         name = definition.relation.id
+        key = (name, frozenset(given))
+        if key in self.known:
+            return self.known[key]
         if name in self.busy:
+            self.met += 1
             return Estimate(SEEK, 1.0)
         self.busy.add(name)
+        met = self.met
         each = [self._clause(clause, given) for clause in definition.clauses]
         self.busy.discard(name)
-        return Estimate(sum(e.cost for e in each), sum(e.rows for e in each))
+        found = Estimate(sum(e.cost for e in each), sum(e.rows for e in each))
+        if self.met == met:  # what met itself is only a part of an estimate
+            self.known[key] = found
+        return found
 
     def _clause(self, clause: Clause, given: Collection[int]) -> Estimate:
         terms = (clause.head.terms[position] for position in given)

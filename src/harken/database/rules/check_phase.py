@@ -23,6 +23,7 @@ from harken.database.objects import Object
 from harken.database.rules.definition import CompiledRule
 from harken.database.rules.network import ConditionChange, Network, NodeChange
 from harken.database.runtime import Runtime
+from harken.database.sql.constraints import WatchedConstraint, enforce
 from harken.database.sql.materialized import KeptView, follow
 from harken.errors import EvaluationError, HarkenError, IntegrityError
 from harken.ir.relations import Relation
@@ -49,7 +50,7 @@ class Activation:
 
 
 Weights = dict[tuple[str, Row], dict[Row, int]]
-Snapshot = tuple[Weights, int]
+Snapshot = tuple[Weights, int, int]
 
 
 @dataclass(slots=True)
@@ -65,6 +66,8 @@ class CheckPhase:
     action_sets: Weights = field(default_factory=dict)
     monitored: list[ConditionChange] = field(default_factory=list)
     """What monitored views gained and lost in this transaction, one propagation after another."""
+    constrained: list[ConditionChange] = field(default_factory=list)
+    """What breaks constraints, gained and lost likewise."""
 
     def run(self, coupling: str = "deferred") -> None:
         """Act until no rule of this coupling is triggered."""
@@ -78,18 +81,23 @@ class CheckPhase:
             fired.append(chosen.name)
             self.act(chosen)
             self._propagate()
+        if coupling == "deferred" and self.constrained:
+            enforce(self.runtime, self.constrained)
 
     def forget(self) -> None:
         """The transaction ended: nothing of it is left to act on."""
         self.action_sets.clear()
         self.monitored.clear()
+        self.constrained.clear()
 
     def snapshot(self) -> Snapshot:
-        return {key: dict(rows) for key, rows in self.action_sets.items()}, len(self.monitored)
+        acting = {key: dict(rows) for key, rows in self.action_sets.items()}
+        return acting, len(self.monitored), len(self.constrained)
 
     def restore(self, snapshot: Snapshot) -> None:
-        self.action_sets, length = snapshot
-        del self.monitored[length:]
+        self.action_sets, monitored, constrained = snapshot
+        del self.monitored[monitored:]
+        del self.constrained[constrained:]
 
     def _begin_check(self) -> None:
         """From here on each propagation is a check of its own: what was only lost is settled."""
@@ -135,6 +143,9 @@ class CheckPhase:
     def _accumulate(self, change: ConditionChange) -> None:
         if self.trace is not None:
             self._tell(change)
+        if isinstance(change.condition, WatchedConstraint):
+            self.constrained.append(change)
+            return
         if not isinstance(change.condition, CompiledRule):
             if change.plus or change.minus:
                 self.monitored.append(change)

@@ -22,6 +22,7 @@ from harken.database.rules.definition import (
 )
 from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
+from harken.database.sql.constraints import Constraints
 from harken.database.sql.materialized import KeptViews
 from harken.database.system import FIRED
 from harken.errors import HarkenError, IntegrityError, NameFault, Span
@@ -35,6 +36,7 @@ class Rules:
         self.check_phase = CheckPhase(runtime, self.network)
         self.monitors = Monitors(runtime, self.network, self.check_phase)
         self._kept_views = KeptViews(runtime, self.network)
+        self._constraints = Constraints(runtime, self.network)
         self._read: dict[str, Rule] = {}
         self._broken: dict[str, HarkenError] = {}
         self._epoch = -1
@@ -143,6 +145,7 @@ class Rules:
         self.network.release_missing()
         self.monitors.synchronise()
         self._kept_views.synchronise()
+        self._constraints.synchronise()
         if catalog.epoch == self._epoch and self._fits():
             return
         self._epoch = catalog.epoch

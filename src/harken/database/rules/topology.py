@@ -190,7 +190,8 @@ class Topology:
     def _screen(self, name: str) -> None:
         """Choose the screener of a stored relation for those it affects now."""
         capture = self._captures.get(name)
-        if capture is not None:
+        # The constraints of a table that was dropped are let go of one after another.
+        if capture is not None and self._engine.exists(capture.relation):
             nodes = self._affects.get(name, {}).values()
             capture.screen(self.choices.screener(capture.relation, nodes))
 

@@ -17,7 +17,7 @@ from harken.database.sql.reading import Found, Reading
 from harken.database.sql.tables import SqlTables, is_materialized, is_sql
 from harken.engines.sqlite.values import decoder, encoder
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
-from harken.ir.relations import Kind
+from harken.ir.relations import Column, Kind
 from harken.ir.types import DATE, INTEGER, TEXT, TIMESTAMP, Type
 from harken.lang.sql.draft import Table
 from harken.lang.sql.parser import Statement, statements
@@ -142,16 +142,7 @@ class Changes:
         if function is None or not is_sql(function):
             return {}
         (created,) = statements(function.text)
-        found: dict[str, Any] = {}
-        for each in created.node.find_all(exp.ColumnDef):
-            default = each.find(exp.DefaultColumnConstraint)
-            if default is None:
-                continue
-            column = next(c for c in table.columns if c.name == each.name.lower())
-            value = self._reading.rows(created, exp.select(default.this.copy()))
-            convert = _converter(value.types[0], column.type, created)
-            found[column.name] = convert(value.rows[0][0])
-        return found
+        return defaults(self._reading, created, table.columns)
 
     def _delete(self, statement: Statement, node: exp.Delete) -> None:
         table = self._target(node.this, statement)
@@ -243,51 +234,86 @@ class Changes:
         self._apply(table, gone, come)
 
     def _merge(self, statement: Statement, node: exp.Merge) -> None:
+        """Of the WHENs of a kind the first whose condition holds for a row is its."""
         table = self._target(node.this, statement)
-        alias = node.this.alias_or_name
-        source, on = node.args["using"], node.args["on"]
-        columns = [exp.column(column.name, table=alias) for column in table.columns]
         gone: list[Row] = []
         come: list[Row] = []
         taken: Counter[Row] = Counter()
-        handled: list[exp.Expr] = []
+        earlier: dict[tuple[bool, bool], list[exp.Expr]] = {}
         for when in node.args["whens"].expressions:
-            condition, then = when.args.get("condition"), when.args["then"]
-            if when.args.get("source"):
-                raise LanguageError(
-                    "WHEN NOT MATCHED BY SOURCE is not there yet",
-                    code="unsupported",
-                    span=statement.span,
-                )
-            if when.args.get("matched"):
-                tests = [*(exp.not_(exp.func("coalesce", h.copy(), exp.false())) for h in handled)]
-                tests += [condition.copy()] if condition is not None else []
-                handled.append(condition if condition is not None else exp.true())
-                names: list[str] = []
-                values: list[exp.Expr] = []
-                if isinstance(then, exp.Update):
-                    names, values = self._assignments(table, then.expressions, statement)
-                query = exp.select(*columns, *(v.copy() for v in values))
-                query = query.from_(node.this.copy()).join(source.copy(), on=on.copy())
-                for test in tests:
-                    query = query.where(test)
-                found = self._reading.rows(statement, query)
-                width = len(columns)
-                rows = [(self._stored(table, r[:width]), r[width:]) for r in found.rows]
-                taken.update(old for old, _ in rows)
-                if names:
-                    places = self._converters(table, names, found.types[width:], statement)
-                    for old, given in rows:
-                        new = list(old)
-                        for (position, convert), value in zip(places, given, strict=True):
-                            new[position] = convert(value)
-                        come.append(tuple(new))
-                gone += [old for old, _ in rows]
-            else:
-                come += self._unmatched(table, node, when, statement)
+            kind = (bool(when.args.get("matched")), bool(when.args.get("source")))
+            condition = when.args.get("condition") or exp.true()
+            others = earlier.setdefault(kind, [])
+            tests: list[exp.Expr] = [condition.copy()]
+            tests += [exp.not_(exp.func("coalesce", each.copy(), exp.false())) for each in others]
+            others.append(condition)
+            if kind == (False, False):
+                come += self._unmatched(table, node, when.args["then"], tests, statement)
+                continue
+            old, new = self._rewritten(table, node, when, tests, statement)
+            taken.update(old)
+            gone += old
+            come += new
         self._check_matches(table, taken, statement)
         self._check_nulls(table, come)
         self._apply(table, gone, come)
+
+    def _rewritten(
+        self,
+        table: Table,
+        node: exp.Merge,
+        when: exp.Expr,
+        tests: Sequence[exp.Expr],
+        statement: Statement,
+    ) -> tuple[list[Row], list[Row]]:
+        """The rows of the table that a WHEN is about, and what it makes of them: nothing if it
+        deletes them."""
+        source, on, then = node.args["using"], node.args["on"], when.args["then"]
+        names: list[str] = []
+        values: list[exp.Expr] = []
+        if isinstance(then, exp.Update) and isinstance(then.expressions[0], exp.Star):
+            names, values = self._same_names(table, source, statement)
+        elif isinstance(then, exp.Update):
+            names, values = self._assignments(table, then.expressions, statement)
+        alias = node.this.alias_or_name
+        columns = [exp.column(column.name, table=alias) for column in table.columns]
+        query = exp.select(*columns, *(each.copy() for each in values)).from_(node.this.copy())
+        if when.args.get("matched"):
+            query = query.join(source.copy(), on=on.copy())
+        else:
+            match = exp.select("1").from_(source.copy()).where(on.copy())
+            query = query.where(exp.not_(exp.Exists(this=match)))
+        found = self._reading.rows(statement, query.where(*tests))
+        width = len(columns)
+        old = [self._stored(table, row[:width]) for row in found.rows]
+        if not names:
+            return old, []
+        places = self._converters(table, names, found.types[width:], statement)
+        new = []
+        for before, row in zip(old, found.rows, strict=True):
+            made = list(before)
+            for (position, convert), value in zip(places, row[width:], strict=True):
+                made[position] = convert(value)
+            new.append(tuple(made))
+        return old, new
+
+    def _same_names(
+        self, table: Table, source: exp.Expr, statement: Statement
+    ) -> tuple[list[str], list[exp.Expr]]:
+        """All columns of the table, and those of the source that are called the same."""
+        star = exp.select("*").from_(source.copy()).limit(0)
+        there = [name.lower() for name in self._reading.rows(statement, star).names]
+        names = [column.name for column in table.columns]
+        missing = next((name for name in names if name not in there), None)
+        if missing is not None:
+            raise NameFault(
+                f"the source has no column {missing}",
+                code="unknown-column",
+                span=statement.span,
+                hint="* takes all columns of the table: name those that are meant",
+            )
+        alias = source.alias_or_name
+        return names, [exp.column(name, table=alias or None) for name in names]
 
     def _converters(
         self, table: Table, names: Sequence[str], types: Sequence[Type], statement: Statement
@@ -301,25 +327,25 @@ class Changes:
         return places
 
     def _unmatched(
-        self, table: Table, node: exp.Merge, when: exp.Expr, statement: Statement
+        self,
+        table: Table,
+        node: exp.Merge,
+        then: exp.Expr,
+        tests: Sequence[exp.Expr],
+        statement: Statement,
     ) -> list[Row]:
-        then, condition = when.args["then"], when.args.get("condition")
-        if then.expression is None or isinstance(then.this, exp.Star):
-            raise LanguageError(
-                "INSERT * is not there",
-                code="unsupported",
-                span=statement.span,
-                hint="name the columns and their values",
-            )
+        """The rows that are inserted for those of the source that match nothing."""
         source, on = node.args["using"], node.args["on"]
-        names = [each.name.lower() for each in then.this.expressions] if then.this else None
-        matched = exp.select(exp.Literal.number(1)).from_(node.this.copy()).where(on.copy())
-        query = exp.select(*(each.copy() for each in then.expression.expressions))
-        query = query.from_(source.copy()).where(exp.not_(exp.Exists(this=matched)))
-        if condition is not None:
-            query = query.where(condition.copy())
-        found = self._reading.rows(statement, query)
-        return self._placed(table, names, found, statement)
+        names: list[str] | None
+        if isinstance(then.this, exp.Star):
+            names, values = self._same_names(table, source, statement)
+        else:
+            names = [each.name.lower() for each in then.this.expressions] if then.this else None
+            values = list(then.expression.expressions)
+        matched = exp.select("1").from_(node.this.copy()).where(on.copy())
+        query = exp.select(*(each.copy() for each in values)).from_(source.copy())
+        query = query.where(exp.not_(exp.Exists(this=matched)), *tests)
+        return self._placed(table, names, self._reading.rows(statement, query), statement)
 
     def _check_matches(self, table: Table, taken: Counter[Row], statement: Statement) -> None:
         there = Counter(self._all(table)) if taken else Counter()
@@ -375,6 +401,21 @@ class Changes:
                     hint="UPDATE it, or use MERGE",
                 )
             seen.add(value)
+
+
+def defaults(reading: Reading, created: Statement, columns: Sequence[Column]) -> dict[str, Any]:
+    """The defaults of a CREATE TABLE as they are stored; refused where one is of another type than
+    its column."""
+    found: dict[str, Any] = {}
+    for each in created.node.find_all(exp.ColumnDef):
+        default = each.find(exp.DefaultColumnConstraint)
+        if default is None:
+            continue
+        column = next(c for c in columns if c.name == each.name.lower())
+        value = reading.rows(created, exp.select(default.this.copy()))
+        convert = _converter(value.types[0], column.type, created)
+        found[column.name] = convert(value.rows[0][0])
+    return found
 
 
 def _without_defaults(node: exp.Expr) -> exp.Expr:

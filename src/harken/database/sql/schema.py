@@ -10,17 +10,28 @@ from harken.database import definitions
 from harken.database.memory import Dependencies
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import recheck, store
+from harken.database.sql.changes import defaults
+from harken.database.sql.constraints import compile_constraints, constraints_of
+from harken.database.sql.located import create_located
 from harken.database.sql.materialized import fill
+from harken.database.sql.reading import Reading
 from harken.database.sql.tables import SqlTables, is_materialized
-from harken.database.sql.views import translate_query, view_columns
+from harken.database.sql.views import refuse_equal_names, translate_query, view_columns
 from harken.database.system import relation_of
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.parser import Statement
-from harken.lang.sql.types import type_of
+from harken.lang.sql.types import shown, type_of
 
 LONGEST_NAME = 200
+CONSTRAINTS = (
+    exp.UniqueColumnConstraint,
+    exp.CheckColumnConstraint,
+    exp.ForeignKey,
+    exp.Reference,
+)
+"""Those that are watched: see `constraints`."""
 
 
 def create(runtime: Runtime, statement: Statement) -> None:
@@ -71,16 +82,27 @@ def _kind_of(function: Function) -> str:
 
 def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name: str) -> None:
     if node.expression is not None:
-        raise LanguageError(
-            "CREATE TABLE AS is not there yet",
-            code="unsupported",
-            span=statement.span,
-            hint="CREATE TABLE with its columns, then INSERT INTO ... SELECT",
+        _create_as(runtime, statement, node, name)
+        return
+    if node.find(exp.LocationProperty) is not None:
+        declared, key = (
+            _columns(node.this, statement) if isinstance(node.this, exp.Schema) else ((), [])
         )
+        if constraints_of(statement, runtime.catalog):
+            raise LanguageError(
+                "a table that others write is not constrained",
+                code="unsupported",
+                span=statement.span,
+                hint="say KEY (...), or watch a view of what is wrong",
+            )
+        create_located(runtime, statement, name, declared, key or list(statement.key))
+        return
     if not isinstance(node.this, exp.Schema):
         raise LanguageError("a table needs columns", code="syntax", span=statement.place(node.this))
     in_lake = _in_lake(node, statement)
     columns, key = _columns(node.this, statement)
+    if statement.key:
+        columns, key = _with_key(columns, key, statement)
     arguments = tuple(column for column in columns if column.name in key)
     results = tuple(column for column in columns if column.name not in key)
     ordered = sorted(arguments, key=lambda column: key.index(column.name))
@@ -92,8 +114,63 @@ def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name
         bag=not key,
         text=f"CREATE TABLE {statement.text.split(None, 2)[2]}",
     )
-    store(runtime, function, in_lake=in_lake)
+    defaults(Reading(runtime), statement, columns)
+    parents = {each.parent for each in constraints_of(statement, runtime.catalog) if each.parent}
+    dependencies = Dependencies(frozenset(parents - {name}))
+    made = store(runtime, function, in_lake=in_lake, dependencies=dependencies)
+    compile_constraints(made, runtime.catalog)
     recheck(runtime, name, skip=function.id)
+
+
+def _create_as(runtime: Runtime, statement: Statement, node: exp.Create, name: str) -> None:
+    """A table with the columns and the rows that a query has now."""
+    if isinstance(node.this, exp.Schema) or node.find(exp.LocationProperty) is not None:
+        raise LanguageError(
+            "the columns of CREATE TABLE AS are those of its query",
+            code="unsupported",
+            span=statement.span,
+            hint="name them there, with AS",
+        )
+    found = Reading(runtime).rows(statement, node.expression)
+    columns = tuple(
+        Column(each.lower(), type_.or_null())
+        for each, type_ in zip(found.names, found.types, strict=True)
+    )
+    refuse_equal_names([column.name for column in columns], "table", statement)
+    in_lake = _in_lake(node, statement)
+    declared = ", ".join(f"`{column.name}` {shown(column.type)}" for column in columns)
+    function = Function(
+        name=name,
+        parameters=(),
+        results=columns,
+        kind=FunctionKind.STORED,
+        bag=True,
+        text=f"CREATE TABLE `{name}` ({declared}){' USING lake' if in_lake else ''}",
+    )
+    made = store(runtime, function, in_lake=in_lake)
+    assert made.relation is not None
+    runtime.engine.expect(made.relation, found.rows)
+    runtime.engine.insert_many(made.relation, found.rows)
+    recheck(runtime, name, skip=function.id)
+
+
+def _with_key(
+    columns: tuple[Column, ...], key: list[str], statement: Statement
+) -> tuple[tuple[Column, ...], list[str]]:
+    """KEY (...) at the end of the statement says the same as PRIMARY KEY among the columns."""
+    names = [column.name for column in columns]
+    unknown = next((each for each in statement.key if each not in names), None)
+    if key or unknown is not None:
+        raise TypeFault(
+            "a table has one key" if key else f"there is no column {unknown} to be the key",
+            code="exists" if key else "unknown-column",
+            span=statement.span,
+        )
+    found = [
+        replace(each, type=each.type.or_null(False)) if each.name in statement.key else each
+        for each in columns
+    ]
+    return tuple(found), list(dict.fromkeys(statement.key))
 
 
 def _in_lake(node: exp.Create, statement: Statement) -> bool:
@@ -112,7 +189,8 @@ def _in_lake(node: exp.Create, statement: Statement) -> bool:
 def _check_properties(node: exp.Create, statement: Statement) -> None:
     properties = node.args.get("properties")
     for each in properties.expressions if properties is not None else ():
-        if not isinstance(each, exp.FileFormatProperty | exp.MaterializedProperty):
+        known = exp.FileFormatProperty | exp.MaterializedProperty | exp.LocationProperty
+        if not isinstance(each, known):
             raise LanguageError(
                 f"{each.sql('spark')} is not there yet",
                 code="unsupported",
@@ -141,12 +219,19 @@ def _columns(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, ..
             case exp.PrimaryKey():
                 key += [one.name.lower() for one in each.expressions]
                 keys += 1
+            case exp.Constraint(expressions=[exp.PrimaryKey() as named]):
+                key += [one.name.lower() for one in named.expressions]
+                keys += 1
+            case exp.UniqueColumnConstraint() | exp.CheckColumnConstraint() | exp.ForeignKey():
+                pass
+            case exp.Constraint(expressions=[one]) if isinstance(one, CONSTRAINTS):
+                pass
             case _:
                 raise LanguageError(
                     f"the constraint {each.sql('spark')} is not there yet",
                     code="unsupported",
                     span=statement.place(each),
-                    hint="PRIMARY KEY, NOT NULL and DEFAULT are",
+                    hint="PRIMARY KEY, NOT NULL, DEFAULT, UNIQUE, CHECK and FOREIGN KEY are",
                 )
     if keys > 1:
         raise TypeFault(
@@ -189,12 +274,14 @@ def _column(node: exp.ColumnDef, statement: Statement) -> tuple[Column, bool]:
                 is_key = True
             case exp.DefaultColumnConstraint() | exp.CommentColumnConstraint():
                 pass
+            case constraint if isinstance(constraint, CONSTRAINTS):
+                pass
             case _:
                 raise LanguageError(
                     f"the constraint {each.sql('spark')} is not there yet",
                     code="unsupported",
                     span=statement.place(node),
-                    hint="PRIMARY KEY, NOT NULL and DEFAULT are",
+                    hint="PRIMARY KEY, NOT NULL, DEFAULT, UNIQUE, CHECK and FOREIGN KEY are",
                 )
     return Column(node.name.lower(), type_.or_null(nullable)), is_key
 

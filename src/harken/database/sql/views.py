@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from harken.database.catalog import Catalog
@@ -42,15 +44,19 @@ def view_columns(node: exp.Create, rows: Rows, statement: Statement) -> tuple[Co
             )
         names = given
     lowered = [name.lower() for name in names]
-    twice = next((name for name in lowered if lowered.count(name) > 1), None)
+    refuse_equal_names(lowered, "view", statement)
+    return tuple(Column(n, c.type) for n, c in zip(lowered, rows.columns, strict=True))
+
+
+def refuse_equal_names(names: Sequence[str], what: str, statement: Statement) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise TypeFault(
-            f"two columns of the view are called {twice}",
+            f"two columns of the {what} are called {twice}",
             code="exists",
             span=statement.span,
             hint="give each a name of its own with AS",
         )
-    return tuple(Column(n, c.type) for n, c in zip(lowered, rows.columns, strict=True))
 
 
 def translate_view(

@@ -156,11 +156,11 @@ def look_at_directory(
     directory: Path, format: str | None, schema: pa.Schema | None
 ) -> tuple[str, pa.Schema]:
     """The format of its files, and their columns."""
-    format = format or _format_of(directory)
-    return format, schema or _schema_of(directory, format)
+    format = format or format_of(directory)
+    return format, schema or schema_of(directory, format)
 
 
-def _format_of(directory: Path) -> str:
+def format_of(directory: Path) -> str:
     found = {
         SUFFIXES[file.suffix]
         for file in directory.rglob("*")
@@ -177,7 +177,7 @@ def _format_of(directory: Path) -> str:
     return found.pop()
 
 
-def _schema_of(directory: Path, format: str) -> pa.Schema:
+def schema_of(directory: Path, format: str) -> pa.Schema:
     import pyarrow.dataset
 
     files = sorted(

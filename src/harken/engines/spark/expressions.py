@@ -84,7 +84,8 @@ class Sql:
         """The value, or an error where the arithmetic left the range of its type."""
         if not self.raw:
             return self
-        text = _CHECKS.get(self.type, _checked_integer)(self.text)
+        check = _checked_decimal if is_decimal(self.type) else _checked_integer
+        text = _CHECKS.get(self.type, check)(self.text)
         if self.nulls:
             missing = " OR ".join(f"{each} IS NULL" for each in self.nulls)
             text = f"CASE WHEN {missing} THEN NULL ELSE {text} END"
@@ -100,6 +101,10 @@ class Sql:
 
 def _checked_integer(x: str) -> str:
     return f"coalesce({x}, {raising('overflow')})"
+
+
+def _checked_decimal(x: str) -> str:
+    return f"coalesce({x}, {raising('decimal-overflow')})"
 
 
 def _checked_number(x: str) -> str:
@@ -325,6 +330,15 @@ def _days(sign: str) -> Callable[..., str]:
     return text
 
 
+def _months(date: str, months: str) -> str:
+    near = f"{months} BETWEEN -1000000L AND 1000000L"
+    moved = f"add_months({date}, CAST({months} AS INT))"
+    outside = f"{moved} NOT BETWEEN DATE'0001-01-01' AND DATE'9999-12-31'"
+    fault = raising("date-overflow")
+    inside = f"CASE WHEN {outside} THEN {fault} ELSE {moved} END"
+    return f"(CASE WHEN NOT {near} THEN {fault} ELSE {inside} END)"
+
+
 def _seconds(sign: str) -> Callable[..., str]:
     def text(moment: str, seconds: str) -> str:
         near = f"abs({seconds}) <= 1E12D"
@@ -388,6 +402,7 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("+", (DATE, INTEGER)): _days(""),
     ("-", (DATE, INTEGER)): _days("-"),
     ("-", (DATE, DATE)): _whole(_call("datediff")),
+    ("add_months", None): _months,
     ("+", (TIMESTAMP, NUMBER)): _seconds("+"),
     ("-", (TIMESTAMP, NUMBER)): _seconds("-"),
     ("-", (TIMESTAMP, TIMESTAMP)): _between_timestamps,

@@ -14,15 +14,11 @@ from contextlib import contextmanager
 
 from harken import errors
 from harken.engines import builtin
-from harken.errors import ArithmeticFault, EvaluationError, HarkenError, StorageError, ValueFault
+from harken.errors import ArithmeticFault, EvaluationError, HarkenError, StorageError
 
 
 def _outside_calendar(what: str) -> Callable[[], HarkenError]:
-    return lambda: ValueFault(
-        f"a {what} is outside the years 1 to 9999",
-        code="overflow",
-        hint="add a condition that leaves such values out",
-    )
+    return lambda: builtin.outside_calendar(what)
 
 
 def _negative_root() -> HarkenError:
@@ -35,6 +31,7 @@ def _negative_root() -> HarkenError:
 
 FAULTS: dict[str, Callable[[], HarkenError]] = {
     "overflow": builtin.overflow,
+    "decimal-overflow": builtin.decimal_overflow,
     "number-overflow": builtin.too_large,
     "division-by-zero": builtin.division_by_zero,
     "date-overflow": _outside_calendar("date"),

@@ -31,6 +31,7 @@ SIGNATURES: dict[str, tuple[tuple[Type, ...], Type]] = {
     "upper": ((TEXT,), TEXT),
     "lower": ((TEXT,), TEXT),
     "to_string_number": ((NUMBER,), TEXT),
+    "spark_text": ((NUMBER,), TEXT),
     "to_integer_charstring": ((TEXT,), INTEGER),
     "to_number_charstring": ((TEXT,), NUMBER),
     "to_date_charstring": ((TEXT,), DATE),

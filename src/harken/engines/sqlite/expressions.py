@@ -62,7 +62,7 @@ class Sql:
             return self
         x = self.text
         if len(x) > LONG:
-            kind = "number" if self.type == NUMBER else "integer"
+            kind = _kind(self.type)
             if self.type.nullable:
                 kind += "_or_null"
             return Sql(f"harken_checked_{kind}({x})", self.type, risk=max(self.risk, Risk.OVERFLOW))
@@ -74,7 +74,8 @@ class Sql:
             test = f"CASE typeof({x}) WHEN 'integer' THEN {x}"
             if self.type.nullable:
                 test += " WHEN 'null' THEN NULL"
-        failure = "harken_number_overflow" if self.type == NUMBER else "harken_overflow"
+        kind = _kind(self.type)
+        failure = "harken_overflow" if kind == "integer" else f"harken_{kind}_overflow"
         risk = max(self.risk, Risk.OVERFLOW)
         return Sql(f"({test} ELSE {failure}() END)", self.type, risk=risk)
 
@@ -88,7 +89,14 @@ class Sql:
         return Sql(f"coalesce({text}, 1)", self.type, risk=self.risk)
 
 
-_OVERFLOWS = re.compile(r"harken_(number_)?overflow\(\)")
+_OVERFLOWS = re.compile(r"harken_(number_|decimal_)?overflow\(\)")
+
+
+def _kind(type_: Type) -> str:
+    """What an error says has grown too large."""
+    if is_decimal(type_):
+        return "decimal"
+    return "number" if type_ == NUMBER else "integer"
 
 
 def constant(term: Constant) -> Sql:

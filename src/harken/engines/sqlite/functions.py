@@ -12,6 +12,7 @@ import apsw
 from harken.engines.builtin import (
     FUNCTIONS,
     ambiguous,
+    decimal_overflow,
     division_by_zero,
     many_rows,
     overflow,
@@ -63,6 +64,10 @@ def _overflow() -> None:
     raise overflow()
 
 
+def _decimal_overflow() -> None:
+    raise decimal_overflow()
+
+
 def _number_overflow() -> None:
     raise too_large()
 
@@ -79,6 +84,12 @@ def _checked_integer(value: float | int | None) -> int | None:
     """SQLite makes a real of an integer that grows too large."""
     if isinstance(value, float):
         raise overflow()
+    return value
+
+
+def _checked_decimal(value: float | int | None) -> int | None:
+    if isinstance(value, float):
+        raise decimal_overflow()
     return value
 
 
@@ -124,11 +135,14 @@ _FAILING: dict[str, tuple[Callable[..., Any], int]] = {
     "overflow": (_overflow, 0),
     "checked_integer": (_checked_integer, 1),
     "checked_integer_or_null": (_checked_integer, 1),
+    "checked_decimal": (_checked_decimal, 1),
+    "checked_decimal_or_null": (_checked_decimal, 1),
     "checked_number": (_checked_number, 1),
     "checked_number_or_null": (_or_null(_checked_number), 1),
     "checked_/": (_divide, 2),
     "checked_div": (_div, 2),
     "checked_mod": (_mod, 2),
+    "decimal_overflow": (_decimal_overflow, 0),
     "number_overflow": (_number_overflow, 0),
     "division_by_zero": (_division_by_zero, 0),
     "ambiguous": (ambiguous, 1),

@@ -52,7 +52,7 @@ class Conditions:
                 high = exp.LTE(this=node.this.copy(), expression=node.args["high"])
                 self.hold(low, scope, body)
                 self.hold(high, scope, body)
-            case _ if type(node) in COMPARED:
+            case _ if type(node) in COMPARED and not _is_quantified(node):
                 self._compare(COMPARED[type(node)], node, scope, body)
             case _:
                 body.require(self._expressions.boolean(node, scope, body))
@@ -73,7 +73,7 @@ class Conditions:
                 self._queries.require_not_in(node.this, node.args["query"].unnest(), scope, body)
             case exp.Is(expression=exp.Null()):
                 body.not_null(self._expressions.value(node.this, scope, body))
-            case _ if type(node) in COMPARED:
+            case _ if type(node) in COMPARED and not _is_quantified(node):
                 operator = NEGATED_COMPARISON[COMPARED[type(node)]]
                 self._compare(operator, node, scope, body)
             case _:
@@ -85,6 +85,10 @@ class Conditions:
         right = self._expressions.value(node.expression, scope, body)
         left, right = self._expressions.alike(left, right, body, node)
         compare(operator, left, right, body)
+
+
+def _is_quantified(node: exp.Expr) -> bool:
+    return isinstance(node.expression, exp.Any | exp.All)
 
 
 def _in_all(node: exp.Or) -> list[exp.Expr]:

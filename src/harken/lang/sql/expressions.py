@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from harken.errors import LanguageError, TypeFault, ValueFault
-from harken.ir.operations import OPERATIONS
+from harken.ir.operations import NEGATED_COMPARISON, OPERATIONS
 from harken.ir.terms import Constant, Term
 from harken.ir.types import (
     BOOLEAN,
@@ -60,6 +60,7 @@ NAMED: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Pow: ("power", ("this", "expression")),
     exp.Floor: ("floor", ("this",)),
     exp.Ceil: ("ceiling", ("this",)),
+    exp.AddMonths: ("add_months", ("this", "expression")),
     exp.Year: ("year", ("this",)),
     exp.Month: ("month", ("this",)),
     exp.Day: ("day", ("this",)),
@@ -69,6 +70,7 @@ NAMED: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Contains: ("contains", ("this", "expression")),
 }
 HIERARCHY = Hierarchy({})
+SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
 
 
 class Expressions:
@@ -184,6 +186,8 @@ class Expressions:
             case exp.CurrentTimestamp():
                 return compute("now", (), TIMESTAMP, body)
         operator = COMPARED.get(type(node))
+        if operator is not None and isinstance(node.expression, exp.Any | exp.All):
+            return self._quantified(operator, node, scope, body)
         if operator is not None:
             left = self.value(node.this, scope, body)
             return self._compared(operator, left, node.expression, scope, body, node)
@@ -201,6 +205,18 @@ class Expressions:
                 return compute("abs", values, values[0].type, body)
             return self._apply(name, values, body, node)
         raise self._unsupported(node, f"there is no {node.sql('spark')} in Harken's SQL yet")
+
+    def _quantified(self, operator: str, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """A comparison with ANY or ALL rows: with all of them, if not the opposite with any."""
+        among = node.expression
+        query = among.this.unnest()
+        if not isinstance(query, exp.Query):
+            raise self._unsupported(node, "ANY and ALL take a query")
+        if isinstance(among, exp.Any):
+            return self._queries.compares_to_any(operator, node.this, query, scope, body)
+        opposite = NEGATED_COMPARISON[operator]
+        fails = self._queries.compares_to_any(opposite, node.this, query, scope, body)
+        return self._draft.compute("not", (fails,), BOOLEAN, body)
 
     def boolean(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         return self._draft.coerce(self.value(node, scope, body), BOOLEAN, body, node)
@@ -324,7 +340,17 @@ class Expressions:
                 return Constant(moved, given.type)
         if given.type == DATE and unit == "DAY":
             return self._apply("+", [given, Constant(size, INTEGER)], body, node)
-        raise self._unsupported(node, "only days can be added to a date that is not a constant")
+        if given.type == DATE and unit in ("MONTH", "YEAR"):
+            months = Constant(size * (12 if unit == "YEAR" else 1), INTEGER)
+            return self._apply("add_months", [given, months], body, node)
+        if given.type == TIMESTAMP and unit in SECONDS:
+            seconds = Constant(float(size * SECONDS[unit]), NUMBER)
+            return self._apply("+", [given, seconds], body, node)
+        raise self._unsupported(
+            node,
+            f"{unit}S cannot be added to {shown(given.type)}: days, months and years can be "
+            "added to a date, and days, hours, minutes and seconds to a timestamp",
+        )
 
     def _apply(self, name: str, values: Sequence[Term], body: Body, node: exp.Expr) -> Term:
         operation = OPERATIONS.get(name)
@@ -369,7 +395,8 @@ class Expressions:
             return term
         if is_decimal(term.type):
             return self._draft.compute("to_string", (term,), TEXT, body)
-        return self._apply("to_string", [term], body, node)
+        name = "spark_text" if term.type == NUMBER else "to_string"
+        return self._apply(name, [term], body, node)
 
     def _as_date(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         given = self.value(node.this, scope, body)
@@ -507,7 +534,6 @@ class Expressions:
             name = "to_integer" if wanted == INTEGER else "to_string"
             return self._draft.compute(name, (given,), wanted, body)
         names: dict[Type, str] = {
-            TEXT: "to_string",
             INTEGER: "to_integer",
             NUMBER: "to_number",
             DATE: "to_date",
@@ -521,6 +547,8 @@ class Expressions:
             missing = self._draft.compute("is null", (given,), BOOLEAN, body)
             nothing = Constant(None, wanted.or_null())
             return self._draft.compute("choose", (missing, nothing, chosen), wanted, body)
+        if wanted == TEXT:
+            return self._as_text(given, body, node)
         if wanted not in names:
             raise self._unsupported(
                 node, f"{shown(given.type)} is not converted to {shown(wanted)}"

@@ -20,6 +20,7 @@ from harken.lang.sql import decimals
 from harken.lang.sql.draft import Body
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
+from harken.lang.sql.syntax import replace_columns
 from harken.lang.sql.translation import Translation
 from harken.lang.sql.types import is_numeric, shown
 
@@ -31,7 +32,10 @@ AGGREGATED: dict[type[exp.Expr], str] = {
     exp.Max: "max",
     exp.LogicalAnd: "min",
     exp.LogicalOr: "max",
+    exp.AnyValue: "min",  # one value is as good as another, and this one is always the same
 }
+
+ONE = exp.Literal.number(1)
 
 
 @dataclass(slots=True)
@@ -59,15 +63,24 @@ class Grouping(Translation):
         wanted: dict[str, exp.Expr] = {}
         for each in mentioned:
             for found_in in aggregates_of(each):
-                wanted.setdefault(_text(found_in), found_in)
+                wanted.setdefault(_text(found_in), unfiltered(found_in))
         key_terms = [self._expressions.value(each, scope, body) for each in keys]
         values = [self._argument(each, scope, body) for each in wanted.values()]
-        captured = self._captured(scope, [*key_terms, *_present(values)], body.literals)
+        beside = {
+            text: self._beside(each, scope, body)
+            for text, each in wanted.items()
+            if _is_distinct(each)
+        }
+        mentioned_terms = [*key_terms, *_present(values), *(t for b in beside.values() for t in b)]
+        captured = self._captured(scope, mentioned_terms, body.literals)
         out, clause = Scope(scope.parent), Body()
         out.captured.update(scope.captured)
+        out.hidden = scope
         plain = self._members(captured, key_terms, _present(values), body, bag=True)
         distinct_ones = {
-            text: self._members(captured, key_terms, _present([value]), body, bag=False)
+            text: self._members(
+                captured, key_terms, _present([value, *beside[text]]), body, bag=False
+            )
             for (text, aggregate), value in zip(wanted.items(), values, strict=True)
             if _is_distinct(aggregate)
         }
@@ -82,7 +95,8 @@ class Grouping(Translation):
             )
         inside = GroupedScope(out, found, scope)
         if having is not None:
-            self._conditions.hold(inside.rewritten(having.this), inside.scope, clause)
+            condition = self._spelled_out(having.this, selected, scope, key_terms)
+            self._conditions.hold(inside.rewritten(condition), inside.scope, clause)
         terms = [
             self._expressions.value(inside.rewritten(each), inside.scope, clause)
             for each, _ in selected
@@ -123,6 +137,26 @@ class Grouping(Translation):
                 each = named[each.name.lower()]
             found.append(each.unalias())
         return found
+
+    def _spelled_out(
+        self,
+        node: exp.Expr,
+        selected: Sequence[tuple[exp.Expr, str]],
+        scope: Scope,
+        keys: Sequence[Term],
+    ) -> exp.Expr:
+        """HAVING with the names of the select list replaced by what they stand for, unless a name
+        is that of a column that is grouped by."""
+        named = {name.lower(): each for each, name in selected if isinstance(each, exp.Alias)}
+
+        def stands_for(column: exp.Expr) -> exp.Expr:
+            name = column.name.lower()
+            own = scope.own(None, name)
+            if column.args.get("table") or name not in named or any(t in keys for t in own):
+                return column
+            return exp.Paren(this=named[name].this.copy())
+
+        return replace_columns(node, stands_for)
 
     def _is_column(self, column: exp.Column, node: exp.Select) -> bool:
         scope = Scope()
@@ -171,11 +205,11 @@ class Grouping(Translation):
             raise self._not_yet(node, f"the aggregate {node.sql('spark')} is not there yet")
         argument = node.this
         if isinstance(argument, exp.Distinct):
-            if len(argument.expressions) != 1:
-                raise self._not_yet(node, "DISTINCT of several columns is not there yet")
-            argument = argument.expressions[0]
-            if isinstance(argument, exp.Star):
+            if any(isinstance(each, exp.Star) for each in argument.expressions):
                 raise self._not_yet(node, "DISTINCT of all columns is not there yet")
+            if len(argument.expressions) > 1:
+                return self._all_there(node, argument.expressions, scope, body)
+            argument = argument.expressions[0]
         if argument is None or isinstance(argument, exp.Star):
             return None
         value = self._expressions.value(argument, scope, body)
@@ -191,6 +225,23 @@ class Grouping(Translation):
         if isinstance(node, exp.Count) and not value.type.nullable and not _is_distinct(node):
             return None  # no value is NULL, so all rows are counted
         return value
+
+    def _all_there(
+        self, node: exp.Expr, values: Sequence[exp.Expr], scope: Scope, body: Body
+    ) -> Term:
+        """1, or NULL where one of several values is: those rows are not counted."""
+        if not isinstance(node, exp.Count):
+            raise self._not_yet(node, "only count takes DISTINCT of several columns")
+        missing = exp.or_(*(exp.Is(this=each.copy(), expression=exp.Null()) for each in values))
+        chosen = exp.Case(ifs=[exp.If(this=missing, true=exp.Null())], default=ONE.copy())
+        return self._expressions.value(chosen, scope, body)
+
+    def _beside(self, node: exp.Expr, scope: Scope, body: Body) -> list[Term]:
+        """The values that tell rows apart beside the one that is counted."""
+        values = node.this.expressions
+        if len(values) < 2:
+            return []
+        return [self._expressions.value(each, scope, body) for each in values]
 
     def _aggregate(
         self,
@@ -289,9 +340,28 @@ class GroupedScope:
         return node.copy().transform(replace_known)
 
 
+def unfiltered(node: exp.Expr) -> exp.Expr:
+    """An aggregate without its FILTER: of what does not pass it takes NULL, which it ignores."""
+    if not isinstance(node, exp.Filter) or type(node.this) not in AGGREGATED:
+        return node
+    made: exp.Expr = node.this.copy()
+    condition = node.expression.this
+
+    def kept(value: exp.Expr) -> exp.Expr:
+        value = ONE if isinstance(value, exp.Star) else value
+        return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
+
+    argument = made.this
+    if isinstance(argument, exp.Distinct):
+        argument.set("expressions", [kept(each) for each in argument.expressions])
+    else:
+        made.set("this", kept(argument))
+    return made
+
+
 def _is_distinct(node: exp.Expr) -> bool:
     """min and max are the same of a set."""
-    return isinstance(node.this, exp.Distinct) and not isinstance(node, exp.Min | exp.Max)
+    return isinstance(node.this, exp.Distinct) and AGGREGATED.get(type(node)) not in ("min", "max")
 
 
 def _present(values: Sequence[Term | None]) -> list[Term]:
@@ -316,7 +386,7 @@ def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
     def visit(each: exp.Expr) -> None:
         if isinstance(each, exp.Query):
             return
-        if isinstance(each, exp.AggFunc):
+        if isinstance(each, exp.AggFunc | exp.Filter):
             found.append(each)
             return
         for child in each.iter_expressions():

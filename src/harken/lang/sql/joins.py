@@ -5,19 +5,24 @@ a LEFT JOIN b ON c        j(X, Y) ← a(X) ∧ b(Y) ∧ c        j(X, NULL) ← 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlglot import exp
 
 from harken.errors import NameFault, TypeFault, nearest
-from harken.ir.clauses import Atom, Literal
+from harken.ir.clauses import Atom, Literal, Program
 from harken.ir.relations import Column
+from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql.conditions import compare
 from harken.lang.sql.draft import Body, Table, used
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
 from harken.lang.sql.translation import Translation
+
+
+def is_lateral(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery)
 
 
 class Joins(Translation):
@@ -37,8 +42,8 @@ class Joins(Translation):
             self._item(node.this, scope, body)
         elif isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             self._table(node, scope, body)
-        elif isinstance(node, exp.Subquery | exp.Values):
-            inner = node.this if isinstance(node, exp.Subquery) else node
+        elif isinstance(node, exp.Subquery | exp.Values) or is_lateral(node):
+            inner = node if isinstance(node, exp.Values) else node.this
             rows = self.query(inner, scope.parent)
             self._derived(node, rows, scope, body)
         else:
@@ -46,14 +51,59 @@ class Joins(Translation):
         for join in node.args.get("joins") or ():
             self._join(join, scope, body)
 
-    def _derived(self, node: exp.Expr, rows: Rows, scope: Scope, body: Body) -> None:
+    def _right_item(self, join: exp.Join, side: str, left: Scope, right: Scope, body: Body) -> None:
+        """What is joined; a lateral query may mention the columns of what it is joined to."""
+        if not is_lateral(join.this):
+            self._item(join.this, right, body)
+            return
+        if side not in ("", "LEFT"):
+            raise self._not_yet(join, f"{side} JOIN LATERAL is not there")
+        around = Scope(left.parent, list(left.sources))
+        rows = self.query(join.this.this, around)
+        self._refuse_open_rows(join, rows)
+        own = {each.term for source in left.sources for each in source.fields}
+        self._derived(join.this, rows, right, body, own)
+
+    def _refuse_open_rows(self, join: exp.Join, rows: Rows) -> None:
+        """Groups, sets and orders are made for all that they are joined to at once; so what tells
+        which of them are meant must be found in them."""
+        definitions = self._draft.definitions
+        needs = required_inputs(Program(rows.relation, definitions))
+        waiting, seen = [rows.relation], {rows.relation.id}
+        while waiting:
+            relation = waiting.pop()
+            definition = definitions.get(relation.id)
+            if definition is None:
+                continue
+            closed = definition.groups or definition.first or definition.numbered
+            if (relation.is_set or closed) and relation.id in needs:
+                raise self._not_yet(
+                    join,
+                    "a LATERAL query with DISTINCT, GROUP BY, LIMIT or numbered rows compares its "
+                    "columns with those around it by = only, so far",
+                )
+            literals = [each for clause in definition.clauses for each in clause.body]
+            joined = [e.relation for e in literals if isinstance(e, Atom) and not e.negated]
+            waiting += [each for each in joined if each.id not in seen]
+            seen.update(each.id for each in joined)
+
+    def _derived(
+        self,
+        node: exp.Expr,
+        rows: Rows,
+        scope: Scope,
+        body: Body,
+        own: Collection[Term] = (),
+    ) -> None:
+        """The rows of a query in FROM; `own` are columns of the same FROM that it mentions."""
         alias = node.args.get("alias")
         given = [each.name for each in alias.columns] if alias is not None else []
         names = [*given, *rows.names[len(given) :]]
         fresh = [self._draft.fresh(c.type, n) for c, n in zip(rows.columns, names, strict=True)]
         body.add(Atom(rows.relation, (*rows.captured, *fresh), span=self._draft.place(node)))
         for each in rows.captured:
-            scope.capture(each)
+            if each not in own:
+                scope.capture(each)
         fields = [Field(n.lower(), term) for n, term in zip(names, fresh, strict=True)]
         self._add_source(node, node.alias.lower() or f"query {len(scope.sources)}", fields, scope)
 
@@ -111,7 +161,7 @@ class Joins(Translation):
             self._semi_join(join, scope, body, anti="ANTI" in (kind, side))
             return
         right, right_body = Scope(scope.parent), Body()
-        self._item(join.this, right, right_body)
+        self._right_item(join, side, scope, right, right_body)
         if not side:
             right_body = Body([*body.literals, *right_body.literals])
             body.literals = right_body.literals

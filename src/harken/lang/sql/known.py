@@ -22,6 +22,7 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.Table: "this alias joins",
     exp.TableAlias: "this columns",
     exp.Join: "this on using side kind method global_",
+    exp.Lateral: "this alias view",
     exp.Distinct: "expressions",
     exp.Star: "",
     exp.Limit: "this expression",

@@ -20,6 +20,7 @@ from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER
 from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.rows import Rows
+from harken.lang.sql.syntax import replace_columns
 
 Order = tuple[int, bool, bool]
 """A column, whether downwards, and whether NULLs come first."""
@@ -65,6 +66,18 @@ class Keys:
         place = self._places[number]
         return place if place >= 0 else width - self.added - place - 1
 
+    def _spelled_out(self, node: exp.Expr) -> exp.Expr:
+        """An expression with the names of the select list replaced by what they stand for."""
+        if not isinstance(self.query, exp.Select):
+            return node
+        named = {s.alias.lower(): s for s in self.query.selects if isinstance(s, exp.Alias)}
+
+        def stands_for(column: exp.Expr) -> exp.Expr:
+            found = None if column.args.get("table") else named.get(column.name.lower())
+            return column if found is None else exp.Paren(this=found.this.copy())
+
+        return replace_columns(node, stands_for)
+
     def _find(self, key: exp.Expr, draft: Draft) -> int:
         """A column of the query, or -1 for the first one that is added, -2 for the second."""
         wanted = key.this
@@ -78,6 +91,8 @@ class Keys:
                 )
             return position
         plain = isinstance(wanted, exp.Column) and not wanted.table
+        if not plain:
+            wanted = self._spelled_out(wanted)
         if not self._has_star and plain and wanted.name.lower() in self._names:
             return self._names.index(wanted.name.lower())
         text = wanted.sql("spark", normalize=True)

@@ -14,8 +14,9 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from harken.errors import LanguageError, Span, SyntaxFault
+from harken.errors import LanguageError, Span, SyntaxFault, nearest
 from harken.lang.sql.known import unknown_parts
+from harken.lang.sql.syntax import normalized
 
 DIALECT = Dialect.get_or_raise("spark")
 TRANSACTIONS = {
@@ -28,17 +29,27 @@ TRANSACTIONS = {
     ("ABORT",): exp.Rollback,
 }
 
+STATEMENTS = (
+    *("CREATE", "DROP", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "SELECT", "WITH"),
+    *("VALUES", "EXPLAIN", "BEGIN", "COMMIT", "ROLLBACK", "FROM", "TABLE"),
+)
+_LISTED = f"{', '.join(STATEMENTS[:-3])} and {STATEMENTS[-3]} are there"
+CONTEXT = 100
+"""So much of the text before an error the parser remembers."""
+
 logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it does not know, we report
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """`explained` says that it stands behind EXPLAIN."""
+    """`explained` says that it stands behind EXPLAIN; `key` are the columns of KEY (...) at the end
+    of CREATE TABLE."""
 
     node: exp.Expr
     text: str
     offset: int
     explained: bool = False
+    key: tuple[str, ...] = ()
 
     @property
     def span(self) -> Span:
@@ -72,6 +83,15 @@ def statements(text: str) -> list[Statement]:
     return found + _statement(text, part)
 
 
+def fragment(text: str) -> exp.Expr:
+    """An expression of our own."""
+    (node,) = DIALECT.parse(f"SELECT {text}")
+    assert isinstance(node, exp.Select)
+    found = node.expressions[0]
+    assert isinstance(found, exp.Expr)
+    return found
+
+
 def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     if not tokens:
         return []
@@ -92,8 +112,10 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             code="unsupported",
             span=Span(trying.start, trying.end + 1),
         )
+    key = _key_at_the_end(tokens)
+    parsed = own if not key else text[start : tokens[-2 * len(key) - 2].start]
     try:
-        (node,) = DIALECT.parse(own)
+        (node,) = DIALECT.parse(parsed)
     except ParseError as error:
         raise _fault(error, own, start) from error
     if node is None or isinstance(node, exp.Command):
@@ -101,10 +123,9 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             f"there is no statement {own.split()[0].upper()} in Harken's SQL",
             code="syntax",
             span=Span(start, start + len(own.split()[0])),
-            hint="CREATE, DROP, INSERT, UPDATE, DELETE, MERGE, TRUNCATE, SELECT, EXPLAIN, BEGIN, "
-            "COMMIT and ROLLBACK are there",
+            hint=_LISTED,
         )
-    statement = Statement(node.transform(_without_flag, copy=False), own, start, explained)
+    statement = Statement(node.transform(normalized, copy=False), own, start, explained, key)
     for part, what in unknown_parts(statement.node):
         raise LanguageError(
             f"{what} is not in Harken's SQL", code="unsupported", span=statement.place(part)
@@ -112,26 +133,46 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     return [statement]
 
 
-def _without_flag(node: exp.Expr) -> exp.Expr:
-    """sqlglot may say NOT by a flag of the predicate; here it is always a node of its own."""
-    if not node.args.get("negate"):
-        return node
-    node.set("negate", None)
-    return exp.Not(this=node.copy())
+def _key_at_the_end(tokens: list[Token]) -> tuple[str, ...]:
+    """The columns of CREATE TABLE ... KEY (a, b), which sqlglot does not know."""
+    words = [token.text.upper() for token in tokens]
+    if words[:2] != ["CREATE", "TABLE"] or words[-1] != ")" or "KEY" not in words:
+        return ()
+    start = len(words) - words[::-1].index("KEY")
+    names, separators = tokens[start + 1 : -1 : 2], words[start + 2 : -1 : 2]
+    ours = words[start - 2] not in ("PRIMARY", "FOREIGN") and words[start] == "("
+    if not ours or len(names) != len(separators) + 1 or set(separators) > {","}:
+        return ()
+    return tuple(token.text.lower() for token in names)
 
 
 def _fault(error: ParseError, text: str, offset: int) -> SyntaxFault:
+    """Where the parser gave up, in our words: its own are about itself."""
+    first = text.split()[0]
+    if not first.startswith("(") and first.upper() not in STATEMENTS:
+        near = nearest(first.upper(), STATEMENTS)
+        return SyntaxFault(
+            f"there is no statement {first.upper()} in Harken's SQL",
+            code="syntax",
+            span=Span(offset, offset + len(first)),
+            hint=f"do you mean {near}?" if near else _LISTED,
+        )
     details = error.errors[0] if error.errors else {}
-    line, column = details.get("line"), details.get("col")
-    place = len(text)
-    if line is not None and column is not None:
-        before = text.split("\n")[: line - 1]
-        place = sum(len(each) + 1 for each in before) + max(0, column - 1)
-    said = str(details.get("description") or "this is not SQL").rstrip(".")
-    highlighted = str(details.get("highlight") or "")
-    start = max(0, place - len(highlighted))
+    word = str(details.get("highlight") or "")
+    place = len(str(details.get("start_context") or ""))
+    if len(text) > CONTEXT or text[place : place + len(word)] != word:
+        place = _offset(text, details.get("line"), details.get("col"), len(word))
+    unexpected = "Unexpected token" in str(details.get("description"))
     return SyntaxFault(
-        said[:1].lower() + said[1:],
+        f"{word} cannot stand here" if unexpected else f"something is missing after {word}",
         code="syntax",
-        span=Span(offset + start, offset + max(place, start + 1)),
+        span=Span(offset + place, offset + max(place + len(word), place + 1)),
     )
+
+
+def _offset(text: str, line: int | None, column: int | None, length: int) -> int:
+    """Where a word begins, of which the line and the column of its end are known."""
+    if line is None or column is None:
+        return max(0, len(text) - length)
+    before = text.split("\n")[: line - 1]
+    return max(0, sum(len(each) + 1 for each in before) + column - length)

@@ -22,9 +22,10 @@ from harken.lang.sql.joins import Joins
 from harken.lang.sql.ordering import Keys, direction, limited
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
+from harken.lang.sql.split import Split
 from harken.lang.sql.subqueries import Subqueries
 from harken.lang.sql.translation import name_of
-from harken.lang.sql.windows import Split, Windows
+from harken.lang.sql.windows import Windows
 
 
 class Queries(Joins, Combining, Grouping, Subqueries):

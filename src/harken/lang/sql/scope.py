@@ -35,11 +35,20 @@ class Scope:
     parent: Scope | None = None
     sources: list[Source] = field(default_factory=list)
     captured: dict[Variable, None] = field(default_factory=dict)
+    hidden: Scope | None = None
+    """What is below GROUP BY: its columns are known, and cannot be mentioned."""
 
     def column(self, table: str | None, name: str, span: Span) -> Term:
         found = self._own(table, name, span)
         if found is not None:
             return found
+        if self.hidden is not None and self.hidden.own(table, name):
+            raise TypeFault(
+                f"the column {name} must be in GROUP BY, or in an aggregate",
+                code="ungrouped",
+                span=span,
+                hint=f"group by it, or take any_value({name}): a group has many rows",
+            )
         if self.parent is not None and self.parent.knows(table, name):
             term = self.parent.column(table, name, span)
             self.capture(term)
@@ -51,22 +60,22 @@ class Scope:
             self.captured[term] = None
 
     def knows(self, table: str | None, name: str) -> bool:
-        own = any(
-            each.name == name
-            for source in self.sources
-            if table is None or source.alias == table
-            for each in source.fields
-        )
-        return own or (self.parent is not None and self.parent.knows(table, name))
+        if self.own(table, name) or (self.hidden is not None and self.hidden.own(table, name)):
+            return True
+        return self.parent is not None and self.parent.knows(table, name)
 
-    def _own(self, table: str | None, name: str, span: Span) -> Term | None:
-        found = [
+    def own(self, table: str | None, name: str) -> list[Term]:
+        """The columns that a name can mean here, not in the queries around."""
+        return [
             each.term
             for source in self.sources
             if table is None or source.alias == table
             for each in source.fields
             if each.name == name and not (table is None and name in source.merged)
         ]
+
+    def _own(self, table: str | None, name: str, span: Span) -> Term | None:
+        found = self.own(table, name)
         if len(found) > 1:
             tables = [s.alias for s in self.sources if any(f.name == name for f in s.fields)]
             raise TypeFault(

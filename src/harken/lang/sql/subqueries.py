@@ -122,7 +122,7 @@ class Subqueries(Translation):
     def _is_among(self, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body) -> Term:
         """IN as a value: true, false, or NULL where a NULL leaves it open."""
         if len(terms) > 1:
-            raise self._not_yet(node, "IN of several columns is only there as a condition")
+            return self._some_compares("=", terms, rows, node, body)
         compute = self._draft.compute
         relation, arguments = self._matches(terms, rows, node, body, unknown=False)
         found = self._some(relation, arguments, body)
@@ -138,6 +138,40 @@ class Subqueries(Translation):
             return found
         nothing = Constant(None, BOOLEAN.or_null())
         rest = compute("choose", (open_, nothing, FALSE), BOOLEAN, body)
+        return compute("choose", (found, TRUE, rest), BOOLEAN, body)
+
+    def compares_to_any(
+        self, operator: str, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body
+    ) -> Term:
+        """x < ANY (query), as a value."""
+        terms, rows = self._listed(left, node, scope, body)
+        return self._some_compares(operator, terms, rows, node, body)
+
+    def _some_compares(
+        self, operator: str, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body
+    ) -> Term:
+        """True if a row compares so to the terms; else NULL if one may; else false."""
+        compute = self._draft.compute
+        fresh = [self._draft.fresh(column.type) for column in rows.columns]
+        inner = Body([Atom(rows.relation, (*rows.captured, *fresh))])
+        test: Term = TRUE
+        for term, column in zip(terms, fresh, strict=True):
+            sides = self._expressions.alike(term, column, inner, node)
+            one = compute(f"is {operator}", sides, BOOLEAN, inner)
+            test = one if test is TRUE else compute("and", (test, one), BOOLEAN, inner)
+        given = dict.fromkeys(each for each in terms if isinstance(each, Variable))
+        arguments = tuple(dict.fromkeys((*rows.captured, *given)))
+
+        def some(value: Constant) -> Term:
+            literals = [*inner.literals, Comparison("=", test, value)]
+            found = self._draft.define("some", arguments, (), [((), literals)], bag=False)
+            return self._some(found, arguments, body)
+
+        found = some(TRUE)
+        if not test.type.nullable:
+            return found
+        nothing = Constant(None, BOOLEAN.or_null())
+        rest = compute("choose", (some(nothing), nothing, FALSE), BOOLEAN, body)
         return compute("choose", (found, TRUE, rest), BOOLEAN, body)
 
     def scalar(self, node: exp.Expr, scope: Scope, body: Body) -> Term:

@@ -1,0 +1,67 @@
+"""A SELECT with window functions in two: the query below them, and what is made of their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from harken.lang.sql.derived import derived
+from harken.lang.sql.groups import unfiltered
+
+
+@dataclass(slots=True)
+class Split:
+    """What windows are computed of, as columns; the windows; and expressions over both."""
+
+    columns: dict[str, exp.Expr] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    windows: dict[str, exp.Window] = field(default_factory=dict)
+
+    def take(self, node: exp.Expr) -> exp.Expr:
+        """A column that has the value of an expression without windows."""
+        text = node.unalias().sql("spark", normalize=True)
+        if text not in self.names:
+            self.names[text] = f"column {len(self.columns)}"
+            self.columns[self.names[text]] = node.unalias().copy()
+        return exp.column(self.names[text], table="rows")
+
+    def outer(self, node: exp.Expr) -> exp.Expr:
+        """The expression over the columns, its windows columns as well."""
+        if isinstance(node, exp.Window):
+            said = derived(node)
+            return self._window(node) if said is None else self.outer(said)
+        if isinstance(node, exp.DataType | exp.Var):
+            return node.copy()
+        if node.find(exp.Window) is None:
+            constant = isinstance(node, exp.Literal | exp.Null | exp.Boolean)
+            return node.copy() if constant else self.take(node)
+        made = node.copy()
+        for key, value in list(made.args.items()):
+            if isinstance(value, exp.Expr):
+                made.set(key, self.outer(value))
+            elif isinstance(value, list):
+                made.set(key, [self.outer(v) if isinstance(v, exp.Expr) else v for v in value])
+        return made
+
+    def _window(self, node: exp.Window) -> exp.Expr:
+        """A column for a window; one that is written twice is computed once."""
+        text = node.sql("spark", normalize=True)
+        if text not in self.names:
+            self.names[text] = f"window {len(self.windows)}"
+            self.windows[self.names[text]] = self._taken(node)
+        return exp.column(self.names[text], table="rows")
+
+    def _taken(self, node: exp.Window) -> exp.Window:
+        made = node.copy()
+        made.set("this", unfiltered(made.this))
+        function = made.this
+        value = function.this
+        if isinstance(value, exp.Expr) and not isinstance(value, exp.Star | exp.Distinct):
+            function.set("this", self.take(value))
+        parts = made.args.get("partition_by") or []
+        made.set("partition_by", [self.take(each) for each in parts])
+        order = made.args.get("order")
+        for each in order.expressions if order is not None else ():
+            each.set("this", self.take(each.this))
+        return made

@@ -1,0 +1,72 @@
+"""What people get wrong, and what they are told."""
+
+from __future__ import annotations
+
+import pytest
+
+import harken
+
+SAID = {
+    "selct 1": "1:1: [syntax] there is no statement SELCT in Harken's SQL|do you mean SELECT?",
+    "SELECT k FORM a": "1:15: [syntax] a cannot stand here|",
+    "SELECT k FROM": "1:10: [syntax] something is missing after FROM|",
+    "SELECT k FROM a LEFT ANTI JOIN": "1:27: [syntax] something is missing after JOIN|",
+    "SELECT\n  k,\n  x x x\nFROM a": "3:7: [syntax] x cannot stand here|",
+    "SELECT k FROM aa": "1:15: [unknown-table] there is no table or view aa|do you mean a?",
+    "SELECT xx FROM a": "1:8: [unknown-column] there is no column xx|do you mean a.x?",
+    "UPDATE a SET xx = 1": "1:14: [unknown-column] a has no column xx|do you mean x?",
+    "SELECT k, x FROM a GROUP BY k": "1:11: [ungrouped] the column x must be in GROUP BY, "
+    "or in an aggregate|group by it, or take any_value(x): a group has many rows",
+    "SELECT m * m FROM a": "1:1: [overflow] a decimal does not fit: in units of its last digit it "
+    "has more than 64 bits|use fewer digits behind the point: CAST(... AS DECIMAL(18, 2))",
+    "CREATE TABLE z (k INT DEFAULT 'x')": "1:1: [type-mismatch] STRING cannot be stored as BIGINT|"
+    "convert it: CAST(... AS BIGINT)",
+    "CREATE TABLE z (d DATE DEFAULT 'x')": '1:1: [bad-value] "x" is not a date|'
+    "leave such texts out with `like`",
+}
+
+
+@pytest.mark.parametrize("text", SAID)
+def test_each(text: str) -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE a (k INT, x INT, m DECIMAL(18, 2))")
+    db.sql("INSERT INTO a VALUES (1, 1, 9999999999999999.99)")
+    with pytest.raises(harken.HarkenError) as caught:
+        db.sql(text)
+    message, hint = SAID[text].split("|")
+    assert caught.value.report().splitlines()[0] == message
+    assert (caught.value.hint or "") == hint
+    assert "oken" not in caught.value.report()
+
+
+def test_a_double_as_text_is_written_as_spark_does() -> None:
+    numbers = {
+        "1e10": "1.0E10",
+        "1e7": "1.0E7",
+        "9999999e0": "9999999.0",
+        "1e-3": "0.001",
+        "-1.5e-4": "-1.5E-4",
+        "123456789.125e0": "1.23456789125E8",
+        "5e-324": "4.9E-324",
+        "0e0": "0.0",
+        "2e0": "2.0",
+    }
+    db = harken.connect()
+    for number, text in numbers.items():
+        assert db.sql(f"SELECT CAST({number} AS STRING), '' || {number}").rows == [(text, text)]
+
+
+def test_months_and_hours_on_columns() -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE a (d DATE, t TIMESTAMP)")
+    db.sql("INSERT INTO a VALUES (DATE '2024-01-31', TIMESTAMP '2024-01-01 00:30:00')")
+    shown = db.sql(
+        "SELECT d + INTERVAL 1 MONTH, d - INTERVAL 2 YEARS, add_months(d, 2), "
+        "t - INTERVAL 1 HOUR, t + INTERVAL 1 WEEK FROM a"
+    ).rows[0]
+    assert [str(each)[:16] for each in shown] == [
+        "2024-02-29", "2022-01-31", "2024-03-31", "2023-12-31 23:30", "2024-01-08 00:30",
+    ]  # fmt: skip
+    with pytest.raises(harken.HarkenError) as caught:
+        db.sql("SELECT t + INTERVAL 1 MONTH FROM a")
+    assert caught.value.code == "unsupported"
