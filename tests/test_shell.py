@@ -219,3 +219,40 @@ def test_colours_keep_the_text() -> None:
     text = ITEMS + PROCEDURE + "/* open"
     assert "".join(piece for _, piece in tokens(text)) == text
     assert ("variable", ":pen") in list(tokens(text))
+
+
+def test_sql_and_back(db: harken.Database, capsys: pytest.CaptureFixture[str]) -> None:
+    loop = Loop(db)
+    loop.read(
+        [
+            "sql\n",
+            "CREATE TABLE t (k INT PRIMARY KEY,\n",
+            " s STRING); INSERT INTO t VALUES (1, 'a;b'), (2, NULL);\n",
+            "SELECT * FROM t ORDER BY k;\n",
+            "SELECT nope\n",
+            "FROM t;\n",
+            "amosql;\n",
+            "t(1);\n",
+        ]
+    )
+    told = capsys.readouterr()
+    assert told.out == '<1, "a;b">\n<2, NULL>\n<"a;b">\n'
+    assert "5:8: [unknown-column] there is no column nope" in told.err
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("SELECT 1;", True),
+        ("SELECT 1; -- ;", True),
+        ("SELECT ';", False),
+        ("SELECT 1", False),
+        ("amosql", True),
+        ("BEGIN;", True),
+    ],
+)
+def test_complete_in_sql(db: harken.Database, text: str, complete: bool) -> None:
+    loop = Loop(db)
+    loop.run("sql")
+    assert loop.is_complete(text) is complete
+    assert prompt_text(db, loop.language) == "harken sql> "

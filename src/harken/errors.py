@@ -7,7 +7,7 @@
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
     │   │                      unknown-table, unknown-column,
     │   │                      exists, bad-name, not-in-lake
-    │   ├── TypeFault          type-mismatch, arity, ambiguous
+    │   ├── TypeFault          type-mismatch, arity, ambiguous, ungrouped
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect,
     │                          too-complex
     ├── EvaluationError        a correct program met bad data; its statement was undone
@@ -18,7 +18,7 @@
     ├── EngineError            no-java, wrong-java, wrong-python, no-spark, no-memory,
     │                          no-temporary-space, spark-start, stream (Spark)
     ├── IntegrityError         in-use, transaction, rolled-back, lake-conflict, no-such-row,
-    │                          row-exists, not-unique, null
+    │                          row-exists, not-unique, null, constraint
     └── StorageError           not-a-database, newer-format, disk-full, disk-error, locked,
                                read-only, cannot-open, closed, storage, no-lake-table,
                                not-a-lake-table, no-such-version, bad-path, bad-file,

@@ -13,7 +13,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 import harken
 from harken.shell.completion import NameCompleter
 from harken.shell.highlight import AmosqlLexer
-from harken.shell.loop import Loop, Quit, is_complete
+from harken.shell.loop import AMOSQL, Loop, Quit
 
 WELCOME = """\
 Harken {version}. Statements end with `;`, `help` helps, Ctrl-D leaves.
@@ -23,30 +23,31 @@ What you do not `commit;` is rolled back when you leave."""
 def interact(loop: Loop) -> None:
     """Ask for input until Ctrl-D or `quit`."""
     print(WELCOME.format(version=harken.__version__))
-    session = prompt_session(loop.db)
+    session = prompt_session(loop)
     while True:
         try:
-            loop.run(session.prompt(lambda: prompt_text(loop.db)))
+            loop.run(session.prompt(lambda: prompt_text(loop.db, loop.language)))
         except KeyboardInterrupt:
             continue
         except (EOFError, Quit):
             return
 
 
-def prompt_session(db: harken.Database) -> PromptSession[str]:
+def prompt_session(loop: Loop) -> PromptSession[str]:
     return PromptSession(
         multiline=True,
         prompt_continuation=lambda width, line, wrapped: "> ".rjust(width),
         history=history(Path.home() / ".harken_history"),
-        completer=NameCompleter(db),
+        completer=NameCompleter(loop.db),
         complete_while_typing=False,
         lexer=AmosqlLexer(),
-        key_bindings=keys(),
+        key_bindings=keys(loop),
     )
 
 
-def prompt_text(db: harken.Database) -> str:
-    return "harken*> " if db.in_transaction else "harken> "
+def prompt_text(db: harken.Database, language: str = AMOSQL) -> str:
+    word = "harken" if language == AMOSQL else f"harken {language}"
+    return f"{word}*> " if db.in_transaction else f"{word}> "
 
 
 def history(path: Path) -> History:
@@ -59,14 +60,14 @@ def history(path: Path) -> History:
     return FileHistory(str(path))
 
 
-def keys() -> KeyBindings:
+def keys(loop: Loop) -> KeyBindings:
     """Enter runs what is complete and otherwise begins a new line."""
     bindings = KeyBindings()
 
     @bindings.add("enter")
     def enter(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if is_complete(buffer.text):
+        if loop.is_complete(buffer.text):
             buffer.validate_and_handle()
         else:
             buffer.insert_text("\n")

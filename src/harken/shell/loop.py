@@ -10,6 +10,7 @@ import harken
 from harken.cli import as_ours
 from harken.database.results import Result
 from harken.lang.amosql.shapes import split
+from harken.lang.sql.parser import cut, is_closed
 
 HELP = """\
 Statements end with `;` and may take several lines:
@@ -21,13 +22,30 @@ Statements end with `;` and may take several lines:
   select name(f), definition(f) for each function f;      what functions there are
 
   commit;      keep what was changed      rollback;    undo it
+  sql          what follows is SQL        amosql       what follows is AMOSQL
   help         this                       quit, exit   leave (also Ctrl-D)
 
 The star in `harken*>` says that something is not committed; leaving rolls it back.
 Tab completes names. Ctrl-C drops what you are typing or stops the statement that runs.
 docs/amosql.md has the whole language."""
 
-COMMANDS = ("help", "quit", "exit")
+HELP_SQL = """\
+Statements end with `;` and may take several lines:
+
+  CREATE TABLE item (name STRING PRIMARY KEY, quantity INT);
+  INSERT INTO item VALUES ('pen', 12), ('ink', 3);
+  CREATE VIEW low AS SELECT name FROM item WHERE quantity < 10;
+  SELECT * FROM low;
+  BEGIN; UPDATE item SET quantity = 20 WHERE name = 'ink'; COMMIT;
+
+  sql          what follows is SQL        amosql       what follows is AMOSQL
+  help         this                       quit, exit   leave (also Ctrl-D)
+
+Outside of BEGIN and COMMIT every statement is committed at once.
+docs/sql.md has the whole language."""
+
+AMOSQL, SQL = "amosql", "sql"
+COMMANDS = ("help", "quit", "exit", AMOSQL, SQL)
 
 
 class Quit(Exception):
@@ -40,6 +58,13 @@ class Loop:
     def __init__(self, db: harken.Database) -> None:
         self.db = db
         self.failed = False
+        self.language = AMOSQL
+
+    def is_complete(self, text: str) -> bool:
+        """Can this be run, in the language that is spoken?"""
+        if self.language == SQL:
+            return not text.strip() or command_in(text) is not None or is_closed(text)
+        return is_complete(text)
 
     def read(self, lines: Iterable[str]) -> None:
         """All of a stream; what it ends with needs no `;`."""
@@ -49,7 +74,7 @@ class Loop:
                 if not waiting.strip():
                     waiting, first_line = "", number
                 waiting += line
-                if is_complete(waiting):
+                if self.is_complete(waiting):
                     self.run(waiting, first_line)
                     waiting = ""
             self.run(waiting, first_line)
@@ -61,19 +86,22 @@ class Loop:
         """
         command = command_in(text)
         if command == "help":
-            print(HELP)
+            print(HELP if self.language == AMOSQL else HELP_SQL)
+        elif command in (AMOSQL, SQL):
+            self.language = command
         elif command is not None:
             raise Quit
         else:
             self._run_statements(text, first_line)
 
     def _run_statements(self, text: str, first_line: int) -> None:
-        for statement in split(text):
-            line = first_line + text.count("\n", 0, statement.offset)
-            column = statement.offset - (text.rfind("\n", 0, statement.offset) + 1)
+        run = self.db.run_sql if self.language == SQL else self.db.run
+        for offset, statement in self._pieces(text):
+            line = first_line + text.count("\n", 0, offset)
+            column = offset - (text.rfind("\n", 0, offset) + 1)
             try:
                 # Blanks in place of what came before keep lines and columns true.
-                self.db.run("\n" * line + " " * column + statement.text, show)
+                run("\n" * line + " " * column + statement, show)
             except BrokenPipeError:
                 raise
             except Exception as error:
@@ -82,6 +110,14 @@ class Loop:
             except KeyboardInterrupt:
                 self._fail("stopped; the statement was undone")
                 return
+
+    def _pieces(self, text: str) -> list[tuple[int, str]]:
+        if self.language == AMOSQL:
+            return [(each.offset, each.text) for each in split(text)]
+        try:
+            return cut(text)
+        except harken.HarkenError:  # it says so when it is run
+            return [(0, text)]
 
     def _fail(self, message: str) -> None:
         self.failed = True
@@ -104,7 +140,7 @@ def show(result: Result) -> None:
 
 
 def command_in(text: str) -> str | None:
-    """`help`, `quit` or `exit`, with or without the semicolon.
+    """`help`, `quit`, `sql` and the like, with or without the semicolon.
 
     >>> command_in(" Exit; ")
     'exit'

@@ -66,21 +66,39 @@ class Statement:
 
 
 def statements(text: str) -> list[Statement]:
+    return [each for part in _parts(text) for each in _statement(text, part)]
+
+
+def cut(text: str) -> list[tuple[int, str]]:
+    """The statements of a text as they are written, each with its place; the last is what follows
+    the last semicolon, if anything does."""
+    parts = [part for part in _parts(text) if part]
+    return [(part[0].start, text[part[0].start : part[-1].end + 1]) for part in parts]
+
+
+def is_closed(text: str) -> bool:
+    """Is this nothing but whole statements, each with its semicolon?"""
+    try:
+        return not _parts(text)[-1]
+    except SyntaxFault:
+        return False
+
+
+def _parts(text: str) -> list[list[Token]]:
+    """The words of each statement; those after the last semicolon come last, if only none."""
     try:
         tokens = DIALECT.tokenize(text)
     except TokenError as error:
         raise SyntaxFault(
             "a text or a comment is not closed", code="syntax", span=Span(0, len(text))
         ) from error
-    found: list[Statement] = []
-    part: list[Token] = []
+    found: list[list[Token]] = [[]]
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
-            found += _statement(text, part)
-            part = []
+            found.append([])
         else:
-            part.append(token)
-    return found + _statement(text, part)
+            found[-1].append(token)
+    return found
 
 
 def fragment(text: str) -> exp.Expr:
