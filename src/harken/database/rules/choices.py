@@ -28,9 +28,9 @@ from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
 
 SMALL_CHANGE = 100
 """So few changed rows are never worth a look at the estimates."""
-KEEP_FROM = 4.0
+KEEP_FROM = 5.0
 """Totals are kept of groups that have more members than this, about."""
-JOINED = 4.0
+JOINED = 5.0
 """Members that are made by a join count so many times: for a change the join finds the groups, and
 then it finds the members of each in both states."""
 COPY_LIMIT = 1_000_000
