@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from harken import bench
-from harken.bench import by_hand, figures, monitoring, plot, query
+from harken.bench import by_hand, figures, monitoring, plot, query, tpch
 from harken.bench.figures import Figure
 from harken.bench.report import run_benchmarks
 from harken.bench.shop import ALL_TOGETHER, Shop, Turn
@@ -43,7 +43,7 @@ def little_garbage() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def measured() -> list[Figure]:
-    resident = [name for name in bench.BENCHMARKS if name != "lake"]
+    resident = [name for name in bench.BENCHMARKS if name not in ("lake", "sql")]
     runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in resident)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(monitoring, "ITEMS_IN_A_TURN", 5)
@@ -73,6 +73,23 @@ def test_the_lake_at_a_toy_size() -> None:
     needs = {(figure.name, figure.needs) for figure in found if figure.needs}
     assert ("lake-inventory", "<= 1.5") in needs
     assert ("lake-parts", "<= 1.2") in needs
+
+
+def test_the_queries_of_tpch_at_a_toy_size() -> None:
+    chosen = {"scales": [0.001], "queries": ["q01", "q03", "q11"], "changes": [0.01]}
+    found = list(bench.run("sql", rounds=1, tpch=chosen))
+    measured = {(figure.params["query"], figure.measure) for figure in found}
+    assert {("q03", "by hand ms"), ("q11", "SQLite/harken"), ("all", "SQLite/harken")} <= measured
+    sweep = list(bench.run("sql-sweep", rounds=1, tpch={**chosen, "queries": ["q01"]}))
+    assert [figure.needs for figure in sweep] == [None, None, None, "<= 1.2"]
+    ElementTree.fromstring(plot.draw([*found, *sweep]))
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    with pytest.raises(HarkenError, match="tpchgen-cli") as caught:
+        tpch.generated(0.5)
+    assert caught.value.hint == "/nowhere/python -m pip install tpchgen-cli"
 
 
 def test_ways_that_disagree_are_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,8 +64,9 @@ def _take_turns(
     """The median seconds of each strategy; the first turns only warm up."""
     db = resident.db
     taken: dict[str, list[float]] = {name: [] for name in STRATEGIES}
+    orders = list(refresh.orders)
     db._transactions.begin()
-    apply(transaction_for(query, change, Refresh(refresh.tables, seed=2)), resident)
+    apply(transaction_for(query, change, refresh), resident)
     first = [_check(resident, strategy) for strategy in STRATEGIES]
     if min(first) > SHORT:
         taken = {name: [took] for name, took in zip(STRATEGIES, first, strict=True)}
@@ -74,6 +75,7 @@ def _take_turns(
             for strategy in STRATEGIES if number % 2 else reversed(STRATEGIES):
                 taken[strategy].append(_check(resident, strategy))
     db.rollback()
+    refresh.orders = orders
     db.monitoring(ADAPTIVE)
     return {name: statistics.median(times) for name, times in taken.items()}
 

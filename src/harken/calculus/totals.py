@@ -3,7 +3,9 @@
     R = sum(V : members(G, V))      becomes      R = sum(V : totals(G, V))
 
 where totals(G, V) is a stored relation with one row for each group that has members. Where all
-aggregates of the groups of GROUP BY are kept, the groups themselves are those of the totals.
+aggregates of the groups of GROUP BY are kept, the groups themselves are read from there:
+
+    groups(G) ∧ R = sum(V : members(G, V))      becomes      totals(G, R)
 
 A change of the members is a bag of weighted rows (`bags`), so the new total of a group follows from
 the old one and the change alone: counts and exact sums are added to, and for min and max the values
@@ -23,6 +25,7 @@ from harken.ir.clauses import (
     Aggregation,
     Atom,
     Clause,
+    Comparison,
     Definition,
     Literal,
     Program,
@@ -45,6 +48,8 @@ OVER_TOTALS = {
 }
 """The aggregate over the at most one total of a group; over none of them it gives what the original
 gives over no members."""
+DIRECT = frozenset({"count", "sum", "avg", "min", "max"})
+"""Aggregates whose value is the total."""
 EXTREMES = frozenset({"min", "max"})
 
 
@@ -87,15 +92,18 @@ def with_totals(
                 for position, literal in enumerate(clause.body)
                 if (totals := totals_of(literal, program, needs)) is not None
             }
+            listed = _listed(clause, kept, program)
             for position, literal in enumerate(clause.body):
-                totals = kept.get(position) or _listing(literal, clause, kept, program)
-                if totals is None:
+                if position in listed:
+                    body.append(listed[position])
+                elif position in kept:
+                    assert isinstance(literal, Aggregation)
+                    reader = _reader(kept[position])
+                    definitions[reader.relation.id] = reader
+                    body.append(_reading(literal, kept[position], reader.relation))
+                else:
                     body.append(literal)
-                    continue
-                reader = _reader(totals) if position in kept else _groups(totals)
-                found[totals.relation.id] = totals
-                definitions[reader.relation.id] = reader
-                body.append(_reading(literal, totals, reader.relation))
+            found |= {each.relation.id: each for each in kept.values()}
             clauses.append(Clause(clause.head, tuple(body)))
         definitions[name] = replace(definition, clauses=tuple(clauses))
     rewritten = Program(program.goal, reachable(program.goal, definitions))
@@ -163,51 +171,36 @@ def _reader(totals: Totals) -> Definition:
     return Definition(relation, (clause,))
 
 
-def _listing(
-    literal: Literal, clause: Clause, kept: Mapping[int, Totals], program: Program
-) -> Totals | None:
-    """Totals that have a row for each of the groups that a literal asks for: if all aggregates of
-    the groups are kept, and one of them has a total whatever the values of the members are."""
-    if not isinstance(literal, Atom) or literal.negated:
-        return None
-    definition = program.definitions.get(literal.relation.id)
-    members = definition.groups if definition is not None else ()
-    over = {
-        position: each
-        for position, each in enumerate(clause.body)
-        if isinstance(each, Aggregation) and each.atom.relation.id in members
-    }
-    if len(members) != 1 or not over.keys() <= kept.keys():
-        return None
-    return next(
-        (
-            kept[position]
-            for position, each in over.items()
-            if kept[position].present is None and each.groups == literal.terms
-        ),
-        None,
-    )
+def _listed(clause: Clause, kept: Mapping[int, Totals], program: Program) -> dict[int, Literal]:
+    """Groups, and one aggregate of each, that are read from totals; by their places in the body.
+
+    All aggregates of the groups must be kept, or they are computed with the groups anyway, and the
+    one must have a total whatever the values of the members are.
+    """
+    found: dict[int, Literal] = {}
+    for place, groups in enumerate(clause.body):
+        if not isinstance(groups, Atom) or groups.negated:
+            continue
+        definition = program.definitions.get(groups.relation.id)
+        members = definition.groups if definition is not None else frozenset()
+        over = {
+            position: each
+            for position, each in enumerate(clause.body)
+            if isinstance(each, Aggregation) and each.atom.relation.id in members
+        }
+        if len(members) != 1 or not over.keys() <= kept.keys():
+            continue
+        for position, each in over.items():
+            totals = kept[position]
+            if each.aggregate in DIRECT and totals.present is None and each.groups == groups.terms:
+                total = Variable(f"TOTAL#{position}", totals.relation.columns[-1].type)
+                found[place] = Atom(totals.relation, (*groups.terms, total), span=groups.span)
+                found[position] = Comparison("=", each.result, total)
+                break
+    return found
 
 
-def _groups(totals: Totals) -> Definition:
-    """The groups that have totals."""
-    columns = totals.relation.columns[:-1]
-    relation = replace(
-        totals.relation,
-        name=f"groups of {totals.relation.name}",
-        columns=columns,
-        kind=Kind.DERIVED,
-    )
-    total = totals.relation.columns[-1]
-    terms = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(columns))
-    row = Atom(totals.relation, (*terms, Variable("TOTAL#", total.type)))
-    return Definition(relation, (Clause(Atom(relation, terms), (row,)),))
-
-
-def _reading(literal: Literal, totals: Totals, reader: Relation) -> Literal:
-    if isinstance(literal, Atom):
-        return replace(literal, relation=reader)
-    assert isinstance(literal, Aggregation)
+def _reading(literal: Aggregation, totals: Totals, reader: Relation) -> Aggregation:
     total = Variable("TOTAL#", reader.columns[-1].type)
     groups = tuple(literal.atom.terms[i] for i in totals.groups)
     return replace(

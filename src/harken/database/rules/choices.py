@@ -20,6 +20,7 @@ from harken.database.rules.nodes import (
     TotalsNode,
 )
 from harken.engines.sqlite.statistics import Statistics
+from harken.ir.clauses import atoms
 from harken.ir.relations import Relation
 from harken.planner.cost import CostModel
 from harken.planner.network import Part, Reason
@@ -27,8 +28,11 @@ from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
 
 SMALL_CHANGE = 100
 """So few changed rows are never worth a look at the estimates."""
-KEEP_FROM = 4.0
+KEEP_FROM = 5.0
 """Totals are kept of groups that have more members than this, about."""
+JOINED = 5.0
+"""Members that are made by a join count so many times: for a change the join finds the groups, and
+then it finds the members of each in both states."""
 COPY_LIMIT = 1_000_000
 """A copy of the old state has at most so many rows."""
 OUTDATED = 2.0
@@ -117,7 +121,9 @@ class Choices:
         changes = sum(updates[name].transactions for name in node.part.stored if name in updates)
         if not node.asked_at or changes >= 2 * node.asked_at:
             node.asked_at = max(1, changes)
-            node.wanted = self.members(node) >= KEEP_FROM
+            members = self.members(node)
+            weight = JOINED * max(1.0, members) if _is_joined(node) else members
+            node.wanted = weight >= KEEP_FROM
         return node.wanted
 
     def screener(self, relation: Relation, nodes: Collection[Monitored]) -> Screener:
@@ -143,3 +149,9 @@ class Choices:
             return False
         now = max(1.0, updates.lately)
         return not screener.changes / OTHERWISE < now < screener.changes * OTHERWISE
+
+
+def _is_joined(node: TotalsNode) -> bool:
+    program = node.part.program
+    clauses = program.definitions[program.goal.id].clauses
+    return any(sum(1 for _ in atoms(clause.body)) > 1 for clause in clauses)

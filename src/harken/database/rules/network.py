@@ -305,7 +305,8 @@ class Network(Topology):
         return strategy, below, queries
 
     def _choose(self, node: Node, wave: Wave) -> str:
-        kept = node.kept is not None and self._are_kept(node.kept, wave)
+        may_be = node.kept is not None and self.choices.forced != NAIVE
+        kept = may_be and node.kept is not None and self._are_kept(node.kept, wave)
         part = node.kept if kept and node.kept is not None else node.part
         sizes = {name: size for name, size in wave.sizes.items() if name in part.influents}
         strategy = self.choices.strategy(node, sizes, kept)
@@ -314,13 +315,15 @@ class Network(Topology):
         return NAIVE
 
     def _are_kept(self, part: Part, wave: Wave) -> bool:
-        """Are the totals that a part reads those of now?"""
-        return all(
-            isinstance(node := self._derived[each.relation.id], TotalsNode)
-            and node not in wave.to_build
-            and node.table.validity.holds()
-            for each in part.totals
-        )
+        """Are the totals that a part reads those of now? Those whose members have not changed
+        since they are wanted are there the next time."""
+        found = [self._derived[each.relation.id] for each in part.totals]
+        nodes = [node for node in found if isinstance(node, TotalsNode)]
+        missing = [node for node in nodes if not node.table.validity.holds()]
+        for node in missing:
+            if node not in wave.to_build and self.choices.wants_totals(node):
+                wave.to_build.append(node)
+        return not missing and not any(node in wave.to_build for node in nodes)
 
 
 @contextmanager
