@@ -33,6 +33,9 @@ KEEP_FROM = 5.0
 JOINED = 5.0
 """Members that are made by a join count so many times: for a change the join finds the groups, and
 then it finds the members of each in both states."""
+FLOOD = 0.3
+"""Totals are not followed when so large a part of a relation changed, rows that came and went: a
+changed row costs about three times as much as a row of the whole (`bench sql-sweep`)."""
 COPY_LIMIT = 1_000_000
 """A copy of the old state has at most so many rows."""
 OUTDATED = 2.0
@@ -125,6 +128,16 @@ class Choices:
             weight = JOINED * max(1.0, members) if _is_joined(node) else members
             node.wanted = weight >= KEEP_FROM
         return node.wanted
+
+    def is_flood(self, node: TotalsNode, sizes: Mapping[str, int]) -> bool:
+        """Has so much changed below that following it costs more than all from scratch?"""
+        if self.forced is not None:
+            return False
+        return any(
+            sizes.get(name, 0) > SMALL_CHANGE
+            and sizes[name] > FLOOD * self.statistics.rows(relation)
+            for name, relation in node.part.stored.items()
+        )
 
     def screener(self, relation: Relation, nodes: Collection[Monitored]) -> Screener:
         """What a change of a relation must pass to bring about a check.

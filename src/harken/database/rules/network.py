@@ -74,6 +74,8 @@ class Wave:
     """The rows of the Δ-sets."""
     to_build: list[TotalsNode] = field(default_factory=list)
     """Totals that are wanted and not kept: they are computed when all has settled."""
+    flooded: set[str] = field(default_factory=set)
+    """Totals that it would take longer to follow than all from scratch: the next wave sees."""
 
     def reach(self, name: str, nodes: Iterable[Node]) -> None:
         for node in nodes:
@@ -218,6 +220,10 @@ class Network(Topology):
         if not self.choices.wants_totals(node):
             self._miss(node)
             return "not kept"
+        if self.choices.is_flood(node, wave.sizes):
+            self._miss(node)
+            wave.flooded.add(node.id)
+            return "not kept: most of it changed"
         if node.table.validity.holds() and node.follow(changed, self._planning):
             return "kept totals"
         wave.to_build.append(node)
@@ -321,7 +327,8 @@ class Network(Topology):
         nodes = [node for node in found if isinstance(node, TotalsNode)]
         missing = [node for node in nodes if not node.table.validity.holds()]
         for node in missing:
-            if node not in wave.to_build and self.choices.wants_totals(node):
+            known = node in wave.to_build or node.id in wave.flooded
+            if not known and self.choices.wants_totals(node):
                 wave.to_build.append(node)
         return not missing and not any(node in wave.to_build for node in nodes)
 
