@@ -187,12 +187,77 @@ def test_a_version_that_was_vacuumed(db: harken.Database, stock: Path) -> None:
     table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
     for work in (db.step, lambda: rows(db)):
         error = refused("no-such-version", work)
-        assert "files of version 0" in error.message
+        assert "of version 0" in error.message
+
+
+def test_a_table_put_back_to_an_earlier_state(
+    db: harken.Database, stock: Path, tmp_path: Path
+) -> None:
+    """Its version has the same number, and the table is still the one that was registered."""
+    db.lake("f", str(stock), key=["k"])
+    db.commit()
+    shutil.copytree(stock, tmp_path / "backup")
+    write(stock, [3], [30])
+    db.step()
+    shutil.rmtree(stock)
+    shutil.copytree(tmp_path / "backup", stock)
+    refused("input-changed", db.step)
+    for number in (4, 5):
+        write(stock, [number], [40])
+        error = refused("input-changed", db.step)
+        assert "put back to an earlier state" in error.message
+    db.close()
+    with harken.connect(str(tmp_path / "shop.db")) as again:
+        refused("input-changed", again.step)
+        refused("input-changed", lambda: rows(again))
+
+
+def test_a_file_of_the_newest_version_that_is_missing(db: harken.Database, stock: Path) -> None:
+    db.lake("f", str(stock), key=["k"])
+    known = set(stock.glob("*.parquet"))
+    write(stock, [3], [30])
+    (new,) = set(stock.glob("*.parquet")) - known
+    new.rename(stock.parent / "away")
+    refused("no-such-version", db.step)
+    (stock.parent / "away").rename(new)
+    assert db.step().taken == {"f": 1}
+
+
+def test_a_table_with_a_missing_file_is_not_registered(db: harken.Database, stock: Path) -> None:
+    next(stock.glob("*.parquet")).unlink()
+    refused("no-such-version", lambda: db.lake("f", str(stock), key=["k"]))
 
 
 # --- values --------------------------------------------------------------------------------
 
 NOON = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC)
+LATE = datetime.datetime(2026, 1, 1, 1, 2, 3, 456789, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize("zone", ["UTC", None])
+def test_times_that_the_log_cuts_off(db: harken.Database, tmp_path: Path, zone: str | None) -> None:
+    """Delta's bounds are in milliseconds, and the rows are not."""
+
+    def add(value: int) -> None:
+        at = pa.array([LATE], pa.timestamp("us", "UTC")).cast(pa.timestamp("us", zone))
+        write_deltalake(str(tmp_path / "t"), pa.table({"at": at, "v": [value]}), mode="append")
+
+    add(1)
+    db.lake("f", str(tmp_path / "t"), key=["at"])
+    assert db.function("f")[LATE] == 1
+    add(2)
+    refused("not-unique", db.step)
+    refused("not-unique", lambda: db.lake("g", str(tmp_path / "t"), key=["at"]))
+
+
+def test_both_zeros_are_one_key(db: harken.Database, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    write_deltalake(path, pa.table({"k": [0.0], "v": [1]}))
+    db.lake("f", path, key=["k"])
+    write_deltalake(path, pa.table({"k": [-0.0], "v": [2]}), mode="append")
+    refused("not-unique", db.step)
+
+
 ODD = [1.5, math.nan, math.inf, -math.inf, None]
 
 
@@ -259,6 +324,33 @@ def test_a_file_with_a_key_that_is_there(db: harken.Database, tmp_path: Path) ->
     assert rows(db) == [(4, 7), (5, 1)]
 
 
+def test_a_file_that_is_no_object_a_line(db: harken.Database, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.json").write_text('{"k":1,"v":2}\n')
+    db.lake("f", str(tmp_path / "in"), key=["k"])
+    (tmp_path / "in" / "b.json").write_text("null\n")
+    refused("bad-file", db.step)
+    (tmp_path / "in" / "b.json").write_text('{"k":2,"v":3}\n')
+    db.step()
+    assert rows(db) == [(1, 2), (2, 3)]
+
+
+def test_a_file_with_another_type(db: harken.Database, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    pq.write_table(pa.table({"k": [1], "v": [2]}), tmp_path / "in" / "a.parquet")
+    db.lake("f", str(tmp_path / "in"), key=["k"])
+    pq.write_table(pa.table({"k": ["3"], "v": [5]}), tmp_path / "in" / "b.parquet")
+    error = refused("bad-file", db.step)
+    assert "the column k is string there, not int64" in error.message
+    assert rows(db) == [(1, 2)]
+
+
+def test_rows_that_came_are_counted(db: harken.Database, stock: Path) -> None:
+    db.lake("f", str(stock), key=["k"], unique=False)
+    write(stock, [7] * 5, [1] * 5)
+    assert db.step().taken == {"f": 5}
+
+
 # --- registering ---------------------------------------------------------------------------
 
 
@@ -274,6 +366,10 @@ def test_registering_again_with_something_else(db: harken.Database, stock: Path)
 def test_keys_and_names(db: harken.Database, stock: Path) -> None:
     refused("arity", lambda: db.lake("f", str(stock), key=["k", "k"]))
     refused("arity", lambda: db.lake("f", str(stock), key="k"))  # type: ignore[arg-type]
+    refused("arity", lambda: db.lake("f", str(stock), key=["k"], columns=["v", "v"]))
+    refused("arity", lambda: db.lake("f", pa.table({"k": [1], "K": [2]}), key=["k"]))
+    refused("bad-value", lambda: db.lake("f", str(stock), key=["k"], format="csv"))
+    refused("bad-value", lambda: db.lake("f", str(stock), key=["k"], schema={"k": "int"}))
     refused("bad-name", lambda: db.lake("f g", str(stock), key=["k"]))
     assert db.amosql("select 1;").rows == [(1,)]
 

@@ -101,7 +101,7 @@ def _keep(
     )
     far = runtime.engine.far[made.relation.id]
     far.reopen(seen.rows if seen.kind == FRAME else None)
-    if seen.kind in (FRAME, DIRECTORY):
+    if seen.kind != OWN:
         runtime.engine.move_on(far, far.newest())
     keys.check_all(far, runtime.engine.spark_reader)
 
@@ -117,6 +117,8 @@ def _is_arrow(source: Any) -> bool:
 
 def _chosen(given: Sequence[str], key: Sequence[str], columns: Sequence[str] | None) -> list[str]:
     """The key, then the other columns that are wanted."""
+    _check_distinct(given, "in the table, if capitals do not count")
+    _check_distinct(columns or (), "among the columns")
     wanted = list(columns) if columns is not None else list(given)
     missing = [c for c in (*key, *wanted) if c not in given]
     if missing:
@@ -156,8 +158,15 @@ def _look_at(
             code="bad-value",
             hint="give the path of a Delta table or a directory, a DataFrame or an Arrow table",
         )
+    _check_format(format, schema)
     place = str(source)
     if "://" in place or (Path(place) / "_delta_log").is_dir():
+        if format is not None or schema is not None:
+            raise TypeFault(
+                "a Delta table says itself what format and columns it has",
+                code="bad-value",
+                hint="leave out format= and schema=",
+            )
         path = place if "://" in place else str(Path(place).resolve())
         given = DeltaInput(path, key=tuple(key))
         options = {"identity": given.identity}
@@ -171,6 +180,19 @@ def _look_at(
         )
     format, found = sources.look_at_directory(directory, format, schema)
     return _Seen(DIRECTORY, found, options={"directory": str(directory), "format": format})
+
+
+def _check_format(format: str | None, schema: Any) -> None:
+    from harken.engines.spark.directory_input import check_format
+
+    if format is not None:
+        check_format(format)
+    if schema is not None and not hasattr(schema, "names"):
+        raise TypeFault(
+            f"{type(schema).__name__} is no schema",
+            code="bad-value",
+            hint='schema=pyarrow.schema([("item", pyarrow.string()), ...])',
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +301,16 @@ def _check_name(name: str) -> None:
         raise NameFault(f"{name!r} cannot name a function", code="bad-name", hint="use a word")
 
 
+def _check_distinct(names: Sequence[str], where: str) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise TypeFault(
+                f"{name} is twice {where}", code="arity", hint="give them different names"
+            )
+        seen.add(name.lower())
+
+
 def _check_key(key: Sequence[str]) -> None:
     if isinstance(key, str) or not key:
         raise TypeFault("the key is a list of columns", code="arity", hint='key=["item"]')
@@ -310,7 +342,8 @@ def type_of_column(name: str, arrow: Any) -> Type:
     raise TypeFault(
         f"the column {name} has the type {arrow}, which no AMOSQL type holds",
         code="type-mismatch",
-        hint="leave it out: db.lake(..., columns=[...]), or cast it where it comes from",
+        hint="leave it out: db.lake(..., columns=[...]), or cast it where it comes from; of files "
+        "that do not say it, give the type: schema=pyarrow.schema([...])",
     )
 
 
@@ -325,7 +358,7 @@ def take_in(runtime: Runtime, network: Network) -> Step:
             network.note_large(far.relation.id, change)
         else:
             network.note_changes(far.relation.id, change)
-        taken[far.relation.name] = change if isinstance(change, int) else len(change)
+        taken[far.relation.name] = change if isinstance(change, int) else _size(change)
         versions[far.relation.name] = version
         when = far.table.written(version)
         if when is not None:
@@ -333,6 +366,10 @@ def take_in(runtime: Runtime, network: Network) -> Step:
     if taken:
         _remember(engine.connection)
     return Step(taken, versions, written)
+
+
+def _size(change: list[tuple[Any, ...]]) -> int:
+    return sum(abs(weight) for *_, weight in change)
 
 
 def _remember(connection: Connection) -> None:

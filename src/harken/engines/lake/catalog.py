@@ -105,6 +105,11 @@ class Places:
             f"UPDATE {PLACES} SET version = ?, commits = ? WHERE name = ?", (version, commits, name)
         )
 
+    def describe(self, name: str, options: dict[str, Any]) -> None:
+        self._connection.run(
+            f"UPDATE {PLACES} SET options = ? WHERE name = ?", (json.dumps(options), name)
+        )
+
     def signature(self) -> str:
         return f"harken {self._connection.value(f'SELECT name FROM {SIGNATURE}')}"
 

@@ -18,6 +18,7 @@ from harken.engines.lake.catalog import UNWRITTEN, Pending, Place
 from harken.engines.lake.sources import Source, change_size, open_source
 from harken.engines.lake.tally import Tally
 from harken.engines.spark import weighted
+from harken.engines.spark.delta_input import DeltaInput
 from harken.engines.spark.tables import LakeTable, Mark
 from harken.engines.sqlite.connection import Connection
 from harken.errors import IntegrityError
@@ -65,6 +66,8 @@ class FarRelation:
     def table(self) -> Source:
         if self._table is None:
             self._table = self._open()
+        if isinstance(self._table, DeltaInput):
+            self._table.standing = self.place.version, self.place.options.get("entry")
         return self._table
 
     def _open(self) -> Source:
@@ -92,6 +95,12 @@ class FarRelation:
         """Look what is new where the relation comes from; the version that has it."""
         with self._translated():
             return self.table.capture(progress)
+
+    def entry(self, version: int) -> str | None:
+        """What tells a version of a Delta table from any other of that number."""
+        table = self.table
+        assert isinstance(table, DeltaInput)
+        return table.entry(version)
 
     def change_size(self, to_version: int) -> int:
         with self._translated():

@@ -56,9 +56,11 @@ def fault(error: Exception, place: Place) -> StorageError:
 
 def vacuumed(place: Place) -> StorageError:
     return StorageError(
-        f"files of version {place.version} of {place.path}, which Harken stands on, are gone",
+        f"files of {place.path} are gone, of version {place.version}, which Harken reads, or of "
+        "one since then",
         code="no-such-version",
-        hint="versions must be kept until the next step has been taken (VACUUM's retention); "
+        hint="put them back, and step again. Versions must be kept until the next step has been "
+        "taken (VACUUM's retention); "
         "to go on with what is there now, delete the function and register it again",
     )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from harken.engines.lake import limits
+from harken.engines.lake import faults, limits
 from harken.engines.lake import rows as conversion
 from harken.engines.sqlite.values import decoder
 from harken.errors import IntegrityError
@@ -42,7 +42,8 @@ def _suspects(far: FarRelation) -> list[Row]:
     """Keys that may have several rows, by their columns alone: a NULL in the others is not seen."""
     assert far.relation.key is not None
     names = [far.columns[i] for i in far.relation.key]
-    rows = far.table.rows(far.place.version).select(names)
+    with faults.translated(far.place):
+        rows = far.table.rows(far.place.version).select(names)
     groups = rows.group_by(names).aggregate([([], "count_all")])
     several = groups.filter(pc.greater(groups["count_all"], 1)).select(names)
     return conversion.from_arrow(several, [far.relation.columns[i] for i in far.relation.key])

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harken.engines.lake.catalog import OWN, UNWRITTEN, Place, Places
+from harken.engines.lake.catalog import DELTA, OWN, UNWRITTEN, Place, Places
 from harken.engines.lake.tally import Tally
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import SQLiteEngine
@@ -188,7 +188,11 @@ class FarRelations(SQLiteEngine):
 
     def _stand(self, far: FarRelation, version: int) -> None:
         """On another version with the same rows."""
-        far.place = replace(far.place, version=version)
+        options = far.place.options
+        if far.place.kind == DELTA:
+            options = {**options, "entry": far.entry(version)}
+            self._places.describe(far.relation.id, options)
+        far.place = replace(far.place, version=version, options=options)
         self._places.advance(far.relation.id, version, far.place.commits)
 
     def register_foreign(

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, Place
 from harken.engines.spark.delta_input import BEGIN_AGAIN, DeltaInput
-from harken.engines.spark.directory_input import DirectoryInput, Progress
+from harken.engines.spark.directory_input import DirectoryInput, Progress, check_objects
 from harken.engines.spark.snapshot import LakeFile
 from harken.engines.spark.tables import LakeTable
 from harken.errors import EngineError, StorageError
@@ -143,6 +143,7 @@ def open_source(place: Place, key: Sequence[str], reader: Any, frame: Any) -> So
             columns=options["columns"],
             identity=options["identity"],
             version=place.version,
+            entry=options.get("entry"),
         )
     table = LakeTable.open(place.path)
     if place.kind == DIRECTORY:
@@ -161,30 +162,35 @@ def look_at_directory(
 
 
 def format_of(directory: Path) -> str:
-    found = {
-        SUFFIXES[file.suffix]
-        for file in directory.rglob("*")
-        if file.suffix in SUFFIXES and not file.name.startswith(("_", "."))
-    }
+    found = {format for file in _files(directory) if (format := _suggested(file))}
     if len(found) != 1:
         raise EngineError(
             f"{directory} has files of {len(found)} formats"
             if found
-            else f"{directory} has no files yet, so their format is not known",
+            else f"{directory} has no files whose names tell their format",
             code="unknown-format",
             hint='say which: db.lake(name, path, key=[...], format="csv")',
         )
     return found.pop()
 
 
+def _files(directory: Path) -> list[Path]:
+    return sorted(
+        file
+        for file in directory.rglob("*")
+        if file.is_file() and not file.name.startswith(("_", "."))
+    )
+
+
+def _suggested(file: Path) -> str | None:
+    return SUFFIXES.get(file.suffix.lower())
+
+
 def schema_of(directory: Path, format: str) -> pa.Schema:
     import pyarrow.dataset
 
-    files = sorted(
-        str(file)
-        for file in directory.rglob("*")
-        if SUFFIXES.get(file.suffix) == format and not file.name.startswith(("_", "."))
-    )
+    every = _files(directory)
+    files = [str(file) for file in every if _suggested(file) == format] or list(map(str, every))
     if not files:
         raise EngineError(
             f"{directory} has no files yet, so their columns are not known",
@@ -192,6 +198,8 @@ def schema_of(directory: Path, format: str) -> pa.Schema:
             hint="give them: db.lake(name, path, key=[...], schema=pyarrow.schema([...]))",
         )
     try:
+        if format == "json":
+            check_objects(Path(files[0]))
         return pyarrow.dataset.dataset(files[:1], format=format).schema.remove_metadata()
     except (pa.ArrowException, OSError) as error:
         raise StorageError(

@@ -33,7 +33,8 @@ def open_delta(
         raise StorageError(
             f"there is no Delta table at {path}",
             code="no-lake-table",
-            hint="a Delta table is a directory with a _delta_log in it; check the path",
+            hint="a Delta table is a directory with a _delta_log in it; check the path, or "
+            "put the table back",
         ) from error
     except DeltaError as error:
         if version is None:
@@ -98,7 +99,7 @@ def change_feed(
     feed = pa.table(delta.load_cdf(from_version + 1, to_version))
     # delta-rs gives string_view and binary_view, which few of Arrow's functions take.
     kind = feed["_change_type"].cast(pa.string())
-    rows = feed.select(schema.names).cast(schema)
+    rows = weighted.positive_zeros(feed.select(schema.names).cast(schema))
     added = pc.is_in(kind, value_set=pa.array(["insert", "update_postimage"]))
     return weighted.net(rows.filter(added), rows.filter(pc.invert(added)))
 

@@ -2,13 +2,15 @@
 
 What is read of it are some of its columns, and they stay what they were when it was registered. A
 table of that name whose columns changed, or that was deleted and made again, is another one: its
-versions say nothing of the old one's, and reading on would give wrong answers. So it is refused.
+versions say nothing of the old one's, and reading on would give wrong answers. So it is refused;
+and so is one that was put back to an earlier state, and whose version of that number is another.
 
     rows(b) = rows(a) + changes(a, b)
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -39,7 +41,7 @@ BEGIN_AGAIN = "to go on with what is there now, delete the function and register
 
 class DeltaInput:
     """`key` is what the rows are sought by. Registered before, it is opened with what it was then:
-    its columns, its identity, and the version that is read."""
+    its columns, its identity, the version that is read, and what the log said of that."""
 
     def __init__(
         self,
@@ -49,6 +51,7 @@ class DeltaInput:
         columns: Sequence[str] | None = None,
         identity: str | None = None,
         version: int | None = None,
+        entry: str | None = None,
         storage_options: dict[str, str] | None = None,
     ) -> None:
         self._options = storage_options
@@ -57,6 +60,8 @@ class DeltaInput:
         self.path = plain_path(self._delta.table_uri)
         self.identity = identity or str(self._delta.metadata().id)
         """Delta gives every table one when it is made."""
+        self.standing = version, entry
+        """The version that is read, and its entry in the log."""
         opened = self._delta if version is None else self._at(version)
         self.schema: pa.Schema = _columns(opened, columns)
         self.key = key
@@ -70,7 +75,31 @@ class DeltaInput:
         """The newest."""
         self._refresh()
         self._check_identity(self._delta)
+        self._check_entry()
         return self._delta.version()
+
+    def entry(self, version: int) -> str | None:
+        """What tells this version from any other of its number, if the log still has it."""
+        path = plain_path(self._delta.table_uri)
+        if "://" in path:
+            return None
+        try:
+            text = Path(path, "_delta_log", f"{version:020}.json").read_bytes()
+        except OSError:  # a checkpoint took its place
+            return None
+        return hashlib.sha256(text).hexdigest()[:16]
+
+    def _check_entry(self) -> None:
+        version, entry = self.standing
+        if version is None or entry is None:
+            return
+        if self._delta.version() < version or self.entry(version) not in (entry, None):
+            raise StorageError(
+                f"version {version} of {self.path} is not what it was: the table was put back to "
+                "an earlier state, and has gone on from there",
+                code="input-changed",
+                hint=f"put the newer one back, or {BEGIN_AGAIN}",
+            )
 
     def capture(self, progress: Callable[[int, int], None] | None = None) -> int:
         """What is newest is in the log already."""
@@ -110,6 +139,7 @@ class DeltaInput:
                 error.hint = f"its log was shortened; {BEGIN_AGAIN}"
             raise
         self._check_identity(found)
+        self._check_entry()
         return found
 
     def _check_identity(self, found: DeltaTable) -> None:
@@ -148,7 +178,9 @@ class DeltaInput:
             files = storage(self.path, self._options)
             parts = [self._read(files, file.path) for file in self.files(at, keys)]
             found = pa.concat_tables([self.schema.empty_table(), *parts])
-        return found if keys is None else found.take(rewrite.positions_of(found, keys))
+        if keys is None:
+            return found
+        return found.take(rewrite.positions_of(found, weighted.positive_zeros(keys)))
 
     def _scan(self, version: int) -> pa.Table:
         """By delta-rs, which knows all that Delta has."""

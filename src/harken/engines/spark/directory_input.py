@@ -35,7 +35,7 @@ class DirectoryInput:
     """
 
     def __init__(self, directory: str | Path, table: LakeTable, *, format: str) -> None:
-        _check_format(format)
+        check_format(format)
         self.directory = Path(directory)
         self.table = table
         self.format = format
@@ -52,7 +52,7 @@ class DirectoryInput:
         format: str,
     ) -> DirectoryInput:
         """Nothing of the directory is read yet; `path` is where the rows will be kept."""
-        _check_format(format)
+        check_format(format)
         schema = schema.append(pa.field(FILE, pa.string()))
         return cls(directory, LakeTable.create(path, schema, key=key, bag=True), format=format)
 
@@ -128,7 +128,7 @@ class DirectoryInput:
         return rows.append_column(FILE, pa.array([name] * rows.num_rows, pa.string()))
 
 
-def _check_format(format: str) -> None:
+def check_format(format: str) -> None:
     if format not in READERS:
         raise StorageError(
             f"files of format {format!r} cannot be read",
@@ -138,7 +138,26 @@ def _check_format(format: str) -> None:
 
 
 def _read_parquet(path: Path, schema: pa.Schema) -> pa.Table:
-    return pq.ParquetFile(path).read(columns=schema.names)
+    rows = pq.ParquetFile(path).read(columns=schema.names)
+    for field in schema:
+        found = rows.schema.field(field.name).type
+        if _kind(found) != _kind(field.type):
+            raise pa.ArrowInvalid(f"the column {field.name} is {found} there, not {field.type}")
+    return rows
+
+
+def _kind(type_: pa.DataType) -> str:
+    """Values of one kind are cast into each other without becoming something else."""
+    kinds = {
+        "integer": pa.types.is_integer,
+        "floating": pa.types.is_floating,
+        "date": pa.types.is_date,
+        "timestamp": pa.types.is_timestamp,
+        "decimal": pa.types.is_decimal,
+    }
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return "text"
+    return next((name for name, test in kinds.items() if test(type_)), str(type_))
 
 
 def _read_csv(path: Path, schema: pa.Schema) -> pa.Table:
@@ -160,8 +179,17 @@ def _read_json(path: Path, schema: pa.Schema) -> pa.Table:
     """One object a line; a missing field is NULL."""
     if not path.stat().st_size:
         return schema.empty_table()
+    check_objects(path)
     options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     return pa.json.read_json(path, parse_options=options)
+
+
+def check_objects(path: Path) -> None:
+    """Arrow's reader does not survive a file that begins with something else."""
+    with path.open("rb") as lines:
+        first = next((line for line in lines if line.strip()), b"{")
+    if not first.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
+        raise pa.ArrowInvalid("each line must be an object")
 
 
 READERS: Mapping[str, Callable[[Path, pa.Schema], pa.Table]] = {

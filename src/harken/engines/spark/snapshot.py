@@ -8,6 +8,7 @@ would otherwise look up every file of the table before it reads one.
 
 from __future__ import annotations
 
+import datetime
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,9 +70,14 @@ class Snapshot:
     def bounds(self, column: str) -> list[Bounds]:
         """For each file, in the order of `files`."""
         if column not in self._bounds:
-            parts = (self._statistic(kind, column) for kind in ("min", "max", "null_count"))
+            lowest, highest, nulls = (
+                self._statistic(kind, column) for kind in ("min", "max", "null_count")
+            )
+            lowest = [_moved(each, -1) for each in lowest]
+            highest = [_moved(each, 1) for each in highest]
             counts = [file.rows for file in self.files]
-            self._bounds[column] = [Bounds(*each) for each in zip(*parts, counts, strict=True)]
+            parts = zip(lowest, highest, nulls, counts, strict=True)
+            self._bounds[column] = [Bounds(*each) for each in parts]
         return self._bounds[column]
 
     def _statistic(self, kind: str, column: str) -> list[Any]:
@@ -112,6 +118,16 @@ class Snapshot:
 
     def lowest(self, index: int, key: Sequence[str]) -> tuple[Any, ...]:
         return tuple(orderable(self.bounds(name)[index].lowest) for name in key)
+
+
+def _moved(bound: Any, milliseconds: int) -> Any:
+    """Many writers cut times to milliseconds in the log, though not in the file."""
+    if not isinstance(bound, datetime.datetime):
+        return bound
+    try:
+        return bound + datetime.timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return bound
 
 
 def orderable(value: Any) -> tuple[bool, Any]:
