@@ -21,7 +21,7 @@
     │                          row-exists, not-unique, null, constraint
     └── StorageError           not-a-database, newer-format, disk-full, disk-error, locked,
                                read-only, cannot-open, closed, storage, no-lake-table,
-                               not-a-lake-table, no-such-version, bad-path, bad-file,
+                               not-a-lake-table, no-such-version, input-changed, bad-path, bad-file,
                                unknown-format, lake-damaged, not-permitted
 
 Codes are part of the contract: scripts match on them, so they never change their meaning.

@@ -183,13 +183,9 @@ def _sound(frame: DataFrame, relation: Relation) -> DataFrame:
     from pyspark.sql import functions as F
 
     columns = [(f"c{i}", column.type) for i, column in enumerate(relation.columns)]
-    frame = frame.withColumns(
-        {
-            name: F.when(F.abs(name) < F.lit(math.inf), F.col(name))  # NaN is above infinity
-            for name, type_ in columns
-            if type_ == NUMBER
-        }
-    )
+    for name, type_ in columns:
+        if type_ == NUMBER:  # NaN is above infinity
+            frame = frame.withColumn(name, F.when(F.abs(name) < F.lit(math.inf), F.col(name)))
     required = [name for name, type_ in columns if not type_.nullable]
     return frame.dropna(subset=required) if required else frame
 
