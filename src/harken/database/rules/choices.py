@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import differentiate, recompute
 from harken.database.rules.nodes import (
     INCREMENTAL,
@@ -20,12 +21,14 @@ from harken.database.rules.nodes import (
     TotalsNode,
 )
 from harken.engines.sqlite.statistics import Statistics
-from harken.ir.clauses import atoms
+from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
 from harken.planner.cost import CostModel
 from harken.planner.network import Part, Reason
 from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
 
+MANY = 1_000.0
+"""Changed rows, for which an estimate is made beside the one for a single row."""
 SMALL_CHANGE = 100
 """So few changed rows are never worth a look at the estimates."""
 KEEP_FROM = 5.0
@@ -75,8 +78,7 @@ class Choices:
             rows = sum(self.statistics.rows(node.part.influents[name]) for name in far)
             return NAIVE if CHANGED_ROW * sum(far.values()) > rows else incremental
         costs = self.costs(node)
-        by_row = sum(costs.each_row.get(name, 0.0) * size for name, size in sizes.items())
-        return NAIVE if costs.whole < by_row else incremental
+        return NAIVE if costs.whole < costs.by_differentials(sizes) else incremental
 
     def _far_changes(self, node: Monitored, sizes: Mapping[str, int]) -> dict[str, int]:
         """The sizes of the changes in relations that are far away."""
@@ -97,17 +99,22 @@ class Choices:
         return False
 
     def _estimated(self, node: Monitored) -> Costs:
-        model = CostModel(self.statistics)
-        each_row: dict[str, float] = {}
-        for part in (node.part, node.kept):
+        once, each_row = dict[str, float](), dict[str, float]()
+        for part in (node.kept, node.part):
             for name in part.influents if part is not None else ():
                 assert part is not None
-                change = differentiate(part.program, {name}, nodes=part.nodes)
-                each_row.setdefault(name, model.program(change.plus).cost)
+                if name not in each_row:
+                    program = _change_of(part, name)
+                    few, many = (
+                        CostModel(self.statistics, delta_size=size).program(program).cost
+                        for size in (1.0, MANY)
+                    )
+                    each_row[name] = (many - few) / (MANY - 1)
+                    once[name] = few - each_row[name]
         stored = node.part.stored
-        whole = model.program(recompute(node.part.program, set(stored)).plus).cost
+        whole = CostModel(self.statistics).program(_from_scratch(node.part)).cost
         rows = {name: self.statistics.rows(relation) for name, relation in stored.items()}
-        return Costs(each_row, whole, rows)
+        return Costs(once, each_row, whole, rows)
 
     def members(self, node: TotalsNode) -> float:
         """How many members a group has, about."""
@@ -168,3 +175,16 @@ def _is_joined(node: TotalsNode) -> bool:
     program = node.part.program
     clauses = program.definitions[program.goal.id].clauses
     return any(sum(1 for _ in atoms(clause.body)) > 1 for clause in clauses)
+
+
+def _change_of(part: Part, name: str) -> Program:
+    """What is evaluated when one relation has changed."""
+    if part.relation.is_set:
+        return differentiate(part.program, {name}, nodes=part.nodes).plus
+    return differentiate_bag(part.program, frozenset({name}), part.nodes)
+
+
+def _from_scratch(part: Part) -> Program:
+    if part.relation.is_set:
+        return recompute(part.program, set(part.stored)).plus
+    return recompute_bag(part.program, set(part.stored))

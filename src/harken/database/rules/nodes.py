@@ -40,12 +40,20 @@ MadeFrom: TypeAlias = tuple[Mapping[str, Definition], frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What the cost model says: for each changed row of an influent, and for all from scratch."""
+    """What the cost model says: for a changed influent once and for each of its rows, and for all
+    from scratch."""
 
+    once: Mapping[str, float]
     each_row: Mapping[str, float]
     whole: float
     sizes: Mapping[str, float]
     """The sizes of the stored relations that this was estimated for."""
+
+    def by_differentials(self, sizes: Mapping[str, int]) -> float:
+        return sum(
+            self.once.get(name, 0.0) + self.each_row.get(name, 0.0) * size
+            for name, size in sizes.items()
+        )
 
 
 @dataclass(slots=True)
