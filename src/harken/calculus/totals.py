@@ -17,7 +17,7 @@ Law: the rewritten program has the same rows as the one it was made from.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from harken.calculus.affected import group_columns
@@ -71,16 +71,15 @@ class Totals:
         return self.aggregate in EXTREMES
 
 
-def with_totals(
-    program: Program, nodes: Collection[str], needs: Needs
-) -> tuple[Program, tuple[Totals, ...]]:
+def with_totals(program: Program, needs: Needs) -> tuple[Program, tuple[Totals, ...]]:
     """The program reading kept totals where it can, and the totals it reads.
 
-    What lies below `nodes` is left alone: they are looked at through their own Δ-sets.
+    What lies below nodes reads the same totals as the nodes do: where a node is looked at as a
+    whole, it is there already.
     """
     found: dict[str, Totals] = {}
     definitions = dict(program.definitions)
-    for name in _above(program, nodes):
+    for name in program.definitions:
         definition = program.definitions[name]
         if definition.first is not None:
             continue  # the first rows are found by their order, not by counting those before
@@ -110,11 +109,6 @@ def with_totals(
     # What stands only among the members of other totals is not read any more.
     read = stored_relations(rewritten)
     return rewritten, tuple(each for name, each in found.items() if name in read)
-
-
-def _above(program: Program, nodes: Collection[str]) -> list[str]:
-    kept = {name: d for name, d in program.definitions.items() if name not in nodes}
-    return list(reachable(program.goal, kept))
 
 
 def totals_of(literal: Literal, program: Program, needs: Needs) -> Totals | None:

@@ -264,7 +264,7 @@ def _recursive_parts(
 
 def with_kept_totals(part: Part) -> Part | None:
     """The same part reading kept totals of its aggregates; None if it has none to keep."""
-    program, totals = with_totals(part.program, part.nodes, required_inputs(part.program))
+    program, totals = with_totals(part.program, required_inputs(part.program))
     if not totals:
         return None
     return replace(part, program=program, influents=_influents(program, part.nodes), totals=totals)

@@ -31,6 +31,8 @@ MANY = 1_000.0
 """Changed rows, for which an estimate is made beside the one for a single row."""
 SMALL_CHANGE = 100
 """So few changed rows are never worth a look at the estimates."""
+SMALL_PART = 0.01
+"""Nor is so small a part of the rows."""
 KEEP_FROM = 5.0
 """Totals are kept of groups that have more members than this, about."""
 JOINED = 5.0
@@ -62,8 +64,15 @@ class Choices:
         self.forced: str | None = None
         """`incremental` or `naive`, whatever it costs."""
 
-    def strategy(self, node: Monitored, sizes: Mapping[str, int], totals_are_kept: bool) -> str:
-        """How to compute the change of a node; `sizes` are those of the Δ-sets below it."""
+    def strategy(
+        self,
+        node: Monitored,
+        sizes: Mapping[str, int],
+        changed: Mapping[str, int],
+        totals_are_kept: bool,
+    ) -> str:
+        """How to compute the change of a node; `sizes` are those of the Δ-sets it reads, `changed`
+        those of all that changed."""
         if self.forced == NAIVE:
             return NAIVE
         incremental = WITH_TOTALS if totals_are_kept else INCREMENTAL
@@ -71,7 +80,7 @@ class Choices:
             return incremental
         if node.part.reason is Reason.RECURSIVE:
             return NAIVE
-        if sum(sizes.values()) < SMALL_CHANGE:
+        if sum(sizes.values()) < SMALL_CHANGE or self._is_small_part(node, changed):
             return incremental
         far = self._far_changes(node, sizes)
         if sum(far.values()) > MANY_FAR:
@@ -79,6 +88,16 @@ class Choices:
             return NAIVE if CHANGED_ROW * sum(far.values()) > rows else incremental
         costs = self.costs(node)
         return NAIVE if costs.whole < costs.by_differentials(sizes) else incremental
+
+    def _is_small_part(self, node: Monitored, changed: Mapping[str, int]) -> bool:
+        """Has little changed of every relation below? Estimates of queries of many relations can
+        be wrong by any factor, so they are asked only when there is something to choose."""
+        stored = node.part.stored
+        return all(
+            size <= SMALL_PART * self.statistics.rows(stored[name])
+            for name, size in changed.items()
+            if name in stored
+        )
 
     def _far_changes(self, node: Monitored, sizes: Mapping[str, int]) -> dict[str, int]:
         """The sizes of the changes in relations that are far away."""

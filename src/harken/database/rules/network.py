@@ -20,6 +20,7 @@ from harken.database.rules.choices import COPY_LIMIT
 from harken.database.rules.conditions import Condition
 from harken.database.rules.nodes import (
     COPIED,
+    INCREMENTAL,
     NAIVE,
     ConditionNode,
     DerivedNode,
@@ -315,16 +316,29 @@ class Network(Topology):
         kept = may_be and node.kept is not None and self._are_kept(node.kept, wave)
         part = node.kept if kept and node.kept is not None else node.part
         sizes = {name: size for name, size in wave.sizes.items() if name in part.influents}
-        strategy = self.choices.strategy(node, sizes, kept)
+        strategy = self.choices.strategy(node, sizes, wave.sizes, kept)
+        if strategy == INCREMENTAL and self._are_coming(node, wave):
+            return NAIVE
         if strategy == NAIVE or not node.is_unwieldy(strategy, frozenset(sizes)):
             return strategy
         return NAIVE
 
+    def _are_coming(self, node: Node, wave: Wave) -> bool:
+        """Are totals of a query of SQL wanted and not there yet? Without them its groups are looked
+        at again, one by one in both states; all of it from scratch takes no longer than they do
+        to be built."""
+        if node.kept is None or node.part.relation.is_set or self.choices.forced is not None:
+            return False
+        wanted = {each.relation.id for each in node.kept.totals}
+        return any(each.id in wanted for each in wave.to_build)
+
     def _are_kept(self, part: Part, wave: Wave) -> bool:
         """Are the totals that a part reads those of now? Those whose members have not changed
         since they are wanted are there the next time."""
-        found = [self._derived[each.relation.id] for each in part.totals]
+        found = [self._derived.get(each.relation.id) for each in part.totals]
         nodes = [node for node in found if isinstance(node, TotalsNode)]
+        if len(nodes) < len(found):
+            return False  # a node between has another way to its rows, and keeps none
         missing = [node for node in nodes if not node.table.validity.holds()]
         for node in missing:
             known = node in wave.to_build or node.id in wave.flooded
