@@ -38,6 +38,10 @@ READ_MARKS = f"SELECT name, passed FROM temp.{MARKS}"
 EXISTS = "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = ?)"
 CLEAR_MARKS = f"DELETE FROM temp.{MARKS}"
 
+ANNOUNCED = 16
+"""The rows that SQLite expects in a Δ-set: fewer than any table has, and enough that it makes an
+index on what it joins them with, if there is none."""
+
 
 class DeltaSet:
     """A temporary table of changed rows with their weights; its statements are made once."""
@@ -76,9 +80,8 @@ class DeltaSet:
 
     def _announce(self) -> None:
         row = ", ".join(["value"] * (self.relation.arity + 1))
-        self._connection.run(
-            f"INSERT INTO {self.table} SELECT {row} FROM (SELECT 1 AS value UNION SELECT 2)"
-        )
+        values = f"SELECT 1 AS value UNION ALL SELECT value + 1 FROM v WHERE value < {ANNOUNCED}"
+        self._connection.run(f"WITH v AS ({values}) INSERT INTO {self.table} SELECT {row} FROM v")
         self._connection.run(f"ANALYZE {self.table}")
         self.clear()
 
