@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 seeds = st.integers(0, 2**32 - 1)
 as_found = [Phase.explicit, Phase.reuse, Phase.generate]
-some = settings(max_examples=2, phases=as_found, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=3, phases=as_found, suppress_health_check=list(HealthCheck))
 many = settings(max_examples=60, phases=as_found, suppress_health_check=list(HealthCheck))
 
 
@@ -55,8 +55,10 @@ class SparkPair(Pair):
         self.harken = OnSpark(database)  # type: ignore[assignment]
 
 
-def follow(spark: SparkSession, directory: Path, seed: int, transactions: int) -> Counter[str]:
-    script = Scripts(Random(seed)).script(views=4, transactions=transactions)
+def follow(
+    spark: SparkSession, directory: Path, seed: int, views: int, transactions: int
+) -> Counter[str]:
+    script = Scripts(Random(seed)).script(views=views, transactions=transactions)
     apart = tuple(replace(each, whole=False) for each in script.transactions)
     script = replace(script, transactions=apart, strategy="incremental")
     database = harken.connect(directory / f"{seed}.db", spark=spark, engine="lake")
@@ -68,7 +70,7 @@ def follow(spark: SparkSession, directory: Path, seed: int, transactions: int) -
 def test_views_have_the_rows_and_changes_that_they_should(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    follow(spark, tmp_path_factory.mktemp("lake"), seed, transactions=6)
+    follow(spark, tmp_path_factory.mktemp("lake"), seed, views=1, transactions=3)
 
 
 @pytest.mark.nightly
@@ -78,4 +80,4 @@ def test_views_have_the_rows_and_changes_that_they_should(
 def test_views_have_the_rows_and_changes_that_they_should_all_night(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    follow(spark, tmp_path_factory.mktemp("lake"), seed, transactions=20)
+    follow(spark, tmp_path_factory.mktemp("lake"), seed, views=4, transactions=20)
