@@ -16,7 +16,7 @@
     │   ├── ValueFault         no-value, many-values, wrong-object, bad-value, overflow
     │   └── ForeignFault       foreign
     ├── EngineError            no-java, wrong-java, wrong-python, no-spark, no-memory,
-    │                          no-temporary-space, spark-start, stream (Spark)
+    │                          no-temporary-space, spark-start, stream (Spark), missing-package
     ├── IntegrityError         in-use, transaction, rolled-back, lake-conflict, no-such-row,
     │                          row-exists, not-unique, null, constraint
     └── StorageError           not-a-database, newer-format, disk-full, disk-error, locked,

@@ -18,7 +18,7 @@ import pyarrow
 import pyarrow.parquet
 import sqlglot
 
-from harken.errors import HarkenError
+from harken.errors import EngineError
 
 __all__ = ["QUERIES", "SCHEMA", "TABLES", "generated", "query", "unordered"]
 
@@ -61,8 +61,8 @@ def _generator() -> Path:
     return path
 
 
-def missing(package: str, purpose: str) -> HarkenError:
-    return HarkenError(
+def missing(package: str, purpose: str) -> EngineError:
+    return EngineError(
         f"{package}, which {purpose}, is not installed",
         code="missing-package",
         hint=f"{sys.executable} -m pip install {package}",
