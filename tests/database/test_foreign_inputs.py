@@ -85,6 +85,26 @@ def test_a_table_made_again_is_another_one(
         assert rows(again)[0] == (7, 70)
 
 
+def test_a_table_from_an_earlier_version_on(
+    db: harken.Database, stock: Path, tmp_path: Path
+) -> None:
+    write(stock, [3], [30])
+    write(stock, [1, 3], [11, 30], mode="overwrite")
+    db.lake("f", str(stock), key=["k"], version=1)
+    changes = db.monitor("f")
+    db.commit()
+    assert rows(db) == [(1, 10), (2, 20), (3, 30)]
+    assert db.step().taken == {"f": 3}
+    (change,) = changes.changes()
+    assert sorted(change.plus) == [(1, 11)]
+    assert sorted(change.minus) == [(1, 10), (2, 20)]
+    assert rows(db) == [(1, 11), (3, 30)]
+    refused("no-such-version", lambda: db.lake("g", str(stock), key=["k"], version=9))
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("k,v\n4,7\n")
+    refused("bad-value", lambda: db.lake("g", str(tmp_path / "in"), key=["k"], version=0))
+
+
 def test_a_table_overwritten_is_the_same_one(db: harken.Database, stock: Path) -> None:
     db.lake("f", str(stock), key=["k"])
     write(stock, [2, 3], [21, 30], mode="overwrite")

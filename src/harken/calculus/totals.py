@@ -118,8 +118,6 @@ def totals_of(literal: Literal, program: Program, needs: Needs) -> Totals | None
     if literal.aggregate not in OVER_TOTALS:
         return None
     members = literal.atom.relation
-    if literal.aggregate not in OVER_TOTALS:
-        return None
     inside = _private(literal)
     if needs.get(members.id) or len(set(inside)) < len(inside):
         return None

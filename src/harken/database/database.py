@@ -377,12 +377,14 @@ class Database:
         columns: Sequence[str] | None = None,
         format: str | None = None,
         schema: Any = None,
+        version: int | None = None,
     ) -> None:
         """Make a table that exists the function `name`, from its key columns to the others.
 
         `source` is the path of a Delta table, a directory of Parquet, CSV or JSON files that may
         grow, or a DataFrame of Spark: Harken reads it, and `step` takes its changes in. The rows of
         an Arrow table become Harken's own. Where several rows may have a key, say `unique=False`.
+        Of a Delta table, `version` is the one to begin with: the first `step` takes in all since.
         """
         self._check_open()
         with self._alone():
@@ -395,6 +397,7 @@ class Database:
                 columns=columns,
                 format=format,
                 schema=schema,
+                version=version,
             )
             self._rules.synchronise()
 

@@ -58,6 +58,7 @@ def register(
     columns: Sequence[str] | None = None,
     format: str | None = None,
     schema: Any = None,
+    version: int | None = None,
 ) -> None:
     """Make a table, a directory or a DataFrame a function."""
     _check_name(name)
@@ -66,7 +67,7 @@ def register(
     if known:
         _register_again(runtime, known[0], source, list(key), columns, unique)
         return
-    seen = _look_at(runtime, source, key, format, schema)
+    seen = _look_at(runtime, source, key, format, schema, version)
     chosen = _chosen(seen.schema.names, key, columns)
     typed = [Column(_plain(c), type_of_column(c, seen.schema.field(c).type)) for c in chosen]
     _keep(runtime, _function(name, typed, len(key), unique), seen, chosen, list(key))
@@ -102,7 +103,7 @@ def _keep(
     far = runtime.engine.far[made.relation.id]
     far.reopen(seen.rows if seen.kind == FRAME else None)
     if seen.kind != OWN:
-        runtime.engine.move_on(far, far.newest())
+        runtime.engine.move_on(far, seen.version if seen.kind == DELTA else far.newest())
     keys.check_all(far, runtime.engine.spark_reader)
 
 
@@ -143,16 +144,28 @@ class _Seen:
 
 
 def _look_at(
-    runtime: Runtime, source: Any, key: Sequence[str], format: str | None, schema: Any
+    runtime: Runtime,
+    source: Any,
+    key: Sequence[str],
+    format: str | None,
+    schema: Any,
+    version: int | None = None,
 ) -> _Seen:
     from harken.engines.lake import sources
     from harken.engines.spark.delta_input import DeltaInput
 
+    is_path = isinstance(source, str | Path)
+    if version is not None and not (is_path and _is_delta(str(source))):
+        raise TypeFault(
+            "only a Delta table has versions to begin with",
+            code="bad-value",
+            hint="leave out version=",
+        )
     if _is_frame(source):
         return _Seen(FRAME, runtime.engine.reader.collect(source.limit(0)).schema, rows=source)
     if _is_arrow(source):
         return _Seen(OWN, source.schema, rows=source)
-    if not isinstance(source, str | Path):
+    if not is_path:
         raise TypeFault(
             f"{type(source).__name__} is no table",
             code="bad-value",
@@ -160,7 +173,7 @@ def _look_at(
         )
     _check_format(format, schema)
     place = str(source)
-    if "://" in place or (Path(place) / "_delta_log").is_dir():
+    if _is_delta(place):
         if format is not None or schema is not None:
             raise TypeFault(
                 "a Delta table says itself what format and columns it has",
@@ -168,9 +181,10 @@ def _look_at(
                 hint="leave out format= and schema=",
             )
         path = place if "://" in place else str(Path(place).resolve())
-        given = DeltaInput(path, key=tuple(key))
+        given = DeltaInput(path, key=tuple(key), version=version)
         options = {"identity": given.identity}
-        return _Seen(DELTA, given.schema, path=path, options=options, version=given.version)
+        begin = given.version if version is None else version
+        return _Seen(DELTA, given.schema, path=path, options=options, version=begin)
     directory = Path(place).resolve()
     if not directory.is_dir():
         raise EngineError(
@@ -180,6 +194,10 @@ def _look_at(
         )
     format, found = sources.look_at_directory(directory, format, schema)
     return _Seen(DIRECTORY, found, options={"directory": str(directory), "format": format})
+
+
+def _is_delta(place: str) -> bool:
+    return "://" in place or (Path(place) / "_delta_log").is_dir()
 
 
 def _check_format(format: str | None, schema: Any) -> None:
