@@ -128,7 +128,11 @@ class Affected:
         if relation.id in self.recursive or definition.first is not None:
             # Any row can change which are the first ones; an engine finds those at once.
             return self._everything(relation), ()
-        bodies = [(clause, body) for clause in definition.clauses for body in self._bodies(clause)]
+        bodies = [
+            (clause, self._lean(body, clause, allowed))
+            for clause in definition.clauses
+            for body in self._bodies(clause)
+        ]
         columns = tuple(
             position
             for position in sorted(allowed)
@@ -142,6 +146,16 @@ class Affected:
         # Where nothing beside a literal has changed, both of its bodies are the same.
         self.made[found.id] = Definition(found, tuple(dict.fromkeys(clauses)))
         return found, columns
+
+    def _lean(
+        self, body: tuple[Literal, ...], clause: Clause, allowed: Collection[int]
+    ) -> tuple[Literal, ...]:
+        """The body without aggregates, if it has the same columns without them. K holds for more
+        then, but an aggregate costs more to find than it spares."""
+        plain = (each for each in body if not isinstance(each, Aggregation))
+        lean = evaluable(plain, self.needs)
+        same = all(_binds(lean, clause, i) for i in allowed if _binds(body, clause, i))
+        return lean if same else body
 
     def _changed_keys(
         self, relation: Relation, columns: tuple[int, ...]
@@ -210,6 +224,11 @@ def _key_relation(relation: Relation, columns: tuple[int, ...]) -> Relation:
         kind=Kind.DERIVED,
         past=True,
     )
+
+
+def is_keys(relation: Relation) -> bool:
+    """Is it a K? No user's relation has a blank in its name."""
+    return relation.past and relation.name.startswith("affected ")
 
 
 def _any_row(relation: Relation) -> Atom:

@@ -39,6 +39,9 @@ from harken.errors import HarkenError
 from harken.ir.relations import Relation
 from harken.planner.network import Part
 
+MANY_CHANGED = 10_000
+"""After so many changed rows SQLite takes another look at the tables."""
+
 
 @dataclass(frozen=True, slots=True)
 class ConditionChange:
@@ -134,6 +137,31 @@ class Network(Topology):
                 self._screen(name)
         return found
 
+    def answer(self, name: str) -> Query:
+        """The query of the rows that a condition has now. The totals that it wants are built first,
+        so that they are there for the first change, and the rows are read from them."""
+        self._engine.measure()
+        node = self._conditions[name]
+        marked = events.marked(self._engine.connection) if self._captures else {}
+        if node.kept is None or not node.part.stored.keys().isdisjoint(marked):
+            return self._planning.compile(node.part.program)
+        totals = list(self._totals_below(node))
+        for each in totals:
+            if self.choices.wants_totals(each) and not each.table.validity.holds():
+                each.build(self._planning)
+        own = {each.relation.id for each in node.kept.totals}
+        valid = {each.id for each in totals if each.table.validity.holds()}
+        part = node.kept if own <= valid else node.part
+        return self._planning.compile(part.program)
+
+    def _totals_below(self, node: Node) -> Iterator[TotalsNode]:
+        for name in node.depends_on():
+            below = self._derived.get(name)
+            if below is not None:
+                yield from self._totals_below(below)
+            if isinstance(below, TotalsNode):
+                yield below
+
     @contextmanager
     def _timed(self, node: Node) -> Iterator[None]:
         if self.timing is None:
@@ -175,6 +203,8 @@ class Network(Topology):
             wave.sizes[name] = self._captures[name].size()
             self.choices.statistics.note(name, wave.sizes[name])
             wave.reach(name, self._affects.get(name, {}).values())
+        if sum(wave.sizes.values()) > MANY_CHANGED:
+            self._engine.measure()
         return wave
 
     def _drop_read(self, wave: Wave, level: int) -> None:

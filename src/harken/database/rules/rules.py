@@ -26,6 +26,7 @@ from harken.database.sql.constraints import Constraints
 from harken.database.sql.materialized import KeptViews
 from harken.database.system import FIRED
 from harken.errors import HarkenError, IntegrityError, NameFault, Span
+from harken.ir.schema import Function
 from harken.lang.amosql import syntax
 
 
@@ -157,6 +158,10 @@ class Rules:
         for name in active:
             self._refresh(name)
         self._notice_coupling()
+
+    def fill(self, view: Function) -> None:
+        """Give a materialized view that is new the rows that its query has now."""
+        self._kept_views.fill(view)
 
     def _refresh(self, name: str) -> None:
         """Bring the node of an active rule up to date. A rule that cannot be compiled here, for

@@ -65,16 +65,6 @@ def follow(runtime: Runtime, change: ConditionChange) -> None:
     runtime.engine.insert_many(kept.table, change.plus)
 
 
-def fill(runtime: Runtime, function: Function) -> None:
-    """Let the table have the rows that its query has now."""
-    kept = compile_kept(function, runtime.catalog)
-    engine = runtime.engine
-    query = engine.compile(prepare(kept.program, runtime.catalog.hierarchy))
-    engine.insert_many(kept.table, query.rows(()))
-    indexed = tuple(range(min(kept.table.arity, INDEXED)))
-    engine.indexes.ensure([(kept.table, indexed)])
-
-
 INDEXED = 4
 """By so many columns a row is looked for when it goes."""
 
@@ -101,3 +91,12 @@ class KeptViews:
             compiled = compile_kept(function, catalog)
             if node is None or not node.is_for(compiled):
                 self._network.insert(compiled)
+
+    def fill(self, function: Function) -> None:
+        """Let the table have the rows that its query has now."""
+        assert function.relation is not None
+        engine = self._runtime.engine
+        query = self._network.answer(f"materialized {function.id}")
+        engine.insert_many(function.relation, query.rows(()))
+        indexed = tuple(range(min(function.relation.arity, INDEXED)))
+        engine.indexes.ensure([(function.relation, indexed)])

@@ -13,7 +13,6 @@ from harken.database.schema_changes import recheck, store
 from harken.database.sql.changes import defaults
 from harken.database.sql.constraints import compile_constraints, constraints_of
 from harken.database.sql.located import create_located
-from harken.database.sql.materialized import fill
 from harken.database.sql.reading import Reading
 from harken.database.sql.tables import SqlTables, is_materialized
 from harken.database.sql.views import refuse_equal_names, translate_query, view_columns
@@ -34,7 +33,8 @@ CONSTRAINTS = (
 """Those that are watched: see `constraints`."""
 
 
-def create(runtime: Runtime, statement: Statement) -> None:
+def create(runtime: Runtime, statement: Statement) -> Function | None:
+    """Create a table or a view; a materialized view is returned, for it has no rows yet."""
     node = statement.node
     assert isinstance(node, exp.Create)
     kind = str(node.args.get("kind", "")).upper()
@@ -46,7 +46,7 @@ def create(runtime: Runtime, statement: Statement) -> None:
     known = SqlTables(runtime.catalog).function(name)
     if known is not None:
         if node.args.get("exists"):
-            return
+            return None
         plain = known.kind is FunctionKind.DERIVED and node.find(exp.MaterializedProperty) is None
         if not (node.args.get("replace") and kind == "VIEW" and plain):
             raise NameFault(
@@ -64,9 +64,9 @@ def create(runtime: Runtime, statement: Statement) -> None:
     _check_properties(node, statement)
     runtime.monitors.before_change({name})
     if kind == "VIEW":
-        _create_view(runtime, statement, node, name)
-    else:
-        _create_table(runtime, statement, node, name)
+        return _create_view(runtime, statement, node, name)
+    _create_table(runtime, statement, node, name)
+    return None
 
 
 def is_view(function: Function) -> bool:
@@ -289,7 +289,9 @@ def _column(node: exp.ColumnDef, statement: Statement) -> tuple[Column, bool]:
 # --- views ---------------------------------------------------------------------------------
 
 
-def _create_view(runtime: Runtime, statement: Statement, node: exp.Create, name: str) -> None:
+def _create_view(
+    runtime: Runtime, statement: Statement, node: exp.Create, name: str
+) -> Function | None:
     catalog = runtime.catalog
     rows, _, mentioned = translate_query(statement, node.expression, catalog, name)
     if name in mentioned:
@@ -310,14 +312,13 @@ def _create_view(runtime: Runtime, statement: Statement, node: exp.Create, name:
         text=f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {rest}",
     )
     if kept:
-        made = store(runtime, function, dependencies=Dependencies(mentioned), resident=True)
-        fill(runtime, made)
-        return
+        return store(runtime, function, dependencies=Dependencies(mentioned), resident=True)
     function = replace(function, relation=relation_of(function))
     catalog.provisional(function, Dependencies())
     dependencies, _ = definitions.check_derived(function, catalog)
     catalog.add_function(function, dependencies, single_valued=False)
     recheck(runtime, name, skip=function.id)
+    return None
 
 
 # --- DROP ----------------------------------------------------------------------------------

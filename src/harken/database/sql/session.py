@@ -115,8 +115,10 @@ class SqlSession:
             self._rules.synchronise()
             return
         known = self.views()
-        schema.create(self._runtime, statement)
+        kept = schema.create(self._runtime, statement)
         self._rules.synchronise()
+        if kept is not None:
+            self._rules.fill(kept)
         for name in self.views():
             if name not in known:
                 self._created.append(name)

@@ -1,7 +1,8 @@
 """ObjectLog into SQLite's SQL: one clause, one SELECT.
 
 Positive atoms become FROM items, variables become column references, negated atoms and aggregates
-become correlated sub-queries. The order of the joins is left to SQLite.
+become correlated sub-queries. The order of the joins is left to SQLite, unless they start from a
+change (`driving`).
 
 Law: the statement returns the rows of the goal, each once if it is a set, and as often as it is
 derived if it is a bag.
@@ -14,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from harken.engines.sqlite.driving import Driving
 from harken.engines.sqlite.expressions import Risk, Sql, constant, operation, quote
 from harken.engines.sqlite.grouping import GroupBy, Grouping
 from harken.errors import SafetyFault
@@ -68,7 +70,7 @@ class Slots:
         return tuple(self.used[: max(numbers, default=0)])
 
 
-_VALUE = re.compile(r"\bv\b")
+VALUE = re.compile(r"\bv\b")
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 _SLOT = re.compile(r"\?(\d+)")
 
@@ -118,12 +120,14 @@ class Select:
     """Costly tests, of the old state as a rule: they run where the cheap ones hold."""
     lenient: bool = False
     """Does a row pass where a number grows too large, instead of failing?"""
+    driven: bool = False
+    """Are the sources joined in the order they have?"""
 
     def text(self, columns: str, distinct: bool = False) -> str:
         parts = [f"SELECT {'DISTINCT ' if distinct else ''}{columns}"]
         if self.sources:
             sources = (each.text(self.risk >= Risk.PRESENCE) for each in self.sources)
-            parts.append("FROM " + ", ".join(sources))
+            parts.append("FROM " + (" CROSS JOIN " if self.driven else ", ").join(sources))
         where = self.conditions()
         if where:
             parts.append("WHERE " + " AND ".join(where))
@@ -185,10 +189,12 @@ class Compiler:
     lookups: list[tuple[Relation, tuple[int, ...]]] = field(default_factory=list)
     lenient: bool = False
     grouping: Grouping = field(init=False)
+    driving: Driving = field(init=False)
     _alias: int = 0
 
     def __post_init__(self) -> None:
         self.grouping = Grouping(self.definitions, self.needs)
+        self.driving = Driving(self.definitions, self.grouping)
 
     # --- selects ---------------------------------------------------------------------------
 
@@ -302,7 +308,9 @@ class Compiler:
             environment = dict(outer)
             grouped = self.grouping.rewrite(clause, environment)
             self._note_lookups(grouped.body, outer)
-            for literal in order(grouped.body, environment, self.needs):
+            joins = None if outer else self.driving.ordered(grouped.body)
+            select.driven = joins is not None
+            for literal in order(joins or grouped.body, environment, self.needs):
                 self._literal(literal, select, environment, outer)
             for unread in unread_results(grouped):
                 self._force(unread, select, environment)
@@ -365,8 +373,7 @@ class Compiler:
             self._foreign(atom, alias, select, environment)
             return
         definition = self._definition_of(relation)
-        if definition is not None and definition.groups and self._is_known(atom, environment):
-            # Whether there is such a group is looked up; joined, all groups would be listed.
+        if definition is not None and self._is_asked(atom, definition, select, environment):
             found = self._existence(atom, environment)
             exists = " OR ".join(f"EXISTS ({each.text})" for each in found)
             risk = max((each.risk for each in found), default=Risk.NONE)
@@ -383,8 +390,22 @@ class Compiler:
             column = Sql(f"{alias}.c{position}", relation.columns[position].type)
             self._bind(term, column, select, environment)
 
-    def _is_known(self, atom: Atom, environment: Environment) -> bool:
-        return all(not isinstance(t, Variable) or t in environment for t in atom.terms)
+    def _is_asked(
+        self, atom: Atom, definition: Definition, select: Select, environment: Environment
+    ) -> bool:
+        """Is it only asked whether there is this row? Joined, all groups would be listed, or all
+        rows of a set beside the few of a change."""
+        if any(isinstance(t, Variable) and t not in environment for t in atom.terms):
+            return False
+        if definition.groups:
+            return True
+        return (
+            select.driven
+            and definition.relation.is_set
+            and not (definition.first or definition.numbered)
+            and not self.grouping.is_whole(definition.relation)
+            and not self.driving.is_small(definition.relation)
+        )
 
     def _note_lookups(self, body: Sequence[Literal], outer: Environment) -> None:
         """Remember which columns are looked up by a value from outside, or by one that such a
@@ -520,7 +541,7 @@ class Compiler:
                 text = _average(literal, value)
             if literal.aggregate == "sum":
                 whole = "total(v)" if type_ == NUMBER else EXACT_SUM
-                text = _VALUE.sub(value, whole)
+                text = VALUE.sub(value, whole)
                 if type_.nullable:
                     text = f"CASE WHEN count({value}) > 0 THEN {text} END"
                 total = Sql(f"c{number}", type_, raw=True).checked()
@@ -604,7 +625,7 @@ def _average(literal: Aggregation, value: str) -> str:
     assert literal.value is not None
     _, given = decimal_digits(literal.value.type)
     _, wanted = decimal_digits(literal.result.type)
-    total = _VALUE.sub(value, EXACT_SUM)
+    total = VALUE.sub(value, EXACT_SUM)
     return (
         f"CASE WHEN count({value}) > 0 "
         f"THEN harken_decimal_average({total}, count({value}), {wanted - given}) END"

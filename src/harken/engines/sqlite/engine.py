@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
@@ -18,6 +19,7 @@ from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.recursion import Bind, Fixpoint, compile_stratum
 from harken.engines.sqlite.statistics import Statistics
 from harken.engines.sqlite.values import encoder
+from harken.errors import StorageError
 from harken.ir.relations import COPIES, Kind, Relation
 from harken.ir.types import Type
 from harken.planner.prepare import Plan
@@ -71,6 +73,10 @@ class Query:
             return self.connection.rows(sql, bind(self.slots))
 
 
+MEASURE = "PRAGMA main.optimize = 0x10002"
+"""Analyze the tables that have become ten times as large, from a sample of their rows."""
+
+
 class SQLiteEngine:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -92,6 +98,13 @@ class SQLiteEngine:
     def exists(self, relation: Relation) -> bool:
         found = "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = ?)"
         return bool(self.connection.value(found, (table_name(relation),)))
+
+    def measure(self) -> None:
+        """Let SQLite look at tables that have grown a good deal: it plans by their sizes, and by
+        how many rows a value of an index has. This is only speed, as indexes are."""
+        if not self.connection.read_only:
+            with suppress(StorageError), self.connection.without_waiting():
+                self.connection.run(MEASURE)
 
     def count(self, relation: Relation) -> int:
         return int(self.connection.value(f"SELECT count(*) FROM {quote(table_name(relation))}"))

@@ -237,7 +237,21 @@ class Grouping:
             else:
                 rest.append(literal)
                 late.update(set(used) - known)
+        # An atom that joins the base need not wait for a value that it has itself.
+        for literal in [each for each in rest if self._joins(each, known)]:
+            base.append(literal)
+            rest.remove(literal)
+            known.update(literal_variables(literal))
         return Split(tuple(base), tuple(rest), frozenset(known))
+
+    def _joins(self, literal: Literal, known: Collection[Variable]) -> bool:
+        return (
+            isinstance(literal, Atom)
+            and not literal.negated
+            and self._is_base(literal)
+            and not input_columns(literal.relation, self.needs)
+            and not set(known).isdisjoint(literal_variables(literal))
+        )
 
     def _is_base(self, literal: Literal) -> bool:
         return not (isinstance(literal, Aggregation) or _is_last(literal) or self._fails(literal))

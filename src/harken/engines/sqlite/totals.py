@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from harken.calculus.totals import Totals
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.compile import EXACT_SUM
+from harken.engines.sqlite.compile import EXACT_SUM, VALUE
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Validity
 from harken.engines.sqlite.engine import Query
@@ -58,12 +58,35 @@ class TotalsTable:
             tables[self._support] = (f"{groups}, n, s", key)
         for table, (columns, primary) in tables.items():
             run(f"CREATE TEMP TABLE {table} ({columns}, PRIMARY KEY ({primary})) WITHOUT ROWID")
-        self.gather(members, "1")
-        self._add_members()
-        if self._is_exact():
-            run(f"INSERT INTO {self._table} {self._totals_of(self._support)}")
+        self._gather_support(members)
+        if self._is_exact(self._support):
+            run(f"INSERT INTO {self._table} {self._all_totals()}")
             self.validity.declare()
-        run(f"DELETE FROM {self._members}")
+
+    def _gather_support(self, members: Query) -> None:
+        groups, value, there = self._member()
+        places = [str(i + 1) for i in range(len(self._groups or "k"))]
+        shown = f"count(*), {VALUE.sub(value, EXACT_SUM)}"
+        if self._totals.counts_values:
+            places.append(str(len(places) + 1))
+            shown = f"{value}, count(*)"
+        members.run_from(
+            f"INSERT INTO {self._support} SELECT {groups}, {shown} FROM",
+            f"WHERE {there} GROUP BY {', '.join(places)}",
+        )
+
+    def _all_totals(self) -> str:
+        if self._totals.counts_values:
+            total = f"{self._totals.aggregate}(v)"
+            return f"SELECT {self._key}, {total} FROM {self._support} GROUP BY {self._key}"
+        return f"SELECT {self._key}, {TOTAL[self._totals.aggregate]} FROM {self._support}"
+
+    def _member(self) -> tuple[str, str, str]:
+        """Of a member its group, its value, and whether it counts."""
+        groups = ", ".join(f"c{i}" for i in self._totals.groups) or "0"
+        value = f"c{self._totals.value}" if self._totals.value is not None else "0"
+        present = self._totals.present
+        return groups, value, "1" if present is None else f"c{present} IS NOT NULL"
 
     def drop(self) -> None:
         self.validity.revoke()
@@ -84,7 +107,7 @@ class TotalsTable:
         touched = f"({self._key}) IN (SELECT {self._key} FROM {self._members})"
         run(f"INSERT INTO {delta.table} SELECT {columns}, -1 FROM {self._table} WHERE {touched}")
         self._add_members()
-        if not self._is_exact():
+        if not self._is_exact(self._members):
             delta.clear()
             self.drop()
             return False
@@ -100,10 +123,7 @@ class TotalsTable:
 
     def gather(self, query: Query, weight: str) -> None:
         """Take in changed members; `weight` is what each row of the query counts."""
-        groups = ", ".join(f"c{i}" for i in self._totals.groups) or "0"
-        value = f"c{self._totals.value}" if self._totals.value is not None else "0"
-        present = self._totals.present
-        there = "1" if present is None else f"c{present} IS NOT NULL"
+        groups, value, there = self._member()
         positions = ", ".join(str(i + 1) for i in range(len(self._groups or "k") + 1))
         query.run_from(
             f"INSERT INTO {self._members} SELECT {groups}, {value}, sum({weight}) FROM",
@@ -132,15 +152,15 @@ class TotalsTable:
             f"AND ({key}) IN (SELECT {key} FROM {self._members})"
         )
 
-    def _is_exact(self) -> bool:
-        """An integer that overflows becomes a real in SQLite: then the sum is not kept."""
+    def _is_exact(self, changed: str) -> bool:
+        """An integer that overflows becomes a real in SQLite: then the sum is not kept. Asked of
+        the groups that stand in a table."""
         if self._totals.counts_values:
             return True
         products = f"SELECT 1 FROM {self._members} WHERE typeof(v * w) <> 'integer'"
-        sums = (
-            f"SELECT 1 FROM {self._support} WHERE typeof(s) <> 'integer' "
-            f"AND ({self._key}) IN (SELECT {self._key} FROM {self._members})"
-        )
+        sums = f"SELECT 1 FROM {self._support} WHERE typeof(s) <> 'integer'"
+        if changed != self._support:
+            sums += f" AND ({self._key}) IN (SELECT {self._key} FROM {changed})"
         return not self._connection.value(f"SELECT EXISTS ({products}) OR EXISTS ({sums})")
 
     def _totals_of(self, groups: str) -> str:

@@ -1,0 +1,95 @@
+"""Joins that start from a change.
+
+SQLite orders the joins of a SELECT by what it knows of the tables. Of the rows of a change it knows
+nothing, and where many relations are joined it likes to begin with one that a constant restricts:
+then a change of three rows costs as much as all rows with that constant. So the order of such a
+join is given: first what is small, the Δ-sets and what was made of them, then whatever can be
+looked up by what is known so far.
+
+Law: an order of joins never changes the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from harken.calculus.affected import is_keys
+from harken.calculus.states import is_delta
+from harken.engines.sqlite.grouping import Grouping
+from harken.ir.clauses import Atom, Definition, Literal, literal_variables
+from harken.ir.relations import Kind, Relation
+from harken.ir.safety import is_bound, ready
+from harken.ir.terms import Variable
+
+
+@dataclass(slots=True)
+class Driving:
+    """Which relations of a statement are small, and the order of the joins that begin with them."""
+
+    definitions: Mapping[str, Definition]
+    grouping: Grouping
+    _small: dict[str, bool] = field(default_factory=dict)
+
+    def is_small(self, relation: Relation) -> bool:
+        """Has it about as many rows as a change?"""
+        if is_delta(relation) or is_keys(relation):
+            return True
+        made = self.grouping.made.get(relation.id)
+        if made is None:
+            return False
+        if relation.id not in self._small:
+            native = self.grouping.natively.get(relation.id)
+            source = native.members if native is not None else made
+            self._small[relation.id] = bool(source.clauses) and all(
+                any(self.is_small(atom.relation) for atom in _generators(clause.body))
+                for clause in source.clauses
+            )
+        return self._small[relation.id]
+
+    def ordered(self, body: Sequence[Literal]) -> tuple[Literal, ...] | None:
+        """The body with its atoms in the order in which to join them; None if nothing is small.
+
+        Tables come first, each as soon as it can be looked up; what is derived comes last: of a
+        set it may only be asked whether it has the row.
+        """
+        waiting = list(_generators(body))
+        if len(waiting) < 2 or not any(self.is_small(atom.relation) for atom in waiting):
+            return None
+        rest = [each for each in body if each not in waiting]
+        known: set[Variable] = set()
+        found: list[Literal] = []
+        while waiting:
+            atom = min(waiting, key=lambda each: self._rank(each, known))
+            waiting.remove(atom)
+            found.append(atom)
+            known.update(literal_variables(atom))
+            _follow(rest, known)
+        return (*found, *rest)
+
+    def _rank(self, atom: Atom, known: Collection[Variable]) -> int:
+        """How soon it should be joined: the lower the sooner."""
+        relation = atom.relation
+        bound = {i for i, term in enumerate(atom.terms) if is_bound(term, set(known))}
+        by_join = any(isinstance(atom.terms[i], Variable) for i in bound)
+        if self.is_small(relation):
+            return 0 if by_join or not known else 4
+        if relation.kind is not Kind.STORED or relation.id in self.definitions:
+            return 5
+        if relation.key is not None and bound.issuperset(relation.key):
+            return 1
+        return 2 if by_join else 3 + (not bound)
+
+
+def _generators(body: Iterable[Literal]) -> list[Atom]:
+    return [each for each in body if isinstance(each, Atom) and not each.negated]
+
+
+def _follow(rest: Sequence[Literal], known: set[Variable]) -> None:
+    """What is computed of the known is known as well."""
+    size = -1
+    while size != len(known):
+        size = len(known)
+        for each in rest:
+            if not isinstance(each, Atom) and ready(each, known, {}):
+                known.update(literal_variables(each))
