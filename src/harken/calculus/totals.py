@@ -19,8 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from harken.calculus.affected import group_columns
+from harken.calculus.firsts import FirstRows, first_rows, reading
 from harken.ir.clauses import (
     Aggregation,
     Atom,
@@ -71,18 +73,25 @@ class Totals:
         return self.aggregate in EXTREMES
 
 
-def with_totals(program: Program, needs: Needs) -> tuple[Program, tuple[Totals, ...]]:
-    """The program reading kept totals where it can, and the totals it reads.
+Kept: TypeAlias = Totals | FirstRows
+
+
+def with_totals(program: Program, needs: Needs) -> tuple[Program, tuple[Kept, ...]]:
+    """The program reading kept totals and first rows where it can, and those that it reads.
 
     What lies below nodes reads the same totals as the nodes do: where a node is looked at as a
     whole, it is there already.
     """
-    found: dict[str, Totals] = {}
+    found: dict[str, Kept] = {}
     definitions = dict(program.definitions)
     for name in program.definitions:
         definition = program.definitions[name]
-        if definition.first is not None:
-            continue  # the first rows are found by their order, not by counting those before
+        if definition.first is not None:  # found by their order, not by counting those before
+            firsts = first_rows(definition, program, needs)
+            if firsts is not None:
+                found[firsts.relation.id] = firsts
+                definitions[name] = reading(definition, firsts)
+            continue
         clauses = []
         for clause in definition.clauses:
             body: list[Literal] = []

@@ -16,7 +16,7 @@ import enum
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from harken.calculus.totals import Totals, with_totals
+from harken.calculus.totals import Kept, with_totals
 from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Program, atoms, canonical
 from harken.ir.relations import Kind, Relation
 from harken.ir.safety import required_inputs
@@ -52,8 +52,8 @@ class Part:
     stored: Mapping[str, Relation]
     nodes: frozenset[str]
     below: tuple[Part, ...] = ()
-    totals: tuple[Totals, ...] = ()
-    """The kept totals that the program reads; they are among the influents."""
+    totals: tuple[Kept, ...] = ()
+    """The kept totals and first rows that the program reads; they are among the influents."""
 
 
 @dataclass(slots=True)
@@ -270,7 +270,7 @@ def with_kept_totals(part: Part) -> Part | None:
     return replace(part, program=program, influents=_influents(program, part.nodes), totals=totals)
 
 
-def members_part(totals: Totals, part: Part) -> Part:
+def members_part(totals: Kept, part: Part) -> Part:
     """What kept totals follow: the members, as far as the nodes of the part that reads them."""
     nodes = part.nodes.intersection(totals.members.definitions)
     program = totals.members

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Mapping
 
 from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import differentiate, recompute
+from harken.calculus.firsts import FirstRows
+from harken.calculus.totals import Totals
 from harken.database.rules.nodes import (
     INCREMENTAL,
     NAIVE,
@@ -136,10 +138,10 @@ class Choices:
         return Costs(once, each_row, whole, rows)
 
     def members(self, node: TotalsNode) -> float:
-        """How many members a group has, about."""
+        """How many members a group has, about; of first rows, how many there are to choose from."""
         program = node.part.program
-        model = CostModel(self.statistics)
-        return model.program(program, node.totals.groups).rows
+        groups = node.totals.groups if isinstance(node.totals, Totals) else ()
+        return CostModel(self.statistics).program(program, groups).rows
 
     def wants_totals(self, node: TotalsNode) -> bool:
         """Is it worth keeping the totals? Asked again when the members have changed as often
@@ -152,7 +154,7 @@ class Choices:
             node.asked_at = max(1, changes)
             members = self.members(node)
             weight = JOINED * max(1.0, members) if _is_joined(node) else members
-            node.wanted = weight >= KEEP_FROM
+            node.wanted = weight >= KEEP_FROM or isinstance(node.totals, FirstRows)
         return node.wanted
 
     def is_flood(self, node: TotalsNode, sizes: Mapping[str, int]) -> bool:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from harken.calculus.differentials import Differential, differentiate
+from harken.calculus.firsts import FirstRows
 from harken.database.rules import choices
 from harken.database.rules.definition import CompiledRule
 from harken.database.rules.network import Network
@@ -219,6 +220,8 @@ class _Nodes:
             wanted = self.network.choices.wants_totals(node)
             verb = "are kept" if wanted else "are not kept"
             rows = f", {node.table.size()} of them" if node.table.validity.holds() else ""
+            if isinstance(node.totals, FirstRows):
+                return f"first rows {verb}{rows}, in their order"
             return (
                 f"totals {verb}{rows}: a group has {members:.0f} members, about, and the limit "
                 f"is {choices.KEEP_FROM:.0f}"

@@ -12,13 +12,14 @@ from typing import Any, TypeAlias
 
 from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
-from harken.calculus.totals import Totals
+from harken.calculus.totals import Kept
 from harken.database import steps
 from harken.database.catalog import Catalog
 from harken.database.rules.conditions import Condition
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
+from harken.engines.sqlite.firsts import FirstRowsTable
 from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program, stored_relations, written_out
 from harken.ir.relations import Relation
@@ -177,10 +178,11 @@ class DerivedNode(Monitored):
 
 @dataclass(slots=True, eq=False)
 class TotalsNode(DerivedNode):
-    """The kept totals of an aggregate: its part are the members, its Δ-set that of the totals."""
+    """The kept totals of an aggregate: its part are the members, its Δ-set that of the totals. Or
+    the kept first rows of all its members."""
 
-    totals: Totals = field(kw_only=True)
-    table: TotalsTable = field(kw_only=True)
+    totals: Kept = field(kw_only=True)
+    table: TotalsTable | FirstRowsTable = field(kw_only=True)
     followers: dict[frozenset[str], list[tuple[Query, str]]] = field(default_factory=dict)
     wanted: bool = False
     asked_at: int = 0

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from harken.calculus.totals import Totals
+from harken.calculus.totals import Kept, Totals
 from harken.database import steps
 from harken.database.catalog import Catalog
 from harken.database.rules.choices import Choices
@@ -31,6 +31,7 @@ from harken.database.system import ACTIVATED, is_activations
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.events import Capture, DeltaSet
+from harken.engines.sqlite.firsts import FirstRowsTable
 from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Kind, Relation
@@ -227,20 +228,22 @@ class Topology:
             copy=Copy(connection, relation) if copied else None,
         )
 
-    def _ensure_totals(self, totals: Totals, above: Node, program: Program) -> None:
+    def _ensure_totals(self, totals: Kept, above: Node, program: Program) -> None:
         made_from = _made_from(totals.members.goal, above, program)
         if not self._is_there(totals.relation.id, made_from):
             node = self._totals_node(totals, above, made_from)
             self._put(node, Program(totals.members.goal, made_from[0]))
 
-    def _totals_node(self, totals: Totals, above: Node, made_from: MadeFrom) -> TotalsNode:
+    def _totals_node(self, totals: Kept, above: Node, made_from: MadeFrom) -> TotalsNode:
         connection = self._engine.connection
         return TotalsNode(
             members_part(totals, above.part),
             delta=DeltaSet(connection, totals.relation),
             made_from=made_from,
             totals=totals,
-            table=TotalsTable(connection, totals),
+            table=TotalsTable(connection, totals)
+            if isinstance(totals, Totals)
+            else FirstRowsTable(connection, totals),
         )
 
     def _is_there(self, name: str, made_from: MadeFrom) -> bool:

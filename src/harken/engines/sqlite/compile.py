@@ -248,7 +248,7 @@ class Compiler:
         captured = {i: value for i, value in known.items() if i < first.captured}
         source = self._definition_named(first.relation)
         rows = self.definition(source, captured)
-        order = _order(first.order)
+        order = order_by(first.order)
         count = -1 if first.count is None else first.count
         found = f"SELECT * FROM ({rows}) ORDER BY {order} LIMIT {count} OFFSET {first.offset}"
         shown = ", ".join(f"c{i} AS {name}" for i, name in columns) or "1 AS c0"
@@ -269,7 +269,7 @@ class Compiler:
         source = self._definition_named(numbered.relation)
         rows = self.definition(source, {i: v for i, v in known.items() if i in inside})
         by = ", ".join(f"c{i}" for i in sorted(inside))
-        order = _order(numbered.order)
+        order = order_by(numbered.order)
         last = source.relation.arity
         over = f"{f'PARTITION BY {by} ' if by else ''}ORDER BY {order}"
         found = f"SELECT *, row_number() OVER ({over}) AS c{last} FROM ({rows})"
@@ -613,9 +613,9 @@ def _compare(operator: str, left: Sql, right: Sql) -> Sql:
     return Sql(text, BOOLEAN, risk=max(left.risk, right.risk))
 
 
-def _order(keys: Sequence[tuple[int, bool, bool]]) -> str:
+def order_by(keys: Sequence[tuple[int, bool, bool]], source: str = "") -> str:
     return ", ".join(
-        f"c{i}{' DESC' if down else ''} NULLS {'FIRST' if nulls else 'LAST'}"
+        f"{source}c{i}{' DESC' if down else ''} NULLS {'FIRST' if nulls else 'LAST'}"
         for i, down, nulls in keys
     )
 

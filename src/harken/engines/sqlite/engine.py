@@ -73,7 +73,7 @@ class Query:
             return self.connection.rows(sql, bind(self.slots))
 
 
-MEASURE = "PRAGMA main.optimize = 0x10002"
+MEASURE = "PRAGMA main.optimize = 0x10012"
 """Analyze the tables that have become ten times as large, from a sample of their rows."""
 
 

@@ -1,0 +1,183 @@
+"""Kept first rows in temporary tables: the rows shown, and those that may take their place.
+
+    members  X, w        the change of the rows
+    ahead    X, n        the rows up to some last one, and how often each is there, in order
+    last     X           that last one; without it, all rows are ahead
+    shown    Y           the first of them, each as often as it is among them
+
+Rows come and go before the last one as well as after it. When too few are left before it, nothing
+is kept any more, and is to be built again.
+
+Law: after `follow`, what is shown is what `build` would show of the rows as they are now, and the
+Δ-set holds the difference.
+"""
+
+from __future__ import annotations
+
+from harken.calculus.firsts import FirstRows
+from harken.engines.sqlite import layout
+from harken.engines.sqlite.compile import foreign_module, order_by
+from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.copies import Validity
+from harken.engines.sqlite.engine import Query
+from harken.engines.sqlite.events import DeltaSet
+from harken.engines.sqlite.expressions import quote
+from harken.ir.relations import COPIES
+
+AHEAD = 1_000
+"""So many rows are kept, at least,"""
+TIMES = 4
+"""and so many times those shown; when there are as many times more again, the last ones go."""
+
+
+class FirstRowsTable:
+    def __init__(self, connection: Connection, kept: FirstRows) -> None:
+        assert kept.first.count is not None
+        self._connection = connection
+        self._first = kept.first
+        self._count = kept.first.count
+        self._needed = self._count + kept.first.offset
+        self._ahead_of = max(AHEAD, TIMES * self._needed)
+        rows, name = kept.members.goal, kept.relation.id
+        self.validity = Validity(connection, name)
+        self._shown = f"temp.{quote(name)}"
+        self._before, self._members, self._ahead, self._last = (
+            f"temp.{quote(f'{part} {name}')}" for part in ("before", "members", "ahead", "last")
+        )
+        self._index = f"temp.{quote(f'order {name}')} ON {quote(f'ahead {name}')}"
+        self._typed, self._typed_shown = map(layout.typed_columns, (rows, kept.relation))
+        self._columns = _columns(rows.arity)
+        self._columns_shown = _columns(kept.relation.arity)
+        self._matches = " AND ".join(f"a.c{i} IS m.c{i}" for i in range(rows.arity))
+        self._order = order_by(self._first.order)
+        # An index has no say about NULLs: they come first upwards, and last downwards.
+        self._keys = ", ".join(f"c{i}{' DESC' * down}" for i, down, _ in self._first.order)
+
+    # --- the tables ------------------------------------------------------------------------
+
+    def build(self, rows: Query) -> None:
+        """Compute everything from the rows as they are."""
+        self.drop()
+        run = self._connection.run
+        run(f"CREATE TEMP TABLE {self._members} ({self._typed}, w INTEGER)")
+        run(f"CREATE TEMP TABLE {self._ahead} ({self._typed}, n INTEGER)")
+        run(f"CREATE TEMP TABLE {self._last} ({self._typed})")
+        for table in (self._shown, self._before):
+            run(f"CREATE TEMP TABLE {table} ({self._typed_shown})")
+        rows.run_from(
+            f"INSERT INTO {self._ahead} SELECT {self._columns}, count(*) FROM",
+            f"WHERE 1 GROUP BY {self._columns} ORDER BY {self._order} LIMIT {self._ahead_of}",
+        )
+        run(f"CREATE INDEX {self._index} ({self._keys})")
+        self._note_last()
+        self._show()
+        self.validity.declare()
+
+    def drop(self) -> None:
+        self.validity.revoke()
+        for table in (self._members, self._ahead, self._last, self._shown, self._before):
+            self._connection.run(f"DROP TABLE IF EXISTS {table}")
+
+    def size(self) -> int:
+        return int(self._connection.value(f"SELECT count(*) FROM {self._ahead}"))
+
+    def _note_last(self) -> None:
+        """If there are as many rows as are kept, more may come after the last of them."""
+        self._connection.run(f"DELETE FROM {self._last}")
+        self._connection.run(
+            f"INSERT INTO {self._last} SELECT {self._columns} FROM {self._ahead} "
+            f"ORDER BY {self._order} LIMIT 1 OFFSET {self._ahead_of - 1}"
+        )
+
+    def _show(self) -> None:
+        """Each of the rows is there at least once, so as many as are needed are enough."""
+        shown = ", ".join(f"a.{each}" for each in self._columns_shown.split(", "))
+        self._connection.run(
+            f"INSERT INTO {self._shown} SELECT {shown} FROM "
+            f"(SELECT *, min(n, {self._needed}) AS copies FROM {self._ahead} "
+            f"ORDER BY {self._order} LIMIT {self._needed}) AS a, "
+            f"{quote(foreign_module(COPIES))}(a.copies) "
+            f"ORDER BY {order_by(self._first.order, 'a.')} "
+            f"LIMIT {self._count} OFFSET {self._first.offset}"
+        )
+
+    # --- following the rows ----------------------------------------------------------------
+
+    def gather(self, query: Query, weight: str) -> None:
+        """Take in changed rows; `weight` is what each row of the query counts."""
+        query.run_from(
+            f"INSERT INTO {self._members} SELECT {self._columns}, sum({weight}) FROM",
+            f"WHERE 1 GROUP BY {self._columns} HAVING sum({weight}) <> 0",
+        )
+
+    def follow(self, delta: DeltaSet) -> bool:
+        """Bring the rows up to date with the gathered ones, and note what changed among those
+        shown; false if too few are left, and nothing is kept any more."""
+        self._add_members()
+        if not self._are_enough():
+            self.drop()
+            return False
+        run = self._connection.run
+        run(f"INSERT INTO {self._before} SELECT * FROM {self._shown}")
+        run(f"DELETE FROM {self._shown}")
+        self._show()
+        run(
+            f"INSERT INTO {delta.table} SELECT {self._columns_shown}, sum(w) FROM "
+            f"(SELECT *, 1 AS w FROM {self._shown} UNION ALL SELECT *, -1 FROM {self._before}) "
+            f"WHERE 1 GROUP BY {self._columns_shown} HAVING sum(w) <> 0"
+        )
+        run(f"DELETE FROM {self._before}")
+        if self.size() > TIMES * self._ahead_of:
+            self._let_go()
+        return True
+
+    def _add_members(self) -> None:
+        run = self._connection.run
+        later = f"SELECT 1 FROM {self._last} AS l WHERE ({self._is_ahead('m', 'l')}) IS NOT TRUE"
+        run(f"DELETE FROM {self._members} AS m WHERE EXISTS ({later})")
+        found = f"SELECT 1 FROM {self._ahead} AS a WHERE {self._matches}"
+        run(
+            f"INSERT INTO {self._ahead} SELECT {self._columns}, 0 FROM {self._members} AS m "
+            f"WHERE NOT EXISTS ({found})"
+        )
+        run(
+            f"UPDATE {self._ahead} AS a SET n = n + m.w FROM {self._members} AS m "
+            f"WHERE {self._matches}"
+        )
+        run(
+            f"DELETE FROM {self._ahead} WHERE rowid IN (SELECT a.rowid "
+            f"FROM {self._members} AS m CROSS JOIN {self._ahead} AS a "
+            f"WHERE {self._matches} AND a.n = 0)"
+        )
+        run(f"DELETE FROM {self._members}")
+
+    def _is_ahead(self, one: str, other: str) -> str:
+        """Does one row come before the other in the order, or is it the same?"""
+        ways: list[str] = []
+        same: list[str] = []
+        for i, down, nulls_first in self._first.order:
+            x, y = f"{one}.c{i}", f"{other}.c{i}"
+            missing, there = (x, y) if nulls_first else (y, x)
+            before = f"({x} {'>' if down else '<'} {y} OR ({missing} IS NULL AND {there} NOTNULL))"
+            ways.append(" AND ".join([*same, before]))
+            same.append(f"{x} IS {y}")
+        return " OR ".join([*ways, " AND ".join(same)])
+
+    def _are_enough(self) -> bool:
+        """Are as many rows left as are needed, or are they all there are?"""
+        return bool(
+            self._connection.value(
+                f"SELECT NOT EXISTS (SELECT 1 FROM {self._last}) "
+                f"OR (SELECT sum(n) FROM {self._ahead}) >= {self._needed}"
+            )
+        )
+
+    def _let_go(self) -> None:
+        """Keep as many rows as at first."""
+        kept = f"SELECT rowid FROM {self._ahead} ORDER BY {self._order} LIMIT {self._ahead_of}"
+        self._connection.run(f"DELETE FROM {self._ahead} WHERE rowid NOT IN ({kept})")
+        self._note_last()
+
+
+def _columns(width: int) -> str:
+    return ", ".join(f"c{i}" for i in range(width))
