@@ -59,6 +59,8 @@ class Runtime:
     monitors: MonitorWatch = field(init=False)
     all_in_lake: bool = False
     """Do stored functions go to the lake even where nothing says so?"""
+    first_evaluations: dict[str, float] = field(default_factory=dict)
+    """The seconds that it took to fill new materialized views, by function id."""
     immediate_rules: bool = False
     """Is any rule active that acts after each statement?"""
 

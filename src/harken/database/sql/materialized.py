@@ -23,6 +23,7 @@ from harken.ir.assemble import assemble
 from harken.ir.relations import Relation
 from harken.ir.schema import Function
 from harken.lang.sql.parser import statements
+from harken.planner.maintenance import moving
 from harken.planner.prepare import prepare
 
 
@@ -30,6 +31,8 @@ from harken.planner.prepare import prepare
 class KeptView(Condition):
     function: str
     table: Relation
+    moves: bool = False
+    """Does it ask for the time?"""
 
     @property
     def name(self) -> str:
@@ -43,6 +46,12 @@ class KeptView(Condition):
     def needs_losses(self) -> bool:
         return True
 
+    @property
+    def stored(self) -> Relation | None:
+        """Rows that were computed at another time are not those that its query had then, as it
+        is asked now."""
+        return None if self.moves else self.table
+
 
 def compile_kept(function: Function, catalog: Catalog) -> KeptView:
     (statement,) = statements(function.text)
@@ -53,7 +62,8 @@ def compile_kept(function: Function, catalog: Catalog) -> KeptView:
     rows, draft, _ = translate_query(statement, node.expression, catalog, owner)
     program = assemble(rows.relation, draft.definitions.values(), catalog)
     prepare(program, catalog.hierarchy)
-    return KeptView(program=program, function=function.id, table=function.relation)
+    moves = bool(moving(program))
+    return KeptView(program=program, function=function.id, table=function.relation, moves=moves)
 
 
 def follow(runtime: Runtime, change: ConditionChange) -> None:
@@ -70,7 +80,10 @@ def fill(runtime: Runtime, function: Function) -> None:
     kept = compile_kept(function, runtime.catalog)
     engine = runtime.engine
     query = engine.compile(prepare(kept.program, runtime.catalog.hierarchy))
-    engine.insert_many(kept.table, query.rows(()))
+    started = engine.connection.working_time()
+    rows = query.rows(())
+    runtime.first_evaluations[function.id] = engine.connection.working_time() - started
+    engine.insert_many(kept.table, rows)
     indexed = tuple(range(min(kept.table.arity, INDEXED)))
     engine.indexes.ensure([(kept.table, indexed)])
 
@@ -101,3 +114,11 @@ class KeptViews:
             compiled = compile_kept(function, catalog)
             if node is None or not node.is_for(compiled):
                 self._network.insert(compiled)
+                self._note_first(name, function)
+
+    def _note_first(self, name: str, function: Function) -> None:
+        """What its first evaluation took is what is first known of the view."""
+        seconds = self._runtime.first_evaluations.pop(function.id, None)
+        node = self._network.node(name)
+        if seconds is not None and node is not None:
+            self._network.choices.note_first(node, seconds)
