@@ -18,8 +18,9 @@ from typing import TypeAlias
 
 LONGER = 2.0
 """What was broken off is taken to last so many times as long."""
-FIRST = 0.6
-"""The first evaluation of a view has the plan to make, too: again, it takes this part of that."""
+FIRST = 0.25
+"""The first evaluation of a view may take much longer than others: it has the plan to make, and the
+indexes are new. Until there is another one, it is taken to need but this part of that."""
 FORGETTING = 0.97
 """What was passed over is thought a little faster each time, so that one day it is tried again."""
 CLOSE = 0.5

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 FOLLOWED = "totals followed"
 WORTHWHILE = 0.001
-"""What takes fewer seconds is not remembered."""
+"""What takes fewer seconds for a small change is not remembered."""
 
 
 @dataclass(slots=True)
@@ -46,10 +46,13 @@ class Ways:
     """The sizes of the Δ-sets of stored relations."""
     is_timed: bool = False
     """Small changes are not worth looking at the clock, unless there is something to compare."""
+    _is_large: bool = False
     missed: set[str] = field(default_factory=set)
     """Nodes that were passed by: their change is not known."""
     _naive: dict[str, bool | None] = field(default_factory=dict)
     """For each node whether it goes naive, by experience; None if there is none to tell."""
+    _open: dict[str, Node] = field(default_factory=dict)
+    """Nodes that go by differentials, as long as it is not noted what they took."""
     _known: dict[str, Experience | None] = field(default_factory=dict)
     _took: dict[str, float] = field(default_factory=dict)
     """The seconds of the differentials of each node, those broken off as well."""
@@ -58,8 +61,8 @@ class Ways:
 
     def __post_init__(self) -> None:
         if self.choices.forced is None:
-            large = sum(self.stored.values()) >= SMALL_CHANGE
-            self.is_timed = large or self.choices.is_experienced
+            self._is_large = sum(self.stored.values()) >= SMALL_CHANGE
+            self.is_timed = self._is_large or self.choices.is_experienced
 
     # --- choosing --------------------------------------------------------------------------
 
@@ -68,7 +71,9 @@ class Ways:
         if not self.is_timed:
             return None
         if node.id not in self._naive:
-            self._naive[node.id] = self._says_experience(node, None)
+            said = self._naive[node.id] = self._says_experience(node, None)
+            if not said:
+                self._open[node.id] = node
         return self._naive[node.id]
 
     def prefers_naive(self, node: Node, strategy: str) -> bool | None:
@@ -140,7 +145,7 @@ class Ways:
         if isinstance(node, DerivedNode):
             # What is written is read first if it may be broken off, and that costs.
             known = self._experience(node)
-            if size < SMALL_CHANGE or (known is not None and known.is_measured(case, size)):
+            if not self._is_large or (known is not None and known.is_measured(case, size)):
                 return nullcontext()
         limit = self._left(node)
         return self.connection.limited(limit) if limit < math.inf else nullcontext()
@@ -177,10 +182,19 @@ class Ways:
 
     def note(self, node: Node, strategy: str) -> None:
         """The differentials of a node came to their end."""
-        if self.is_timed and strategy not in (NAIVE, COPIED):
+        if not self.is_timed:
+            return
+        self._open.pop(node.id, None)
+        if strategy not in (NAIVE, COPIED):
             spent = self._spent(node)
-            if spent >= WORTHWHILE:
+            if self._is_large or spent >= WORTHWHILE:
                 self._note(node, strategy, spent)
+
+    def note_unreached(self) -> None:
+        """The wave has come to its end. Where no change reached a node, what it took to find that
+        out is what its differentials took."""
+        for node in list(self._open.values()):
+            self.note(node, self._expected_strategy(node))
 
     def _note(self, node: Node, strategy: str, spent: float, broken_off: bool = False) -> None:
         known = self._experience(node) or self.choices.begin_experience(node)
@@ -193,13 +207,15 @@ class Ways:
             known = self.choices.begin_experience(node)
         if known is not None:
             known.note_naive(took)
-            self.choices.is_experienced = True
+            # Small changes of rules, which are short, are not to be held up by looking at this.
+            self.choices.is_experienced |= node.old_state is not None
 
     def give_up(self, node: Node, strategy: str | None = None) -> None:
         """The differentials of a node have taken too long: it goes naive, and so the next time."""
         strategy = strategy or self._expected_strategy(node)
         self._note(node, strategy, self._spent(node), broken_off=True)
         self._naive[node.id] = True
+        self._open.pop(node.id, None)
 
     def give_up_above(self, node: DerivedNode) -> bool:
         """Let all that has no time left go naive; true if that is all there is above."""
