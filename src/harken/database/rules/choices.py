@@ -111,7 +111,7 @@ class Choices:
         known = node.experience
         if known is None:
             return None
-        rows = {n: self.statistics.about_rows(r) for n, r in node.part.stored.items()}
+        rows = self._sizes(node.part)
         if any(_is_other(now, known.rows[name]) for name, now in rows.items()):
             node.experience = None
             return None
@@ -122,7 +122,7 @@ class Choices:
         """Of far relations there is none: it is not the processor here that works."""
         if any(map(self._is_far, node.part.stored.values())):
             return None
-        rows = {n: self.statistics.about_rows(r) for n, r in node.part.stored.items()}
+        rows = self._sizes(node.part)
         node.experience = Experience(rows, sum(rows.values()))
         return node.experience
 

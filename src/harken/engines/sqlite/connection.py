@@ -52,7 +52,7 @@ class Connection:
         """The Python functions that statements call, by the name of their module."""
         self.asking = 0
         """How many Python functions of running queries are at work; they may read, not change."""
-        self.working_time = time.thread_time
+        self.working_time: Callable[[], float] = time.thread_time
         """The clock that queries are timed by: other programs do not count."""
         self._may_take: float | None = None
         self._until = math.inf

@@ -76,13 +76,6 @@ class Statistics:
     def rows(self, relation: Relation) -> float:
         return self._about(relation).rows
 
-    def about_rows(self, relation: Relation) -> float:
-        """The same, but read again only when as many rows have changed as there were."""
-        known = self._known.get(relation.id)
-        if known is None or known.changed > max(STALE_ROWS, known.rows):
-            return self.rows(relation)
-        return known.rows
-
     def fanout(self, relation: Relation, columns: Collection[int]) -> float:
         if len(columns) == relation.arity and relation.is_set:
             return 1.0
