@@ -57,6 +57,7 @@ class Connection:
         self._may_take: float | None = None
         self._until = math.inf
         """Until when the query that runs now may read."""
+        self._was_over = False
         self._check_path()
         with faults.translated():
             flags = (
@@ -174,12 +175,13 @@ class Connection:
         if self._may_take is None:
             return self.rows(sql, values)
         started = self.working_time()
-        self._until = started + self._may_take
+        self._until, self._was_over = started + self._may_take, False
         try:
             return self.raw.execute(sql, values).fetchall()
-        except apsw.InterruptError:
-            raise BrokenOff from None
         except faults.RAISED as error:
+            # What SQLite says when it was broken off while it prepared the statement, is nonsense.
+            if self._was_over:
+                raise BrokenOff from None
             raise faults.fault(error) from error
         finally:
             self._until = math.inf
@@ -214,7 +216,8 @@ class Connection:
         may keep what it was told of the failure."""
         if self._until == math.inf or self.asking:
             return False
-        return self.working_time() > self._until
+        self._was_over = self.working_time() > self._until
+        return self._was_over
 
     # --- transactions ----------------------------------------------------------------------
 
