@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from random import Random
 from typing import Any
 
 import duckdb
+from haste import Haste
 from sql_queries import duckdb_text
 from sql_scripts import Script, Table, Transaction, View
 
@@ -35,10 +37,11 @@ class Difference(AssertionError):
 
 
 class Pair:
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script, haste: Random | None = None) -> None:
         self.script = script
         self.counts: Counter[str] = Counter()
         self.harken = harken.connect()
+        self.haste = Haste(self.harken, haste) if haste is not None else None
         self.duck = duckdb.connect()
         self.duck.execute("SET threads = 1")
         self.duck.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
@@ -91,6 +94,8 @@ class Pair:
     # --- transactions ----------------------------------------------------------------------
 
     def _transact(self, transaction: Transaction) -> None:
+        if self.haste is not None:
+            self.haste.forget()
         commits = transaction.commits
         self.duck.execute("BEGIN")
         done, broken = [], False

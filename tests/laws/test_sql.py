@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -17,6 +18,8 @@ from hypothesis import strategies as st
 from sql_pairs import Difference, Pair
 from sql_scripts import Script, Scripts
 from sql_shrinking import shrink, text_of
+
+from harken.database.rules import ways
 
 pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 
@@ -66,6 +69,16 @@ def compare(script: Script) -> Counter[str]:
 @some
 def test_views_have_the_rows_and_changes_that_they_should(tally: Counter[str], seed: int) -> None:
     tally += compare(Scripts(Random(seed)).script(views=4, transactions=110))
+
+
+@given(seeds)
+@some
+def test_what_is_broken_off_changes_nothing(tally: Counter[str], seed: int) -> None:
+    """Whenever that happens: see `haste`."""
+    script = replace(Scripts(Random(seed)).script(views=4, transactions=25), strategy="adaptive")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ways, "SMALL_CHANGE", 1)
+        tally += Pair(script, Random(seed)).run()
 
 
 @pytest.mark.nightly

@@ -2,6 +2,9 @@
 chooses.
 
 The check phase of one transaction runs under each strategy in turn, and is undone before the next.
+The first turns of each only warm up: plans are made, and where Harken chooses, it learns from these
+turns, and from the smaller changes before, what each way takes. (What it is made to do in the turns
+of the other strategies, it does not learn from.)
 
 Law: all strategies see the same tables and the same change.
 """
@@ -9,7 +12,7 @@ Law: all strategies see the same tables and the same change.
 from __future__ import annotations
 
 import contextlib
-import math
+import gc
 import statistics
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -19,18 +22,20 @@ from harken.bench.sql import transaction_for
 from harken.bench.tpch import QUERIES, generated
 from harken.bench.tpch.refresh import Refresh, apply
 from harken.bench.tpch.stores import Resident
-from harken.errors import HarkenError
+from harken.engines.sqlite.connection import BrokenOff
 
 SCALES = (0.1,)
 CHANGES = (0.00001, 0.001, 0.01, 0.1, 1.0)
 CHOICE = "<= 1.2"
 STRATEGIES = INCREMENTAL, NAIVE, ADAPTIVE = ("incremental", "naive", "adaptive")
+WARMING = 2
+"""Turns of each strategy before those that count."""
 SHORT = 1.0
-"""What takes longer than so many seconds is timed once."""
+"""Each strategy has as many turns that count as fit into so many seconds: at least one, and"""
+MOST = 5
+"""at most so many times the rounds."""
 PATIENCE = 4.0
 """Differentials that take so many times as long as naive evaluation are not waited for."""
-STEPS = 100_000
-"""SQLite is asked so often, in its own instructions, whether to go on."""
 
 
 class _Undone(Exception):
@@ -67,45 +72,47 @@ def _warm(resident: Resident, query: str, refresh: Refresh) -> None:
 def _take_turns(
     resident: Resident, query: str, change: float, refresh: Refresh, rounds: int
 ) -> dict[str, float]:
-    """The median seconds of each strategy; the first turns only warm up. Differentials of a large
-    change may never come to an end: they get their turn last, and only so much of it."""
+    """The median seconds of each strategy."""
     db = resident.db
     orders = list(refresh.orders)
     db._transactions.begin()
     apply(transaction_for(query, change, refresh), resident)
-    taken = {name: [_check(resident, name)] for name in (NAIVE, ADAPTIVE)}
-    if min(taken[NAIVE], taken[ADAPTIVE])[0] <= SHORT:
-        for number in range(rounds):
-            for name in (NAIVE, ADAPTIVE) if number % 2 else (ADAPTIVE, NAIVE):
+    gc.freeze()  # what there is now need not be looked through between the turns
+    warm = {name: [_check(resident, name) for _ in range(WARMING)] for name in (ADAPTIVE, NAIVE)}
+    patience = max(SHORT, PATIENCE * warm[NAIVE][-1])
+    warm[INCREMENTAL] = [_probe(resident, patience)]
+    turns = {name: max(1, min(MOST * rounds, int(SHORT / took[-1]))) for name, took in warm.items()}
+    if warm[INCREMENTAL][-1] >= patience:
+        turns[INCREMENTAL] = 0
+    taken: dict[str, list[float]] = {name: [] for name in STRATEGIES}
+    for number in range(max(turns.values())):
+        for name in STRATEGIES if number % 2 else reversed(STRATEGIES):
+            if number < turns[name]:
                 taken[name].append(_check(resident, name))
-    patience = max(SHORT, PATIENCE * statistics.median(taken[NAIVE]))
-    taken[INCREMENTAL] = [_check(resident, INCREMENTAL, patience)]
-    while taken[INCREMENTAL][0] < min(SHORT, patience) and len(taken[INCREMENTAL]) <= rounds:
-        taken[INCREMENTAL].append(_check(resident, INCREMENTAL, patience))
+    gc.unfreeze()
     db.rollback()
     refresh.orders = orders
     db.monitoring(ADAPTIVE)
-    return {name: statistics.median(taken[name][1:] or taken[name]) for name in STRATEGIES}
+    return {name: statistics.median(taken[name] or warm[name]) for name in STRATEGIES}
 
 
-def _check(resident: Resident, strategy: str, patience: float = math.inf) -> float:
-    """The seconds of the check phase under a strategy; then it is undone. With all patience gone
-    it is broken off."""
+def _check(resident: Resident, strategy: str) -> float:
+    """The seconds of the check phase under a strategy; then it is undone."""
     db = resident.db
     db.monitoring(strategy)
-    deadline = cpu_time() + patience
-    took = patience
-    db._connection.raw.set_progress_handler(lambda: cpu_time() > deadline, STEPS)
-    try:
-        with contextlib.suppress(_Undone), db._transactions._all_or_nothing():
-            took = seconds(partial(db._rules.check, "deferred"), cpu_time)
-            raise _Undone
-    except HarkenError:
-        if cpu_time() < deadline:
-            raise
-    finally:
-        db._connection.raw.set_progress_handler(None)
+    took = 0.0
+    with contextlib.suppress(_Undone), db._transactions._all_or_nothing():
+        took = seconds(partial(db._rules.check, "deferred"), cpu_time)
+        raise _Undone
     return took
+
+
+def _probe(resident: Resident, patience: float) -> float:
+    """What differentials take, as long as there is patience: those of a large change may never
+    come to an end."""
+    with contextlib.suppress(BrokenOff), resident.db._connection.limited(patience):
+        return _check(resident, INCREMENTAL)
+    return patience
 
 
 def _figures(taken: dict[str, float], params: dict[str, object]) -> Iterator[Figure]:

@@ -153,17 +153,23 @@ def _netted(
 
 
 def recompute_bag(
-    program: Program, changed: Collection[str], nodes: Collection[str] = ()
+    program: Program,
+    changed: Collection[str],
+    nodes: Collection[str] = (),
+    stored: Relation | None = None,
 ) -> Program:
     """The same change by evaluating P in both states: the rows of P count for, those of P@old
-    against."""
+    against. If P@old is `stored`, only P need be computed."""
     goal, target = program.goal, weighted(program.goal)
-    known = {**program.definitions, **old_definitions(program, changed, nodes)}
+    before = stored or old(goal)
+    known = dict(program.definitions)
+    if stored is None:
+        known |= old_definitions(program, changed, nodes)
     row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(goal.columns))
     clauses = tuple(
         Clause(Atom(target, (*row, Constant(weight, INTEGER))), (Atom(state, row),))
-        for state, weight in ((goal, 1), (old(goal), -1))
-        if old(goal).id in known
+        for state, weight in ((goal, 1), (before, -1))
+        if stored is not None or before.id in known
     )
     return Program(target, {**known, target.id: Definition(target, clauses)})
 

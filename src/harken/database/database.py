@@ -321,7 +321,10 @@ class Database:
         if name in self._runtime.catalog.rules:
             compiled = self._rules.compiled(name)
             return explain_rule(self._runtime, self._rules.network, compiled)
-        return explain_function(self._runtime, self._find(name))
+        function = self._find(name)
+        kept = self._rules.network.node(f"materialized {function.id}")
+        known = kept.experience if kept is not None else None
+        return explain_function(self._runtime, function, tuple(known.lines()) if known else ())
 
     def trace(self, listener: Callable[[str], None] | None) -> None:
         """Be told what happens in each check phase, a line at a time; None ends it."""

@@ -26,6 +26,8 @@ class Explanation:
     sql: str
     lake: tuple[Reach, ...] = ()
     """How the rows of relations in the lake are reached."""
+    measured: tuple[str, ...] = ()
+    """What it has taken to keep a materialized view up to date."""
 
     def __str__(self) -> str:
         parts = [f"{self.name} is a {self.kind} function", self.definition]
@@ -34,13 +36,17 @@ class Explanation:
         if self.expanded and self.expanded != self.clauses:
             parts += ["Expanded:", self.expanded]
         parts += ["As SQL, for given arguments:", self.sql, *described(self.lake)]
+        if self.measured:
+            parts += ["Kept up to date:", "\n".join(self.measured)]
         return "\n\n".join(parts)
 
     def as_json(self) -> dict[str, object]:
         return {**asdict(self), "kind": "function", "function_kind": self.kind}
 
 
-def explain_function(runtime: Runtime, function: Function) -> Explanation:
+def explain_function(
+    runtime: Runtime, function: Function, measured: tuple[str, ...] = ()
+) -> Explanation:
     relation = function.relation
     if relation is None:
         raise TypeFault(
@@ -60,4 +66,5 @@ def explain_function(runtime: Runtime, function: Function) -> Explanation:
         expanded,
         runtime.engine.explain_sql(plan),
         reaches(runtime.engine, plan),
+        measured,
     )

@@ -145,10 +145,10 @@ class Refresh:
         ]
 
     def exchange(self, share: float) -> Transaction:
-        """RF1 and RF2: this share of the orders go, and as many come."""
+        """RF1 and RF2: this share of the orders come, and as many go. (In this order: rows that
+        take the place of deleted ones, all in one transaction, take SQLite quadratic time.)"""
         count = max(1, round(share * len(self.orders)))
-        come = self.insert_orders(count)
-        return self.delete_orders(count) + come
+        return self.insert_orders(count) + self.delete_orders(count)
 
     # --- updates ---------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
 """How each node computes its change: the choices, made by cost, that `explain` shows.
 
 Differentials visit the changed rows, and what each of them joins; naive evaluation visits
-everything once. Both are estimated with the sizes and fan-outs of the data, and the estimates are
-kept until the sizes have changed a good deal.
+everything once. What both took before is known of a node that has experience. Of others it is
+estimated with the sizes and fan-outs of the data. Experience and estimates are kept until the sizes
+have changed a good deal.
 """
 
 from __future__ import annotations
@@ -13,15 +14,8 @@ from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import differentiate, recompute
 from harken.calculus.firsts import FirstRows
 from harken.calculus.totals import Totals
-from harken.database.rules.nodes import (
-    INCREMENTAL,
-    NAIVE,
-    WITH_TOTALS,
-    ConditionNode,
-    Costs,
-    Monitored,
-    TotalsNode,
-)
+from harken.database.rules.experience import Experience
+from harken.database.rules.nodes import NAIVE, ConditionNode, Costs, Monitored, TotalsNode
 from harken.engines.sqlite.statistics import Statistics
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
@@ -65,23 +59,28 @@ class Choices:
         self._is_far = is_far
         self.forced: str | None = None
         """`incremental` or `naive`, whatever it costs."""
+        self.is_experienced = False
+        """Is it known of any node what naive evaluation takes?"""
 
     def strategy(
         self,
         node: Monitored,
         sizes: Mapping[str, int],
         changed: Mapping[str, int],
-        totals_are_kept: bool,
+        incremental: str,
+        prefers_naive: Callable[[], bool | None],
     ) -> str:
         """How to compute the change of a node; `sizes` are those of the Δ-sets it reads, `changed`
-        those of all that changed."""
+        those of all that changed. Where experience does not tell, the estimates do."""
         if self.forced == NAIVE:
             return NAIVE
-        incremental = WITH_TOTALS if totals_are_kept else INCREMENTAL
         if self.forced is not None:
             return incremental
         if node.part.reason is Reason.RECURSIVE:
             return NAIVE
+        known = prefers_naive()
+        if known is not None:
+            return NAIVE if known else incremental
         if sum(sizes.values()) < SMALL_CHANGE or self._is_small_part(node, changed):
             return incremental
         far = self._far_changes(node, sizes)
@@ -106,6 +105,41 @@ class Choices:
         influents = node.part.influents
         return {n: s for n, s in sizes.items() if n in influents and self._is_far(influents[n])}
 
+    # --- experience ------------------------------------------------------------------------
+
+    def experience(self, node: Monitored) -> Experience | None:
+        """What is known of a node, in its relations as they are, unless they have changed a good
+        deal since."""
+        known = node.experience
+        if known is None:
+            return None
+        rows = self._sizes(node.part)
+        if any(_is_other(now, known.rows[name]) for name, now in rows.items()):
+            node.experience = None
+            return None
+        known.now = sum(rows.values())
+        return known
+
+    def begin_experience(self, node: Monitored) -> Experience | None:
+        """Of far relations there is none: it is not the processor here that works."""
+        if any(map(self._is_far, node.part.stored.values())):
+            return None
+        rows = self._sizes(node.part)
+        node.experience = Experience(rows, sum(rows.values()))
+        return node.experience
+
+    def note_first(self, node: Monitored, seconds: float) -> None:
+        """What the first evaluation took, of a view, is what is first known of it."""
+        known = self.begin_experience(node)
+        if known is not None:
+            known.note_naive(seconds, is_first=True)
+            self.is_experienced = True
+
+    def _sizes(self, part: Part) -> dict[str, float]:
+        return {name: self.statistics.rows(relation) for name, relation in part.stored.items()}
+
+    # --- estimates -------------------------------------------------------------------------
+
     def costs(self, node: Monitored) -> Costs:
         known = node.costs
         if known is None or self._is_outdated(known.sizes, node.part):
@@ -113,11 +147,10 @@ class Choices:
         return known
 
     def _is_outdated(self, sizes: Mapping[str, float], part: Part) -> bool:
-        for name, relation in part.stored.items():
-            now, then = 1 + self.statistics.rows(relation), 1 + sizes[name]
-            if now > OUTDATED * then or then > OUTDATED * now:
-                return True
-        return False
+        return any(
+            _is_other(self.statistics.rows(relation), sizes[name])
+            for name, relation in part.stored.items()
+        )
 
     def _estimated(self, node: Monitored) -> Costs:
         once, each_row = dict[str, float](), dict[str, float]()
@@ -132,10 +165,8 @@ class Choices:
                     )
                     each_row[name] = (many - few) / (MANY - 1)
                     once[name] = few - each_row[name]
-        stored = node.part.stored
         whole = CostModel(self.statistics).program(_from_scratch(node.part)).cost
-        rows = {name: self.statistics.rows(relation) for name, relation in stored.items()}
-        return Costs(once, each_row, whole, rows)
+        return Costs(once, each_row, whole, self._sizes(node.part))
 
     def members(self, node: TotalsNode) -> float:
         """How many members a group has, about; of first rows, how many there are to choose from."""
@@ -190,6 +221,11 @@ class Choices:
             return False
         now = max(1.0, updates.lately)
         return not screener.changes / OTHERWISE < now < screener.changes * OTHERWISE
+
+
+def _is_other(now: float, then: float) -> bool:
+    """Has a relation become many times larger or smaller?"""
+    return 1 + now > OUTDATED * (1 + then) or 1 + then > OUTDATED * (1 + now)
 
 
 def _is_joined(node: TotalsNode) -> bool:

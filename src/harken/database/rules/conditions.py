@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from harken.ir.clauses import Program
+from harken.ir.relations import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ class Condition(ABC):
     def needs_losses(self) -> bool:
         """Are the rows that it lost wanted every time?"""
         return False
+
+    @property
+    def stored(self) -> Relation | None:
+        """Where its rows stand as they were after the last propagation, if they are kept."""
+        return None
 
     def says_the_same(self, other: Condition) -> bool:
         return self.program == other.program and self.events == other.events

@@ -70,6 +70,8 @@ class NodeExplanation:
     each_row: tuple[tuple[str, float], ...] = ()
     """The cost of the differentials for one changed row of each influent."""
     kept: str = ""
+    measured: tuple[str, ...] = ()
+    """What computing its change has taken: where there is this, the estimates do not count."""
 
     def lines(self) -> list[str]:
         found = [f"level {self.level}: {self.id}, {self.kind}"]
@@ -86,6 +88,7 @@ class NodeExplanation:
             found.append(f"  naive evaluation costs {self.whole:.0f}; the cheaper is chosen")
         if self.kept:
             found.append(f"  {self.kept}")
+        found += [f"  {each}" for each in self.measured]
         return found
 
 
@@ -212,6 +215,7 @@ class _Nodes:
             whole=costs.whole if costs is not None else None,
             each_row=tuple(costs.each_row.items()) if costs is not None and not recursive else (),
             kept=self._kept(node),
+            measured=tuple(node.experience.lines()) if node.experience is not None else (),
         )
 
     def _kept(self, node: Monitored) -> str:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from harken.database.catalog import Catalog
 from harken.database.rules.choices import COPY_LIMIT
@@ -22,6 +23,7 @@ from harken.database.rules.nodes import (
     COPIED,
     INCREMENTAL,
     NAIVE,
+    WITH_TOTALS,
     ConditionNode,
     DerivedNode,
     Node,
@@ -32,8 +34,10 @@ from harken.database.rules.nodes import (
 )
 from harken.database.rules.occurrences import what_happened
 from harken.database.rules.topology import Topology
+from harken.database.rules.ways import FOLLOWED, Ways
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite import events
+from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
@@ -76,6 +80,7 @@ class Wave:
     """For each changed node the highest level that reads its Δ-set."""
     sizes: dict[str, int] = field(default_factory=dict)
     """The rows of the Δ-sets."""
+    ways: Ways = field(kw_only=True)
     to_build: list[TotalsNode] = field(default_factory=list)
     """Totals that are wanted and not kept: they are computed when all has settled."""
     flooded: set[str] = field(default_factory=set)
@@ -129,6 +134,7 @@ class Network(Topology):
                         else:
                             self._advance(node, wave)
             self._drop_read(wave, level)
+        wave.ways.note_unreached()
         self._settle(stored)
         for totals in wave.to_build:
             totals.build(self._planning)
@@ -137,22 +143,14 @@ class Network(Topology):
                 self._screen(name)
         return found
 
-    def answer(self, name: str) -> Query:
-        """The query of the rows that a condition has now. The totals that it wants are built first,
-        so that they are there for the first change, and the rows are read from them."""
-        self._engine.measure()
-        node = self._conditions[name]
+    def build_kept(self, node: ConditionNode) -> None:
+        """Build what a new condition wants to keep, so that it is there for the first change."""
         marked = events.marked(self._engine.connection) if self._captures else {}
-        if node.kept is None or not node.part.stored.keys().isdisjoint(marked):
-            return self._planning.compile(node.part.program)
-        totals = list(self._totals_below(node))
-        for each in totals:
+        if not node.part.stored.keys().isdisjoint(marked):
+            return  # what is built now would follow these changes once more
+        for each in self._totals_below(node):
             if self.choices.wants_totals(each) and not each.table.validity.holds():
                 each.build(self._planning)
-        own = {each.relation.id for each in node.kept.totals}
-        valid = {each.id for each in totals if each.table.validity.holds()}
-        part = node.kept if own <= valid else node.part
-        return self._planning.compile(part.program)
 
     def _totals_below(self, node: Node) -> Iterator[TotalsNode]:
         for name in node.depends_on():
@@ -198,10 +196,12 @@ class Network(Topology):
         return any(marked.values()) or (bool(marked) and self.choices.forced == NAIVE)
 
     def _wave(self, stored: frozenset[str]) -> Wave:
-        wave = Wave(stored, set(stored))
-        for name in sorted(stored):
-            wave.sizes[name] = self._captures[name].size()
-            self.choices.statistics.note(name, wave.sizes[name])
+        sizes = {name: self._captures[name].size() for name in sorted(stored)}
+        connection = self._engine.connection
+        ways = Ways(connection, self.choices, self._derived, self._affects, dict(sizes))
+        wave = Wave(stored, set(stored), sizes=sizes, ways=ways)
+        for name, size in sizes.items():
+            self.choices.statistics.note(name, size)
             wave.reach(name, self._affects.get(name, {}).values())
         if sum(wave.sizes.values()) > MANY_CHANGED:
             self._engine.measure()
@@ -222,8 +222,7 @@ class Network(Topology):
     def _advance(self, node: DerivedNode, wave: Wave) -> None:
         """Fill the Δ-set of a node; if it holds anything, the wave goes on from there."""
         if self.choices.forced == NAIVE:  # the conditions above are evaluated from the tables
-            self._miss(node)
-            wave.reach(node.id, self._affects[node.id].values())
+            self._miss(node, wave)
             return
         changed = frozenset(wave.changed & node.part.influents.keys())
         if isinstance(node, TotalsNode):
@@ -240,25 +239,44 @@ class Network(Topology):
             wave.sizes[node.id] = size
             wave.reach(node.id, self._affects[node.id].values())
 
-    def _miss(self, node: DerivedNode) -> None:
-        """A change passes the node by: what it keeps is not up to date any more."""
+    def _miss(self, node: DerivedNode, wave: Wave) -> None:
+        """A change passes the node by: what it keeps is not up to date any more. Totals that are
+        not kept need not be read; of others the change must be known, or all above goes naive."""
+        node.delta.clear()
         if isinstance(node, TotalsNode):
             node.table.validity.revoke()
-        elif node.copy is not None:
+            return
+        if node.copy is not None:
             node.copy.validity.revoke()
+        wave.ways.missed.add(node.id)
+        wave.reach(node.id, self._affects[node.id].values())
 
     def _follow(self, node: TotalsNode, wave: Wave, changed: frozenset[str]) -> str:
+        ways = wave.ways
         if not self.choices.wants_totals(node):
-            self._miss(node)
+            self._miss(node, wave)
             return "not kept"
-        if self.choices.is_flood(node, wave.sizes):
-            self._miss(node)
+        flood = ways.is_unknown(node) and self.choices.is_flood(node, wave.sizes)
+        if flood or not ways.is_needed(node) or ways.depends_on_missed(node):
+            self._miss(node, wave)
             wave.flooded.add(node.id)
-            return "not kept: most of it changed"
-        if node.table.validity.holds() and node.follow(changed, self._planning):
-            return "kept totals"
-        wave.to_build.append(node)
-        return "not kept yet"
+            return "not kept: all from scratch takes less"
+        if not node.table.validity.holds():
+            wave.to_build.append(node)
+            return "not kept yet"
+        followers = node.followers_of(changed, self._planning)
+        try:
+            followed = ways.run(node, FOLLOWED, lambda: node.follow(followers))
+        except BrokenOff:
+            ways.give_up_above(node)
+            self._miss(node, wave)
+            wave.flooded.add(node.id)
+            return "not kept: it took too long"
+        if not followed:
+            wave.to_build.append(node)
+            return "not kept yet"
+        ways.note(node, FOLLOWED)
+        return "kept totals"
 
     def _queries_below(
         self, node: DerivedNode, wave: Wave
@@ -278,14 +296,29 @@ class Network(Topology):
         return strategy, below, queries
 
     def _fill(self, node: DerivedNode, wave: Wave) -> str:
+        ways = wave.ways
+        if not ways.is_needed(node):
+            self._miss(node, wave)
+            return "passed by: what is above goes naive"
         strategy, below, queries = self._queries_below(node, wave)
         if not below:
             return "no change"
-        if not node.part.relation.is_set:
-            node.delta.fill_weighted(queries[0])
-            return strategy
-        for query, sign in zip(queries, (1, -1), strict=True):
-            node.delta.fill(query, sign)
+        try:
+            ways.run(node, strategy, partial(_take_in, node, queries))
+        except BrokenOff:
+            node.delta.clear()
+            if ways.give_up_above(node):
+                self._miss(node, wave)
+                return "passed by: it took too long"
+            ways.give_up(node, strategy)
+            strategy, below, queries = self._queries_below(node, wave)
+            ways.run(node, strategy, partial(_take_in, node, queries))
+        ways.note(node, strategy)
+        if node.part.relation.is_set:
+            self._keep_copy(node, strategy)
+        return strategy
+
+    def _keep_copy(self, node: DerivedNode, strategy: str) -> None:
         copy = node.copy if strategy in (NAIVE, COPIED) else None
         if strategy == COPIED:
             assert copy is not None
@@ -295,7 +328,6 @@ class Network(Topology):
             if copy.size() > COPY_LIMIT:
                 copy.drop()
                 node.copy = None
-        return strategy
 
     def _change_of(
         self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
@@ -313,11 +345,14 @@ class Network(Topology):
         strategy, below, queries = self._queries_of(node, wave, wants_minus)
         if not below:
             return ConditionChange(condition, [], [], below, "no change")
-        if not node.part.relation.is_set:
-            plus, minus = counted(queries[0])
-            return ConditionChange(condition, plus, minus, below, strategy)
-        plus = queries[0].rows(())
-        minus = queries[1].rows(()) if len(queries) > 1 else []
+        ways = wave.ways
+        try:
+            plus, minus = ways.run(node, strategy, partial(_changes, node, strategy, queries))
+        except BrokenOff:
+            ways.give_up(node, strategy)
+            strategy, below, queries = self._queries_of(node, wave, wants_minus)
+            plus, minus = ways.run(node, strategy, partial(_changes, node, strategy, queries))
+        ways.note(node, strategy)
         if about is not None:
             plus = about.concerning(plus)
         return ConditionChange(condition, plus, minus, below, strategy)
@@ -328,10 +363,12 @@ class Network(Topology):
         """How the change of a condition is computed, from what, and the queries: of a bag for its
         weighted change, of a set for what it gained and, if wanted, for what it lost."""
         strategy = self._choose(node, wave)
+        if strategy == NAIVE and node.old_state is not None:
+            strategy = COPIED
         below = frozenset(wave.changed & node.influents(strategy).keys())
         if not below:
             return strategy, below, ()
-        if not node.part.relation.is_set:
+        if node.is_weighed(strategy):
             return strategy, below, (node.weighted_query(strategy, below, self._planning),)
         condition = node.condition
         losses = condition.needs_losses or wants_minus(condition.name)
@@ -342,11 +379,15 @@ class Network(Topology):
         return strategy, below, queries
 
     def _choose(self, node: Node, wave: Wave) -> str:
-        may_be = node.kept is not None and self.choices.forced != NAIVE
-        kept = may_be and node.kept is not None and self._are_kept(node.kept, wave)
-        part = node.kept if kept and node.kept is not None else node.part
+        ways = wave.ways
+        if self.choices.forced == NAIVE or ways.depends_on_missed(node) or ways.goes_naive(node):
+            return NAIVE
+        part, incremental = node.part, INCREMENTAL
+        if node.kept is not None and self._are_kept(node.kept, wave):
+            part, incremental = node.kept, WITH_TOTALS
         sizes = {name: size for name, size in wave.sizes.items() if name in part.influents}
-        strategy = self.choices.strategy(node, sizes, wave.sizes, kept)
+        known = partial(ways.prefers_naive, node, incremental)
+        strategy = self.choices.strategy(node, sizes, wave.sizes, incremental, known)
         if strategy == INCREMENTAL and self._are_coming(node, wave):
             return NAIVE
         if strategy == NAIVE or not node.is_unwieldy(strategy, frozenset(sizes)):
@@ -375,6 +416,24 @@ class Network(Topology):
             if not known and self.choices.wants_totals(node):
                 wave.to_build.append(node)
         return not missing and not any(node in wave.to_build for node in nodes)
+
+
+def _take_in(node: DerivedNode, queries: Sequence[Query]) -> None:
+    """Fill the Δ-set of a node."""
+    if not node.part.relation.is_set:
+        node.delta.fill_weighted(queries[0])
+        return
+    for query, sign in zip(queries, (1, -1), strict=True):
+        node.delta.fill(query, sign)
+
+
+def _changes(
+    node: ConditionNode, strategy: str, queries: Sequence[Query]
+) -> tuple[list[Row], list[Row]]:
+    """What a condition has gained and lost."""
+    if node.is_weighed(strategy):
+        return counted(queries[0])
+    return queries[0].rows(()), queries[1].rows(()) if len(queries) > 1 else []
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from harken.calculus.totals import Kept
 from harken.database import steps
 from harken.database.catalog import Catalog
 from harken.database.rules.conditions import Condition
+from harken.database.rules.experience import Case, Experience
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
@@ -78,6 +79,9 @@ class Monitored:
     costs: Costs | None = None
     weighted: dict[tuple[str, frozenset[str]], Query] = field(default_factory=dict)
     unwieldy: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict)
+    experience: Experience | None = None
+    ran: set[Case] = field(default_factory=set)
+    """The cases that differentials have run for."""
 
     def query(
         self,
@@ -141,8 +145,20 @@ class Monitored:
     def _weighted_change(self, strategy: str, changed: frozenset[str]) -> Program:
         if strategy == NAIVE:
             return recompute_bag(self.part.program, changed)
+        if strategy == COPIED:
+            return recompute_bag(self.part.program, changed, stored=self.old_state)
         part = self.kept if strategy == WITH_TOTALS and self.kept is not None else self.part
         return differentiate_bag(part.program, changed, part.nodes)
+
+    @property
+    def old_state(self) -> Relation | None:
+        """Where the rows are stored as they were, if they are."""
+        return None
+
+    def is_weighed(self, strategy: str) -> bool:
+        """Is its change one query for rows with weights, or one for each sign? What is compared
+        with a stored state is evaluated once."""
+        return not self.part.relation.is_set or (strategy == COPIED and self.old_state is not None)
 
     def influents(self, strategy: str) -> Mapping[str, Relation]:
         if strategy in (NAIVE, COPIED):
@@ -188,13 +204,13 @@ class TotalsNode(DerivedNode):
     asked_at: int = 0
     """How many transactions had changed the members when it was decided whether to keep them."""
 
-    def follow(self, changed: frozenset[str], planning: Planning) -> bool:
+    def follow(self, followers: list[tuple[Query, str]]) -> bool:
         """Bring the totals up to date; false if they could not be kept exactly."""
-        for query, weight in self._followers(changed, planning):
+        for query, weight in followers:
             self.table.gather(query, weight)
         return self.table.follow(self.delta)
 
-    def _followers(self, changed: frozenset[str], planning: Planning) -> list[tuple[Query, str]]:
+    def followers_of(self, changed: frozenset[str], planning: Planning) -> list[tuple[Query, str]]:
         """The queries for changed members, each with what a row of it weighs."""
         known = self.followers.get(changed)
         if known is None:
@@ -229,6 +245,10 @@ class ConditionNode(Monitored):
     @property
     def id(self) -> str:
         return f"condition {self.condition.name}"
+
+    @property
+    def old_state(self) -> Relation | None:
+        return self.condition.stored
 
     def depends_on(self) -> dict[str, Relation]:
         names = Monitored.depends_on(self)

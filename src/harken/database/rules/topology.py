@@ -150,6 +150,8 @@ class Topology:
         before = self._conditions.get(condition.name)
         part = self.plan(condition)
         node = ConditionNode(part, with_kept_totals(part), condition=condition)
+        if before is not None and before.condition.says_the_same(condition):
+            node.experience = before.experience
         self._conditions[condition.name] = node
         self._connect(node, condition.program)
         if before is not None:

@@ -23,6 +23,7 @@ from harken.ir.assemble import assemble
 from harken.ir.relations import Relation
 from harken.ir.schema import Function
 from harken.lang.sql.parser import statements
+from harken.planner.maintenance import moving
 from harken.planner.prepare import prepare
 
 
@@ -30,6 +31,8 @@ from harken.planner.prepare import prepare
 class KeptView(Condition):
     function: str
     table: Relation
+    moves: bool = False
+    """Does it ask for the time?"""
 
     @property
     def name(self) -> str:
@@ -43,6 +46,12 @@ class KeptView(Condition):
     def needs_losses(self) -> bool:
         return True
 
+    @property
+    def stored(self) -> Relation | None:
+        """Rows that were computed at another time are not those that its query had then, as it
+        is asked now."""
+        return None if self.moves else self.table
+
 
 def compile_kept(function: Function, catalog: Catalog) -> KeptView:
     (statement,) = statements(function.text)
@@ -53,7 +62,8 @@ def compile_kept(function: Function, catalog: Catalog) -> KeptView:
     rows, draft, _ = translate_query(statement, node.expression, catalog, owner)
     program = assemble(rows.relation, draft.definitions.values(), catalog)
     prepare(program, catalog.hierarchy)
-    return KeptView(program=program, function=function.id, table=function.relation)
+    moves = bool(moving(program))
+    return KeptView(program=program, function=function.id, table=function.relation, moves=moves)
 
 
 def follow(runtime: Runtime, change: ConditionChange) -> None:
@@ -93,10 +103,18 @@ class KeptViews:
                 self._network.insert(compiled)
 
     def fill(self, function: Function) -> None:
-        """Let the table have the rows that its query has now."""
+        """Let the table of a new view have the rows that its query has now. What that takes is the
+        first that is known of the view, and what it wants to keep is there before any change."""
         assert function.relation is not None
         engine = self._runtime.engine
-        query = self._network.answer(f"materialized {function.id}")
-        engine.insert_many(function.relation, query.rows(()))
+        engine.measure()
+        node = self._network.node(f"materialized {function.id}")
+        assert node is not None
+        query = engine.compile(prepare(node.condition.program, self._runtime.catalog.hierarchy))
+        started = engine.connection.working_time()
+        rows = query.rows(())
+        self._network.choices.note_first(node, engine.connection.working_time() - started)
+        engine.insert_many(function.relation, rows)
         indexed = tuple(range(min(function.relation.arity, INDEXED)))
         engine.indexes.ensure([(function.relation, indexed)])
+        self._network.build_kept(node)

@@ -34,10 +34,12 @@ class FarQuery(Query):
                 return Query.rows(self, values)
             return self._by_spark(values)
 
-    def run_from(self, before: str, after: str) -> list[tuple[Any, ...]]:
+    def run_from(
+        self, before: str, after: str, insert: str = "", conflict: str = ""
+    ) -> list[tuple[Any, ...]]:
         with self.engine.steady(), self.connection.fixed_time():
             if self.is_here(()):
-                return Query.run_from(self, before, after)
+                return Query.run_from(self, before, after, insert, conflict)
             rows = self._by_spark(())
         columns = layout.typed_columns(self.relation) or "c0 INTEGER"
         table = quote(ANSWER)
@@ -47,7 +49,8 @@ class FarQuery(Query):
         self.connection.run_many(
             f"INSERT INTO temp.{table} VALUES ({marks})", (row or (1,) for row in rows)
         )
-        found = self.connection.rows(f"{before} (SELECT * FROM temp.{table}) {after}")
+        select = f"{before} (SELECT * FROM temp.{table}) {after}"
+        found = self.connection.rows(f"{insert} {select} {conflict}")
         self.connection.run(f"DROP TABLE temp.{table}")
         return found
 

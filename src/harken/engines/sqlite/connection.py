@@ -8,6 +8,7 @@ ahead log). A file that another program made is refused untouched.
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -24,6 +25,10 @@ FORMAT = 1
 HEADER = 100
 STATEMENT_CACHE = 1024
 INSTRUCTIONS_BETWEEN_LOOKS = 100_000
+
+
+class BrokenOff(Exception):
+    """A query took longer than it may."""
 
 
 class Connection:
@@ -47,6 +52,12 @@ class Connection:
         """The Python functions that statements call, by the name of their module."""
         self.asking = 0
         """How many Python functions of running queries are at work; they may read, not change."""
+        self.working_time: Callable[[], float] = time.thread_time
+        """The clock that queries are timed by: other programs do not count."""
+        self._may_take: float | None = None
+        self._until = math.inf
+        """Until when the query that runs now may read."""
+        self._was_over = False
         self._check_path()
         with faults.translated():
             flags = (
@@ -100,7 +111,7 @@ class Connection:
         self.raw.pragma("temp_store", 2)
         self.raw.pragma("cache_size", -64_000)
         # Python looks for Ctrl-C only where it runs code of its own: give it a chance now and then.
-        self.raw.set_progress_handler(lambda: False, INSTRUCTIONS_BETWEEN_LOOKS)
+        self.raw.set_progress_handler(self._is_over, INSTRUCTIONS_BETWEEN_LOOKS)
         functions.register(self.raw, self.now)
         return is_new
 
@@ -159,6 +170,23 @@ class Connection:
         except faults.RAISED as error:
             raise faults.fault(error) from error
 
+    def read(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
+        """The rows of a statement that changes nothing; it may be broken off, see `limited`."""
+        if self._may_take is None:
+            return self.rows(sql, values)
+        started = self.working_time()
+        self._until, self._was_over = started + self._may_take, False
+        try:
+            return self.raw.execute(sql, values).fetchall()
+        except faults.RAISED as error:
+            # What SQLite says when it was broken off while it prepared the statement, is nonsense.
+            if self._was_over:
+                raise BrokenOff from None
+            raise faults.fault(error) from error
+        finally:
+            self._until = math.inf
+            self._may_take -= self.working_time() - started
+
     def run_many(self, sql: str, values: Iterable[Any]) -> None:
         with faults.translated():
             self.raw.executemany(sql, values)
@@ -168,6 +196,28 @@ class Connection:
             return self.raw.execute(sql, values).get
         except faults.RAISED as error:
             raise faults.fault(error) from error
+
+    @contextmanager
+    def limited(self, seconds: float) -> Iterator[None]:
+        """Let what is read take so long, all together, and break it off then. (Not what is
+        written: breaking that off, SQLite takes back the whole transaction.)"""
+        before, self._may_take = self._may_take, seconds
+        try:
+            yield
+        finally:
+            self._may_take = before
+
+    @property
+    def is_limited(self) -> bool:
+        return self._may_take is not None
+
+    def _is_over(self) -> bool:
+        """Asked by SQLite, now and then. A Python function that reads in turn is left alone: it
+        may keep what it was told of the failure."""
+        if self._until == math.inf or self.asking:
+            return False
+        self._was_over = self.working_time() > self._until
+        return self._was_over
 
     # --- transactions ----------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
-from typing import Any
+from typing import Any, TypeAlias
 
 import apsw
 
@@ -26,6 +26,9 @@ from harken.planner.prepare import Plan
 
 _names = count(1)
 
+Fetch: TypeAlias = Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]
+"""How a statement with its values is run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -42,7 +45,7 @@ class Query:
             return tuple(encoder(type_)(values[index]) for index, type_ in slots)
 
         with self.connection.fixed_time():
-            rows = self._fetch(self.sql, bind)
+            rows = self._fetch(self.connection.read, self.sql, bind)
         # SQL has no rows without columns: one that only says yes is an empty tuple here.
         return rows if self.relation.arity else [() for _ in rows]
 
@@ -50,7 +53,7 @@ class Query:
         """Let the rows, with what stands `beside` them, be inserted; it has no parameters."""
         columns = ", ".join(f"c{i}" for i in range(self.relation.arity))
         shown = f"{columns}{beside}" if columns else beside.removeprefix(", ")
-        self.run_from(f"{insert} SELECT {shown} FROM", "" if columns else "LIMIT 1")
+        self.run_from(f"SELECT {shown} FROM", "" if columns else "LIMIT 1", insert)
 
     def summed(self) -> list[tuple[Any, ...]]:
         """The rows of a weighted change, each once and with the sum of its weights, the last
@@ -59,18 +62,31 @@ class Query:
         weight = f"sum(c{self.relation.arity - 1})"
         return self.run_from(f"SELECT {row}, {weight} FROM", f"GROUP BY {row} HAVING {weight} <> 0")
 
-    def run_from(self, before: str, after: str) -> list[tuple[Any, ...]]:
-        """Run a statement around the query, which has no parameters."""
-        with self.connection.fixed_time():
-            return self._fetch(f"{before} ({self.sql}) {after}", lambda _: ())
+    def run_from(
+        self, before: str, after: str, insert: str = "", conflict: str = ""
+    ) -> list[tuple[Any, ...]]:
+        """Run a query around this one, which has no parameters, and give its rows or insert
+        them. Those of a query that may be broken off are read first."""
+        select = f"{before} ({self.sql}) {after}"
+        connection = self.connection
+        with connection.fixed_time():
+            if insert and not connection.is_limited:
+                sql = f"{insert} {select} {conflict}"
+                return self._fetch(connection.rows, sql, lambda _: ())
+            rows = self._fetch(connection.read, select, lambda _: ())
+        if not insert or not rows:
+            return rows
+        marks = ", ".join("?" for _ in rows[0])
+        connection.run_many(f"{insert} VALUES ({marks}) {conflict}", rows)
+        return []
 
-    def _fetch(self, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
+    def _fetch(self, fetch: Fetch, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
         if not self.fixpoints:
-            return self.connection.rows(sql, bind(self.slots))
+            return fetch(sql, bind(self.slots))
         with self.connection.snapshot():
             for fixpoint in self.fixpoints:
                 fixpoint.run(self.connection, bind)
-            return self.connection.rows(sql, bind(self.slots))
+            return fetch(sql, bind(self.slots))
 
 
 MEASURE = "PRAGMA main.optimize = 0x10012"

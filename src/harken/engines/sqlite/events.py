@@ -98,7 +98,7 @@ class DeltaSet:
         shown = f"{self._columns}, {total}" if self._columns else total
         groups = f"GROUP BY {self._columns} " if self._columns else ""
         query.run_from(
-            f"INSERT INTO {self.table} SELECT {shown} FROM", f"{groups}HAVING {total} <> 0"
+            f"SELECT {shown} FROM", f"{groups}HAVING {total} <> 0", f"INSERT INTO {self.table}"
         )
 
     def has_changed(self) -> bool:

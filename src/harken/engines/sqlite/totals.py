@@ -126,8 +126,9 @@ class TotalsTable:
         groups, value, there = self._member()
         positions = ", ".join(str(i + 1) for i in range(len(self._groups or "k") + 1))
         query.run_from(
-            f"INSERT INTO {self._members} SELECT {groups}, {value}, sum({weight}) FROM",
-            f"WHERE {there} GROUP BY {positions} HAVING sum({weight}) <> 0 "
+            f"SELECT {groups}, {value}, sum({weight}) FROM",
+            f"WHERE {there} GROUP BY {positions} HAVING sum({weight}) <> 0",
+            f"INSERT INTO {self._members}",
             "ON CONFLICT DO UPDATE SET w = w + excluded.w",
         )
 

@@ -1,0 +1,159 @@
+"""What it took to compute the change of a node, by the way it was computed: its experience.
+
+Naive evaluation takes about as long whatever changed, and longer as the relations grow. What
+differentials take depends on which relations changed, and on how many of their rows: it is known
+for some sizes of change, and guessed between and beyond them. A guess is what they take at the
+least, as far as anyone knows: they may be broken off, and then it is known that they take longer.
+
+Law: what was found out about one size of change is never contradicted by a guess for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TypeAlias
+
+LONGER = 2.0
+"""What was broken off is taken to last so many times as long."""
+FIRST = 0.25
+"""The first evaluation of a view may take much longer than others: it has the plan to make, and the
+indexes are new. Until there is another one, it is taken to need but this part of that."""
+FORGETTING = 0.97
+"""What was passed over is thought a little faster each time, so that one day it is tried again."""
+CLOSE = 0.5
+"""So close to each other, either way may in truth be the faster one."""
+SPARE = 1.25
+"""Differentials may take so many times as long as naive evaluation before they are broken off."""
+GROWING = 0.5
+"""Twice the rows take at least half as long again."""
+
+Case: TypeAlias = tuple[str, frozenset[str]]
+"""How the change was computed, and the stored relations that had changed."""
+
+
+@dataclass(slots=True)
+class Taken:
+    """The seconds that a change of so many rows took, or after which it was broken off."""
+
+    size: int
+    seconds: float
+    broken_off: bool = False
+
+    @property
+    def at_least(self) -> float:
+        return LONGER * self.seconds if self.broken_off else self.seconds
+
+
+@dataclass(slots=True)
+class Experience:
+    rows: Mapping[str, float]
+    """The rows of the stored relations, when the first of this was found out."""
+    now: float = 0.0
+    """The rows of all of them, as they are."""
+    naive: float | None = None
+    naive_rows: float = 0.0
+    """The rows of all of them when naive evaluation was measured."""
+    is_first: bool = False
+    """Is that of the first evaluation of all?"""
+    taken: dict[Case, dict[int, Taken]] = field(default_factory=dict)
+    """For each case what was found out, one for each power of two rows."""
+
+    def note_naive(self, seconds: float, is_first: bool = False) -> None:
+        self.naive, self.naive_rows, self.is_first = seconds, self.now, is_first
+
+    @property
+    def naive_seconds(self) -> float | None:
+        """What naive evaluation takes, as far as is known."""
+        if self.naive is None:
+            return None
+        return self.naive * (1 + self.now) / (1 + self.naive_rows)
+
+    @property
+    def budget(self) -> float:
+        """How long differentials may take: somewhat longer, for of what is broken off close to
+        its end, it is never known."""
+        naive = self.naive_seconds
+        return SPARE * naive if naive is not None else math.inf
+
+    def note(self, case: Case, size: int, seconds: float, broken_off: bool = False) -> None:
+        known = self.taken.setdefault(case, {})
+        before = known.get(size.bit_length())
+        if before is not None and not before.broken_off and not broken_off:
+            seconds = (before.seconds * size / before.size + seconds) / 2
+        known[size.bit_length()] = Taken(size, seconds, broken_off)
+
+    def is_measured(self, case: Case, size: int) -> bool:
+        known = self.taken.get(case, {}).get(size.bit_length())
+        return known is not None and not known.broken_off
+
+    def expected(self, case: Case, size: int) -> float:
+        """The seconds that differentials take at the least.
+
+        >>> known = Experience({})
+        >>> case = ("incremental", frozenset({"f"}))
+        >>> known.note(case, 10, 1.0)
+        >>> known.expected(case, 5), known.expected(case, 9), known.expected(case, 1000)
+        (0.5, 0.9, 1.0)
+        >>> known.note(case, 1000, 3.0, broken_off=True)
+        >>> known.expected(case, 1000), known.expected(case, 5000)
+        (6.0, 6.0)
+        """
+        known = self.taken.get(case, {})
+        same = known.get(size.bit_length())
+        if same is not None:
+            return same.at_least * size / same.size
+        points = sorted(known.values(), key=lambda each: each.size)
+        smaller = [each for each in points if each.size < size]
+        larger = next((each for each in points if each.size > size), None)
+        if not smaller:
+            unknown = larger is None or larger.broken_off
+            return 0.0 if larger is None or unknown else larger.seconds * size / larger.size
+        if larger is None or larger.broken_off:
+            return _beyond(smaller, size)
+        last = smaller[-1]
+        part = (size - last.size) / (larger.size - last.size)
+        return last.at_least + part * max(0.0, larger.seconds - last.at_least)
+
+    def prefers_naive(self, case: Case, size: int) -> bool | None:
+        """Is naive evaluation the faster way? None if that is not known. What is passed over,
+        and may well have been the faster one, is thought a little faster from now on."""
+        naive = self.naive_seconds
+        if naive is None or self.naive is None:
+            return None
+        naive *= FIRST if self.is_first else 1.0
+        differentials = self.expected(case, size)
+        if differentials > naive:
+            known = self.taken[case].get(size.bit_length())
+            if known is not None:
+                known.seconds *= FORGETTING
+            return True
+        if differentials > CLOSE * naive:
+            self.naive *= FORGETTING
+        return False
+
+    def lines(self) -> Iterator[str]:
+        """For `explain`."""
+        if self.naive is not None:
+            what = "the first evaluation" if self.is_first else "naive evaluation"
+            yield f"{what} took {1e3 * self.naive:.1f} ms"
+        for (strategy, changed), known in self.taken.items():
+            of = ", ".join(sorted(changed))
+            for _, each in sorted(known.items()):
+                took = "was broken off after" if each.broken_off else "took"
+                ms = 1e3 * each.seconds
+                yield f"{strategy} {took} {ms:.1f} ms for {each.size} changed rows of {of}"
+
+
+def _beyond(smaller: list[Taken], size: int) -> float:
+    """For more rows than ever: by how the seconds grew last, or no longer than the last time."""
+    last = smaller[-1]
+    if last.broken_off:
+        return last.at_least
+    slopes = [
+        (after.seconds - before.seconds) / (after.size - before.size)
+        for before, after in pairwise(smaller[-2:])
+    ]
+    return last.seconds + sum(GROWING * max(0.0, each) * (size - last.size) for each in slopes)

@@ -1,0 +1,234 @@
+"""Which way the nodes go in one propagation, by experience, and how long they may take.
+
+The way of a condition is chosen for all that lies below it, when the first of that is come to:
+differentials, for which the nodes below have to be computed, or naive evaluation from the tables,
+for which they are passed by. Where naive evaluation is known to take so long, differentials may
+take as long, the nodes below counted; then they are broken off.
+
+Law: a node whose change is not known is read by none: what lies above it goes naive.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from harken.database.rules.choices import SMALL_CHANGE, Choices
+from harken.database.rules.experience import Case, Experience
+from harken.database.rules.nodes import (
+    COPIED,
+    INCREMENTAL,
+    NAIVE,
+    WITH_TOTALS,
+    DerivedNode,
+    Node,
+    TotalsNode,
+)
+from harken.engines.sqlite.connection import Connection
+
+T = TypeVar("T")
+
+FOLLOWED = "totals followed"
+WORTHWHILE = 0.001
+"""What takes fewer seconds for a small change is not remembered."""
+
+
+@dataclass(slots=True)
+class Ways:
+    connection: Connection
+    choices: Choices
+    derived: Mapping[str, DerivedNode]
+    affects: Mapping[str, Mapping[str, Node]]
+    stored: Mapping[str, int]
+    """The sizes of the Δ-sets of stored relations."""
+    is_timed: bool = False
+    """Small changes are not worth looking at the clock, unless there is something to compare."""
+    _is_large: bool = False
+    missed: set[str] = field(default_factory=set)
+    """Nodes that were passed by: their change is not known."""
+    _naive: dict[str, bool | None] = field(default_factory=dict)
+    """For each node whether it goes naive, by experience; None if there is none to tell."""
+    _open: dict[str, Node] = field(default_factory=dict)
+    """Nodes that go by differentials, as long as it is not noted what they took."""
+    _known: dict[str, Experience | None] = field(default_factory=dict)
+    _took: dict[str, float] = field(default_factory=dict)
+    """The seconds of the differentials of each node, those broken off as well."""
+    _fresh: set[str] = field(default_factory=set)
+    """Nodes with a plan that ran for the first time: that takes longer."""
+
+    def __post_init__(self) -> None:
+        if self.choices.forced is None:
+            self._is_large = sum(self.stored.values()) >= SMALL_CHANGE
+            self.is_timed = self._is_large or self.choices.is_experienced
+
+    # --- choosing --------------------------------------------------------------------------
+
+    def goes_naive(self, node: Node) -> bool | None:
+        """Does experience say that a node goes naive, with all that lies below it?"""
+        if not self.is_timed:
+            return None
+        if node.id not in self._naive:
+            said = self._naive[node.id] = self._says_experience(node, None)
+            if not said:
+                self._open[node.id] = node
+        return self._naive[node.id]
+
+    def prefers_naive(self, node: Node, strategy: str) -> bool | None:
+        """The same, now that it is known whether there are totals."""
+        said = self.goes_naive(node)
+        if said is False and strategy != self._expected_strategy(node):
+            said = self._says_experience(node, strategy)
+        return said
+
+    def _says_experience(self, node: Node, strategy: str | None) -> bool | None:
+        known = None if isinstance(node, TotalsNode) else self._experience(node)
+        if known is None:
+            return None
+        return known.prefers_naive(*self._case(node, strategy or self._expected_strategy(node)))
+
+    def _experience(self, node: Node) -> Experience | None:
+        if node.id not in self._known:
+            self._known[node.id] = self.choices.experience(node)
+        return self._known[node.id]
+
+    def _expected_strategy(self, node: Node) -> str:
+        if isinstance(node, TotalsNode):
+            return FOLLOWED
+        if node.kept is None:
+            return INCREMENTAL
+        below = [self.derived.get(each.relation.id) for each in node.kept.totals]
+        kept = all(isinstance(t, TotalsNode) and self.choices.wants_totals(t) for t in below)
+        return WITH_TOTALS if kept else INCREMENTAL
+
+    def depends_on_missed(self, node: Node) -> bool:
+        return not self.missed.isdisjoint(node.part.influents)
+
+    def is_needed(self, node: DerivedNode) -> bool:
+        """Does anything above go by differentials, for all that is known?"""
+        return any(self._needs_below(each) for each in self.affects[node.id].values())
+
+    def _needs_below(self, node: Node) -> bool:
+        if self.goes_naive(node):
+            return False
+        return not isinstance(node, DerivedNode) or self.is_needed(node)
+
+    def is_unknown(self, node: DerivedNode) -> bool:
+        """Has nothing above any experience to go by?"""
+        return all(self.goes_naive(each) is None for each in self.affects[node.id].values())
+
+    # --- trying ----------------------------------------------------------------------------
+
+    def run(self, node: Node, strategy: str, work: Callable[[], T]) -> T:
+        """Do the work of a node, for as long as it may take; remember how long it took."""
+        if not self.is_timed:
+            return work()
+        clock = self.connection.working_time
+        started = clock()
+        if strategy in (NAIVE, COPIED):
+            found = work()
+            self._note_naive(node, clock() - started)
+            return found
+        case, size = self._case(node, strategy)
+        if case not in node.ran:
+            node.ran.add(case)
+            self._fresh.add(node.id)
+        try:
+            with self._limited(node, case, size):
+                return work()
+        finally:
+            self._took[node.id] = self._took.get(node.id, 0.0) + clock() - started
+
+    def _limited(self, node: Node, case: Case, size: int) -> AbstractContextManager[None]:
+        if isinstance(node, DerivedNode):
+            # What is written is read first if it may be broken off, and that costs.
+            known = self._experience(node)
+            if not self._is_large or (known is not None and known.is_measured(case, size)):
+                return nullcontext()
+        limit = self._left(node)
+        return self.connection.limited(limit) if limit < math.inf else nullcontext()
+
+    def _left(self, node: Node) -> float:
+        """The seconds that the differentials of a node may still take: those that naive
+        evaluation takes, of itself or of what lies above it."""
+        left = self._left_above(node) if isinstance(node, DerivedNode) else math.inf
+        known = self._experience(node)
+        if known is None or known.naive is None:
+            return left
+        return min(left, known.budget - self._spent(node))
+
+    def _left_above(self, node: DerivedNode) -> float:
+        longest = -math.inf
+        for each in self.affects[node.id].values():
+            if not self.goes_naive(each):
+                longest = max(longest, self._left(each))
+            if longest == math.inf:
+                break
+        return longest
+
+    def _spent(self, node: Node) -> float:
+        return sum(self._took.get(name, 0.0) for name in self._with_below(node))
+
+    def _with_below(self, node: Node) -> set[str]:
+        names = {node.id}
+        for name in node.depends_on():
+            if name in self.derived:
+                names |= self._with_below(self.derived[name])
+        return names
+
+    # --- remembering -----------------------------------------------------------------------
+
+    def note(self, node: Node, strategy: str) -> None:
+        """The differentials of a node came to their end."""
+        if not self.is_timed:
+            return
+        self._open.pop(node.id, None)
+        if strategy not in (NAIVE, COPIED):
+            spent = self._spent(node)
+            if self._is_large or spent >= WORTHWHILE:
+                self._note(node, strategy, spent)
+
+    def note_unreached(self) -> None:
+        """The wave has come to its end. Where no change reached a node, what it took to find that
+        out is what its differentials took."""
+        for node in list(self._open.values()):
+            self.note(node, self._expected_strategy(node))
+
+    def _note(self, node: Node, strategy: str, spent: float, broken_off: bool = False) -> None:
+        known = self._experience(node) or self.choices.begin_experience(node)
+        if known is not None and self._fresh.isdisjoint(self._with_below(node)):
+            known.note(*self._case(node, strategy), spent, broken_off)
+
+    def _note_naive(self, node: Node, took: float) -> None:
+        known = self._experience(node)
+        if known is None and took >= WORTHWHILE:
+            known = self.choices.begin_experience(node)
+        if known is not None:
+            known.note_naive(took)
+            # Small changes of rules, which are short, are not to be held up by looking at this.
+            self.choices.is_experienced |= node.old_state is not None
+
+    def give_up(self, node: Node, strategy: str | None = None) -> None:
+        """The differentials of a node have taken too long: it goes naive, and so the next time."""
+        strategy = strategy or self._expected_strategy(node)
+        self._note(node, strategy, self._spent(node), broken_off=True)
+        self._naive[node.id] = True
+        self._open.pop(node.id, None)
+
+    def give_up_above(self, node: DerivedNode) -> bool:
+        """Let all that has no time left go naive; true if that is all there is above."""
+        for each in self.affects[node.id].values():
+            if self.goes_naive(each) or self._left(each) > 0:
+                continue
+            known = self._experience(each)
+            if known is not None and known.naive is not None:
+                self.give_up(each)
+            elif isinstance(each, DerivedNode):
+                self.give_up_above(each)
+        return not self.is_needed(node)
+
+    def _case(self, node: Node, strategy: str) -> tuple[Case, int]:
+        changed = self.stored.keys() & node.part.stored.keys()
+        return (strategy, frozenset(changed)), sum(self.stored[name] for name in changed)

@@ -1,0 +1,241 @@
+"""How experience chooses between differentials and naive evaluation, and breaks off what takes
+longer than it may.
+
+Time is what SQLite works: a thousand of its instructions are a millisecond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+import harken
+from harken import Database
+from harken.database.rules.experience import Experience
+from harken.database.rules.nodes import TotalsNode
+from harken.engines.sqlite.connection import BrokenOff
+
+GROUPS, MEMBERS = 10, 100
+INSTRUCTIONS = 100
+
+
+@dataclass
+class Clock:
+    now: float = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def work(self) -> bool:
+        self.now += INSTRUCTIONS * 1e-6
+        return False
+
+
+@pytest.fixture
+def db() -> Iterator[Database]:
+    with harken.connect() as db:
+        connection, clock = db._connection, Clock()
+        connection.working_time = clock
+        connection.raw.set_progress_handler(clock.work, INSTRUCTIONS, id="clock")
+        connection.raw.set_progress_handler(connection._is_over, INSTRUCTIONS)
+        db.sql("CREATE TABLE member (id INT, g INT NOT NULL, v INT NOT NULL, PRIMARY KEY (id))")
+        db.load("member", [(n, n % GROUPS, n) for n in range(GROUPS * MEMBERS)])
+        yield db
+
+
+def summed(db: Database) -> None:
+    """A view with totals that are kept, after two small transactions."""
+    db.sql("CREATE MATERIALIZED VIEW total AS SELECT g, sum(v) AS s FROM member GROUP BY g")
+    for _ in range(2):
+        db.sql("UPDATE member SET v = v + 1 WHERE id = 7")
+
+
+def experience(db: Database) -> Experience:
+    node = db._rules.network.node("materialized total()")
+    assert node is not None
+    assert node.experience is not None
+    return node.experience
+
+
+def totals_are_kept(db: Database) -> bool:
+    nodes = [each for each in db._rules.network.derived() if isinstance(each, TotalsNode)]
+    assert nodes
+    return all(each.table.validity.holds() for each in nodes)
+
+
+def ways(db: Database, text: str) -> list[str]:
+    """How the nodes computed their change in a transaction; it ends with the right rows."""
+    lines: list[str] = []
+    db.trace(lines.append)
+    db.sql(text)
+    db.trace(None)
+    check(db)
+    return [line.rpartition("(")[2].partition(")")[0] for line in lines if " from " in line]
+
+
+def check(db: Database) -> None:
+    wanted = db.sql("SELECT g, sum(v) FROM member GROUP BY g").rows
+    assert sorted(db.sql("SELECT * FROM total").rows) == sorted(wanted)
+
+
+SMALL = "UPDATE member SET v = v + 1 WHERE id = 8"
+LARGE = "UPDATE member SET v = v + 1 WHERE id < 500"
+BY_TOTALS = ["kept totals", "incremental, with kept totals"]
+BROKEN_OFF = ["not kept: it took too long", "naive, with a copy of the old state"]
+NAIVELY = ["not kept: all from scratch takes less", "naive, with a copy of the old state"]
+BUILT = ["not kept yet", "naive, with a copy of the old state"]
+
+
+def test_the_first_evaluation_is_the_first_experience(db: Database) -> None:
+    db.sql("CREATE MATERIALIZED VIEW total AS SELECT g, sum(v) AS s FROM member GROUP BY g")
+    known = experience(db)
+    assert known.is_first
+    assert known.naive is not None
+    assert known.naive > 0
+    assert "the first evaluation took" in str(db.explain("total"))
+    summed_again = "UPDATE member SET v = v + 1 WHERE id = 7"
+    assert ways(db, summed_again) == BUILT
+    assert not known.is_first
+    assert "naive evaluation took" in str(db.explain("total"))
+
+
+def test_differentials_are_broken_off_and_the_next_time_not_tried(db: Database) -> None:
+    summed(db)
+    assert ways(db, SMALL) == BY_TOTALS
+    assert totals_are_kept(db)
+    assert ways(db, LARGE) == BROKEN_OFF
+    assert not totals_are_kept(db)
+    assert "was broken off after" in str(db.explain("total"))
+    assert ways(db, LARGE) == NAIVELY
+    assert ways(db, "UPDATE member SET v = v + 1") == NAIVELY
+
+
+def test_totals_are_built_again_when_a_change_is_small(db: Database) -> None:
+    summed(db)
+    ways(db, LARGE)
+    assert ways(db, SMALL) == BUILT
+    assert totals_are_kept(db)
+    assert ways(db, SMALL) == BY_TOTALS
+
+
+def test_what_is_passed_over_is_tried_again_one_day(db: Database) -> None:
+    summed(db)
+    ways(db, LARGE)
+    ways(db, SMALL)
+    tried = []
+    for _ in range(40):
+        tried.append(ways(db, LARGE))
+        ways(db, SMALL)
+    assert tried[:10] == [NAIVELY] * 10
+    assert BROKEN_OFF in tried
+
+
+def test_naive_evaluation_is_known_to_grow_with_the_tables() -> None:
+    known = Experience({}, now=1000.0)
+    known.note_naive(2.0)
+    known.now = 1500.0
+    assert known.naive_seconds == pytest.approx(3.0, rel=0.01)
+    assert known.budget > 3.0
+
+
+def test_of_tables_that_have_become_others_nothing_is_known(db: Database) -> None:
+    summed(db)
+    assert experience(db).naive is not None
+    rows = GROUPS * MEMBERS
+    with db.transaction():
+        db.load("member", [(n, n % GROUPS, n) for n in range(rows, 4 * rows)])
+    check(db)
+    assert experience(db).rows == {"member(integer)": 4.0 * rows}
+
+
+def test_an_attempt_that_was_broken_off_can_be_rolled_back(db: Database) -> None:
+    summed(db)
+    before = sorted(db.sql("SELECT * FROM total").rows)
+    db._transactions.begin()
+    db.sql(LARGE)
+    db._rules.check("deferred")
+    assert not totals_are_kept(db)
+    db.rollback()
+    assert sorted(db.sql("SELECT * FROM total").rows) == before
+    assert totals_are_kept(db)
+    assert ways(db, SMALL) == BY_TOTALS
+    assert ways(db, LARGE) == NAIVELY
+
+
+def test_nothing_is_learnt_from_what_is_forced(db: Database) -> None:
+    summed(db)
+    before = list(experience(db).lines())
+    for strategy in ("naive", "incremental"):
+        db.monitoring(strategy)
+        ways(db, LARGE)
+        assert list(experience(db).lines()) == before
+
+
+def test_small_changes_of_rules_do_not_look_at_the_clock(db: Database) -> None:
+    looks = 0
+
+    def clock() -> float:
+        nonlocal looks
+        looks += 1
+        return 0.0
+
+    db._connection.working_time = clock
+    db.amosql(
+        "create function f(integer) -> integer; create function log() -> bag of integer;"
+        "create rule r() as when for each integer i where f(i) > 5 do add log() = i; activate r();"
+        "commit; set f(1) = 6; commit;"
+    )
+    assert db.amosql("log();").rows == [(1,)]
+    assert looks == 0
+
+
+# --- nodes between -----------------------------------------------------------------------------
+
+NESTED = """
+CREATE VIEW per_group AS SELECT g, sum(v) AS s, count(*) AS n FROM member GROUP BY g;
+CREATE MATERIALIZED VIEW total AS
+    SELECT a.g, a.s FROM per_group a WHERE a.s > (SELECT avg(b.s) FROM per_group b)
+"""
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.001, 0.01, 0.1])
+def test_nodes_between_are_passed_by_when_there_is_no_time_left(db: Database, limit: float) -> None:
+    """However much naive evaluation is thought to take, the rows are right."""
+    db.sql(NESTED)
+    wanted = "SELECT g, s FROM per_group WHERE s > (SELECT avg(s) FROM per_group)"
+    for n, text in enumerate([SMALL, LARGE, SMALL, LARGE, "DELETE FROM member WHERE g = 3", LARGE]):
+        experience(db).note_naive(limit)
+        experience(db).taken.clear()
+        db.sql(text)
+        found = db.sql("SELECT * FROM total").rows
+        assert sorted(found) == sorted(db.sql(wanted).rows), n
+
+
+# --- breaking off ------------------------------------------------------------------------------
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+LONG = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999) "
+
+
+def test_what_reads_is_broken_off_and_the_transaction_goes_on(db: Database) -> None:
+    connection = db._connection
+    connection.begin()
+    connection.run("CREATE TABLE t (i INTEGER)")
+    connection.run("INSERT INTO t VALUES (1)")
+    with pytest.raises(BrokenOff), connection.limited(0.01):
+        connection.read(ENDLESS)
+    assert connection.in_transaction
+    assert connection.rows("SELECT * FROM t") == [(1,)]
+    connection.rollback()
+
+
+def test_what_writes_is_not_broken_off(db: Database) -> None:
+    connection = db._connection
+    connection.begin()
+    connection.run("CREATE TABLE t (i INTEGER)")
+    with connection.limited(0.001):
+        connection.run(f"{LONG} INSERT INTO t SELECT i FROM n")
+    assert connection.value("SELECT count(*) FROM t") == 9999
+    connection.rollback()
