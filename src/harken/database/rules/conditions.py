@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from harken.ir.clauses import Program
+from harken.ir.relations import Relation
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,11 @@ class Condition(ABC):
     def only_events(self) -> bool:
         """Does it hold for everything that its events are about?"""
         return False
+
+    @property
+    def kept_in(self) -> Relation | None:
+        """The stored relation that has its rows as they were last propagated, if there is one."""
+        return None
 
     @property
     def needs_losses(self) -> bool:

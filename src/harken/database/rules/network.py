@@ -21,6 +21,7 @@ from harken.database.rules.conditions import Condition
 from harken.database.rules.nodes import (
     COPIED,
     INCREMENTAL,
+    KEPT,
     NAIVE,
     ConditionNode,
     DerivedNode,
@@ -28,7 +29,9 @@ from harken.database.rules.nodes import (
     Planning,
     Row,
     TotalsNode,
+    build,
     counted,
+    difference,
 )
 from harken.database.rules.occurrences import what_happened
 from harken.database.rules.topology import Topology
@@ -127,8 +130,7 @@ class Network(Topology):
                             self._advance(node, wave)
             self._drop_read(wave, level)
         self._settle(stored)
-        for totals in wave.to_build:
-            totals.build(self._planning)
+        build(wave.to_build, self._planning)
         for name in stored:
             if self.choices.is_outdated(self._captures[name].screener):
                 self._screen(name)
@@ -283,6 +285,11 @@ class Network(Topology):
         strategy, below, queries = self._queries_of(node, wave, wants_minus)
         if not below:
             return ConditionChange(condition, [], [], below, "no change")
+        if strategy == KEPT:
+            assert condition.kept_in is not None
+            before = self._engine.matching(condition.kept_in, {})
+            plus, minus = difference(queries[0].rows(()), before)
+            return ConditionChange(condition, plus, minus, below, strategy)
         if not node.part.relation.is_set:
             plus, minus = counted(queries[0])
             return ConditionChange(condition, plus, minus, below, strategy)
@@ -298,12 +305,16 @@ class Network(Topology):
         """How the change of a condition is computed, from what, and the queries: of a bag for its
         weighted change, of a set for what it gained and, if wanted, for what it lost."""
         strategy = self._choose(node, wave)
+        condition = node.condition
+        if strategy == NAIVE and condition.kept_in is not None:
+            strategy = KEPT
         below = frozenset(wave.changed & node.influents(strategy).keys())
         if not below:
             return strategy, below, ()
+        if strategy == KEPT:
+            return strategy, below, (node.whole(self._planning),)
         if not node.part.relation.is_set:
             return strategy, below, (node.weighted_query(strategy, below, self._planning),)
-        condition = node.condition
         losses = condition.needs_losses or wants_minus(condition.name)
         queries = tuple(
             node.query(sign, strategy, below, self._planning, condition.strict)

@@ -6,7 +6,8 @@ its change into a Δ-set of its own, for the nodes above it; a condition hands i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -30,6 +31,7 @@ Row = tuple[Any, ...]
 INCREMENTAL, NAIVE = "incremental", "naive"
 WITH_TOTALS = "incremental, with kept totals"
 COPIED = "naive, with a copy of the old state"
+KEPT = "naive, beside the rows that are kept"
 
 LONGEST = 3_000
 """A statement of more literals than these takes SQLite seconds to prepare, or for ever."""
@@ -77,6 +79,7 @@ class Monitored:
     costs: Costs | None = None
     weighted: dict[tuple[str, frozenset[str]], Query] = field(default_factory=dict)
     unwieldy: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict)
+    from_scratch: Query | None = None
 
     def query(
         self,
@@ -143,8 +146,14 @@ class Monitored:
         part = self.kept if strategy == WITH_TOTALS and self.kept is not None else self.part
         return differentiate_bag(part.program, changed, part.nodes)
 
+    def whole(self, planning: Planning) -> Query:
+        """The query for all rows as they are now."""
+        if self.from_scratch is None:
+            self.from_scratch = planning.compile(self.part.program)
+        return self.from_scratch
+
     def influents(self, strategy: str) -> Mapping[str, Relation]:
-        if strategy in (NAIVE, COPIED):
+        if strategy in (NAIVE, COPIED, KEPT):
             return self.part.stored
         if strategy == WITH_TOTALS:
             assert self.kept is not None
@@ -209,8 +218,10 @@ class TotalsNode(DerivedNode):
             self.followers[changed] = known
         return known
 
-    def build(self, planning: Planning) -> None:
-        self.table.build(planning.compile(self.part.program))
+    @property
+    def counted_with(self) -> tuple[object, ...]:
+        """Totals of which this is the same are counted in one pass."""
+        return self.part.relation.id, self.table.counted_by, self.totals.present
 
     def drop(self) -> None:
         self.delta.drop()
@@ -245,6 +256,29 @@ class ConditionNode(Monitored):
 Node: TypeAlias = DerivedNode | ConditionNode
 
 
+def build(nodes: Iterable[TotalsNode], planning: Planning) -> None:
+    """Compute totals from their members; those of the same groups together, if the members are far
+    away."""
+    together: dict[tuple[object, ...], list[TotalsNode]] = {}
+    for node in nodes:
+        together.setdefault(node.counted_with, []).append(node)
+    for alike in together.values():
+        first = alike[0]
+        query = planning.compile(first.part.program)
+        by = first.table.counted_by
+        summed = {each.totals.value for each in alike if not each.totals.counts_values}
+        values = sorted(each for each in summed if each is not None)
+        counted = query.counted(by, values, first.totals.present)
+        for node in alike:
+            if counted is None:
+                node.table.build(query)
+                continue
+            value = None if node.totals.counts_values else node.totals.value
+            place = None if value is None else len(by) + 1 + values.index(value)
+            rows = ((*row[: len(by) + 1], 0 if place is None else row[place]) for row in counted)
+            node.table.build(query, rows)
+
+
 def counted(weighted: Query) -> tuple[list[Row], list[Row]]:
     """What a bag has gained and lost, by the query for its change: each row as often as that."""
     plus: list[Row] = []
@@ -252,6 +286,12 @@ def counted(weighted: Query) -> tuple[list[Row], list[Row]]:
     for *row, weight in weighted.summed():
         (plus if weight > 0 else minus).extend([tuple(row)] * abs(weight))
     return plus, minus
+
+
+def difference(now: Iterable[Row], before: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+    """What a bag has gained and lost, by its rows in both states."""
+    new, old = Counter(now), Counter(before)
+    return list((new - old).elements()), list((old - new).elements())
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,10 @@ class KeptView(Condition):
         return f"the materialized view {self.table.name}"
 
     @property
+    def kept_in(self) -> Relation:
+        return self.table
+
+    @property
     def needs_losses(self) -> bool:
         return True
 

@@ -57,6 +57,14 @@ class Query:
         weight = f"sum(c{self.relation.arity - 1})"
         return self.run_from(f"SELECT {row}, {weight} FROM", f"GROUP BY {row} HAVING {weight} <> 0")
 
+    def counted(
+        self, columns: Sequence[int], values: Sequence[int], present: int | None
+    ) -> list[tuple[Any, ...]] | None:
+        """Some columns of the rows, each once, with how often they occur and the sums of the values
+        of others, which are exact; only of rows that have something in the column `present`. None
+        says that the rows had better be counted where they are."""
+        return None
+
     def run_from(self, before: str, after: str) -> list[tuple[Any, ...]]:
         """Run a statement around the query, which has no parameters."""
         with self.connection.fixed_time():

@@ -11,6 +11,9 @@ and the Δ-set holds the difference.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from harken.calculus.totals import Totals
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.compile import EXACT_SUM
@@ -20,6 +23,9 @@ from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
 
+Row = tuple[Any, ...]
+
+LARGEST = 2**63 - 1
 TOTAL = {
     "count": "n",
     "some": "1",
@@ -44,8 +50,9 @@ class TotalsTable:
 
     # --- the tables ------------------------------------------------------------------------
 
-    def build(self, members: Query) -> None:
-        """Compute everything from the members as they are."""
+    def build(self, members: Query, counted: Iterable[Row] | None = None) -> None:
+        """Compute everything from the members as they are, if they have not been counted before:
+        by `counted_by`, with how many there are and their sum."""
         self.drop()
         key, run = self._key, self._connection.run
         typed = layout.typed_columns(self._totals.relation)
@@ -58,12 +65,30 @@ class TotalsTable:
             tables[self._support] = (f"{groups}, n, s", key)
         for table, (columns, primary) in tables.items():
             run(f"CREATE TEMP TABLE {table} ({columns}, PRIMARY KEY ({primary})) WITHOUT ROWID")
-        self.gather(members, "1")
-        self._add_members()
-        if self._is_exact():
+        if counted is None:
+            self.gather(members, "1")
+            self._add_members()
+        if (counted is None or self._take_counted(counted)) and self._is_exact():
             run(f"INSERT INTO {self._table} {self._totals_of(self._support)}")
             self.validity.declare()
         run(f"DELETE FROM {self._members}")
+
+    @property
+    def counted_by(self) -> tuple[int, ...]:
+        """The columns of the members by which the support has its rows."""
+        values = (self._totals.value,) if self._totals.counts_values else ()
+        return (*self._totals.groups, *(each for each in values if each is not None))
+
+    def _take_counted(self, counted: Iterable[Row]) -> bool:
+        """Fill the support with rows (counted_by, n, s); false if a sum does not fit."""
+        outside = () if self._groups else (0,)
+        width = len(self._groups or "k") + 2
+        rows = [(*outside, *row)[:width] for row in counted]
+        if any(row[-1] is None or abs(row[-1]) > LARGEST for row in rows):
+            return False
+        marks = ", ".join("?" for _ in range(width))
+        self._connection.run_many(f"INSERT INTO {self._support} VALUES ({marks})", rows)
+        return True
 
     def drop(self) -> None:
         self.validity.revoke()
