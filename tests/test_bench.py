@@ -75,6 +75,15 @@ def test_the_lake_at_a_toy_size() -> None:
     assert ("lake-parts", "<= 1.2") in needs
 
 
+@pytest.mark.nightly  # it starts a Spark of its own
+@pytest.mark.timeout(600)
+def test_the_queries_of_tpch_in_the_lake_at_a_toy_size() -> None:
+    chosen = {"scales": [0.001], "queries": ["q01", "q02", "q03"], "changes": [0.01]}
+    found = list(bench.run("sql-lake", rounds=1, tpch=chosen))
+    measured = {(figure.params["query"], figure.measure) for figure in found}
+    assert {("q02", "harken/Spark"), ("no view", "lake ms"), ("all", "Spark/harken")} <= measured
+
+
 def test_the_queries_of_tpch_at_a_toy_size() -> None:
     chosen = {"scales": [0.001], "queries": ["q01", "q03", "q11"], "changes": [0.01]}
     found = list(bench.run("sql", rounds=1, tpch=chosen))

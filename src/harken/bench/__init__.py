@@ -10,7 +10,8 @@ sql         the queries of TPC-H as materialized views, against recomputing them
 
 `inventory-small` and `inventory-large` are the parts of `inventory` that change one item and all of
 them: ten million items are a long wait for the latter. `lake-steps`, `lake-growth` and `lake-parts`
-are the parts of `lake`. `sql-sweep` compares the ways of following changes of all sizes.
+are the parts of `lake`. `sql-sweep` compares the ways of following changes of all sizes. `sql-lake`
+has the views of `sql` over tables in the lake, against Spark.
 """
 
 from __future__ import annotations
@@ -21,7 +22,18 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
-from harken.bench import lake, load, many_rules, monitoring, point, query, sql, sql_load, sql_sweep
+from harken.bench import (
+    lake,
+    load,
+    many_rules,
+    monitoring,
+    point,
+    query,
+    sql,
+    sql_lake,
+    sql_load,
+    sql_sweep,
+)
 from harken.bench.figures import Figure
 
 __all__ = ["BENCHMARKS", "OVER_SIZES", "PARTS", "TPCH", "Figure", "run"]
@@ -44,12 +56,13 @@ PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType
         "lake-steps": partial(lake.figures, only=("steps",)),
         "lake-growth": partial(lake.figures, items=(1_000_000, 30_000_000), only=("growth",)),
         "lake-parts": partial(lake.figures, only=("parts",)),
+        "sql-lake": sql_lake.figures,
         "sql-load": sql_load.figures,
         "sql-sweep": sql_sweep.figures,
     }
 )
 """Parts of others, run only when they are named."""
-TPCH = frozenset({"sql", "sql-load", "sql-sweep"})
+TPCH = frozenset({"sql", "sql-lake", "sql-load", "sql-sweep"})
 """Those on the tables of TPC-H: they have scales, not items."""
 OVER_SIZES = frozenset({"inventory", "lake", *PARTS}) - TPCH
 """Those that compare sizes with each other: they are given all of them at once."""

@@ -39,6 +39,8 @@ FLOOD = 0.3
 changed row costs about three times as much as a row of the whole (`bench sql-sweep`)."""
 COPY_LIMIT = 1_000_000
 """A copy of the old state has at most so many rows."""
+MOST_FAR_GROUPS = 500_000
+"""Totals of what is far away are kept of at most so many groups: each of them comes here."""
 OUTDATED = 2.0
 """Estimates are made anew when a relation has become so many times larger or smaller."""
 
@@ -54,9 +56,16 @@ with `bench lake`, where the two ways meet at three quarters of the rows."""
 
 
 class Choices:
-    def __init__(self, statistics: Statistics, is_far: Callable[[Relation], bool]) -> None:
+    def __init__(
+        self,
+        statistics: Statistics,
+        is_far: Callable[[Relation], bool],
+        counts_far: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`counts_far` says whether there is someone to make totals of what is far away."""
         self.statistics = statistics
         self._is_far = is_far
+        self._counts_far = counts_far
         self.forced: str | None = None
         """`incremental` or `naive`, whatever it costs."""
         self.is_experienced = False
@@ -177,7 +186,7 @@ class Choices:
     def wants_totals(self, node: TotalsNode) -> bool:
         """Is it worth keeping the totals? Asked again when the members have changed as often
         again as they had the last time."""
-        if any(self._is_far(relation) for relation in node.part.stored.values()):
+        if self.is_of_far(node) and not self._counts_far():
             return False  # to keep them, all members would have to come here once
         updates = self.statistics.updates
         changes = sum(updates[name].transactions for name in node.part.stored if name in updates)
@@ -186,7 +195,14 @@ class Choices:
             members = self.members(node)
             weight = JOINED * max(1.0, members) if _is_joined(node) else members
             node.wanted = weight >= KEEP_FROM or isinstance(node.totals, FirstRows)
+            if node.wanted and self.is_of_far(node):
+                rows = CostModel(self.statistics).program(node.part.program).rows
+                few = rows <= MOST_FAR_GROUPS * max(1.0, members)
+                node.wanted = few and isinstance(node.totals, Totals)
         return node.wanted
+
+    def is_of_far(self, node: Monitored) -> bool:
+        return any(self._is_far(relation) for relation in node.part.stored.values())
 
     def is_flood(self, node: TotalsNode, sizes: Mapping[str, int]) -> bool:
         """Has so much changed below that following it costs more than all from scratch?"""

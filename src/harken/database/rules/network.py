@@ -22,6 +22,7 @@ from harken.database.rules.conditions import Condition
 from harken.database.rules.nodes import (
     COPIED,
     INCREMENTAL,
+    KEPT,
     NAIVE,
     WITH_TOTALS,
     ConditionNode,
@@ -30,7 +31,9 @@ from harken.database.rules.nodes import (
     Planning,
     Row,
     TotalsNode,
+    build,
     counted,
+    difference,
 )
 from harken.database.rules.occurrences import what_happened
 from harken.database.rules.topology import Topology
@@ -136,8 +139,7 @@ class Network(Topology):
             self._drop_read(wave, level)
         wave.ways.note_unreached()
         self._settle(stored)
-        for totals in wave.to_build:
-            totals.build(self._planning)
+        build(wave.to_build, self._planning)
         for name in stored:
             if self.choices.is_outdated(self._captures[name].screener):
                 self._screen(name)
@@ -148,9 +150,12 @@ class Network(Topology):
         marked = events.marked(self._engine.connection) if self._captures else {}
         if not node.part.stored.keys().isdisjoint(marked):
             return  # what is built now would follow these changes once more
-        for each in self._totals_below(node):
-            if self.choices.wants_totals(each) and not each.table.validity.holds():
-                each.build(self._planning)
+        wanted = (
+            each
+            for each in self._totals_below(node)
+            if self.choices.wants_totals(each) and not each.table.validity.holds()
+        )
+        build(wanted, self._planning)
 
     def _totals_below(self, node: Node) -> Iterator[TotalsNode]:
         for name in node.depends_on():
@@ -347,15 +352,26 @@ class Network(Topology):
             return ConditionChange(condition, [], [], below, "no change")
         ways = wave.ways
         try:
-            plus, minus = ways.run(node, strategy, partial(_changes, node, strategy, queries))
+            plus, minus = ways.run(node, strategy, partial(self._changes, node, strategy, queries))
         except BrokenOff:
             ways.give_up(node, strategy)
             strategy, below, queries = self._queries_of(node, wave, wants_minus)
-            plus, minus = ways.run(node, strategy, partial(_changes, node, strategy, queries))
+            plus, minus = ways.run(node, strategy, partial(self._changes, node, strategy, queries))
         ways.note(node, strategy)
         if about is not None:
             plus = about.concerning(plus)
         return ConditionChange(condition, plus, minus, below, strategy)
+
+    def _changes(
+        self, node: ConditionNode, strategy: str, queries: Sequence[Query]
+    ) -> tuple[list[Row], list[Row]]:
+        """What a condition has gained and lost."""
+        if strategy == KEPT:
+            assert node.old_state is not None
+            return difference(queries[0].rows(()), self._engine.matching(node.old_state, {}))
+        if node.is_weighed(strategy):
+            return counted(queries[0])
+        return queries[0].rows(()), queries[1].rows(()) if len(queries) > 1 else []
 
     def _queries_of(
         self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
@@ -364,10 +380,12 @@ class Network(Topology):
         weighted change, of a set for what it gained and, if wanted, for what it lost."""
         strategy = self._choose(node, wave)
         if strategy == NAIVE and node.old_state is not None:
-            strategy = COPIED
+            strategy = KEPT if self.choices.is_of_far(node) else COPIED
         below = frozenset(wave.changed & node.influents(strategy).keys())
         if not below:
             return strategy, below, ()
+        if strategy == KEPT:
+            return strategy, below, (node.whole(self._planning),)
         if node.is_weighed(strategy):
             return strategy, below, (node.weighted_query(strategy, below, self._planning),)
         condition = node.condition
@@ -425,15 +443,6 @@ def _take_in(node: DerivedNode, queries: Sequence[Query]) -> None:
         return
     for query, sign in zip(queries, (1, -1), strict=True):
         node.delta.fill(query, sign)
-
-
-def _changes(
-    node: ConditionNode, strategy: str, queries: Sequence[Query]
-) -> tuple[list[Row], list[Row]]:
-    """What a condition has gained and lost."""
-    if node.is_weighed(strategy):
-        return counted(queries[0])
-    return queries[0].rows(()), queries[1].rows(()) if len(queries) > 1 else []
 
 
 @contextmanager

@@ -6,7 +6,8 @@ its change into a Δ-set of its own, for the nodes above it; a condition hands i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -32,6 +33,8 @@ Row = tuple[Any, ...]
 INCREMENTAL, NAIVE = "incremental", "naive"
 WITH_TOTALS = "incremental, with kept totals"
 COPIED = "naive, with a copy of the old state"
+KEPT = "naive, beside the rows that are kept"
+FROM_SCRATCH = (NAIVE, COPIED, KEPT)
 
 LONGEST = 3_000
 """A statement of more literals than these takes SQLite seconds to prepare, or for ever."""
@@ -82,6 +85,7 @@ class Monitored:
     experience: Experience | None = None
     ran: set[Case] = field(default_factory=set)
     """The cases that differentials have run for."""
+    from_scratch: Query | None = None
 
     def query(
         self,
@@ -160,8 +164,14 @@ class Monitored:
         with a stored state is evaluated once."""
         return not self.part.relation.is_set or (strategy == COPIED and self.old_state is not None)
 
+    def whole(self, planning: Planning) -> Query:
+        """The query for all rows as they are now."""
+        if self.from_scratch is None:
+            self.from_scratch = planning.compile(self.part.program)
+        return self.from_scratch
+
     def influents(self, strategy: str) -> Mapping[str, Relation]:
-        if strategy in (NAIVE, COPIED):
+        if strategy in FROM_SCRATCH:
             return self.part.stored
         if strategy == WITH_TOTALS:
             assert self.kept is not None
@@ -227,9 +237,6 @@ class TotalsNode(DerivedNode):
             self.followers[changed] = known
         return known
 
-    def build(self, planning: Planning) -> None:
-        self.table.build(planning.compile(self.part.program))
-
     def drop(self) -> None:
         self.delta.drop()
         self.table.drop()
@@ -267,6 +274,39 @@ class ConditionNode(Monitored):
 Node: TypeAlias = DerivedNode | ConditionNode
 
 
+def build(nodes: Iterable[TotalsNode], planning: Planning) -> None:
+    """Compute totals from their members; those of the same groups together, if the members are far
+    away. And first rows."""
+    together: dict[tuple[object, ...], list[TotalsTable]] = {}
+    programs: dict[tuple[object, ...], Program] = {}
+    for node in nodes:
+        table, program = node.table, node.part.program
+        if isinstance(table, FirstRowsTable):
+            table.build(planning.compile(program))
+        else:
+            key = (program.goal.id, table.counted_by, table.totals.present)
+            together.setdefault(key, []).append(table)
+            programs[key] = program
+    for alike, tables in together.items():
+        _build_together(tables, planning.compile(programs[alike]))
+
+
+def _build_together(tables: list[TotalsTable], query: Query) -> None:
+    first = tables[0]
+    by = first.counted_by
+    summed = {each.totals.value for each in tables if not each.totals.counts_values}
+    values = sorted(each for each in summed if each is not None)
+    counted = query.counted(by, values, first.totals.present)
+    for table in tables:
+        if counted is None:
+            table.build(query)
+            continue
+        value = None if table.totals.counts_values else table.totals.value
+        place = None if value is None else len(by) + 1 + values.index(value)
+        rows = ((*row[: len(by) + 1], 0 if place is None else row[place]) for row in counted)
+        table.build(query, rows)
+
+
 def counted(weighted: Query) -> tuple[list[Row], list[Row]]:
     """What a bag has gained and lost, by the query for its change: each row as often as that."""
     plus: list[Row] = []
@@ -274,6 +314,12 @@ def counted(weighted: Query) -> tuple[list[Row], list[Row]]:
     for *row, weight in weighted.summed():
         (plus if weight > 0 else minus).extend([tuple(row)] * abs(weight))
     return plus, minus
+
+
+def difference(now: Iterable[Row], before: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+    """What a bag has gained and lost, by its rows in both states."""
+    new, old = Counter(now), Counter(before)
+    return list((new - old).elements()), list((old - new).elements())
 
 
 @dataclass(frozen=True, slots=True)

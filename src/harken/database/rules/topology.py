@@ -58,7 +58,7 @@ class Topology:
         self._affects: dict[str, dict[str, Node]] = {}
         self.watching_rules: set[str] = set()
         """The conditions that are about rules themselves."""
-        self.choices = Choices(engine.statistics, engine.is_far)
+        self.choices = Choices(engine.statistics, engine.is_far, lambda: engine.has_spark)
 
     @property
     def is_empty(self) -> bool:

@@ -19,9 +19,8 @@ from typing import TypeVar
 from harken.database.rules.choices import SMALL_CHANGE, Choices
 from harken.database.rules.experience import Case, Experience
 from harken.database.rules.nodes import (
-    COPIED,
+    FROM_SCRATCH,
     INCREMENTAL,
-    NAIVE,
     WITH_TOTALS,
     DerivedNode,
     Node,
@@ -127,7 +126,7 @@ class Ways:
             return work()
         clock = self.connection.working_time
         started = clock()
-        if strategy in (NAIVE, COPIED):
+        if strategy in FROM_SCRATCH:
             found = work()
             self._note_naive(node, clock() - started)
             return found
@@ -185,7 +184,7 @@ class Ways:
         if not self.is_timed:
             return
         self._open.pop(node.id, None)
-        if strategy not in (NAIVE, COPIED):
+        if strategy not in FROM_SCRATCH:
             spent = self._spent(node)
             if self._is_large or spent >= WORTHWHILE:
                 self._note(node, strategy, spent)

@@ -54,6 +54,16 @@ class FarQuery(Query):
         self.connection.run(f"DROP TABLE temp.{table}")
         return found
 
+    def counted(
+        self, columns: Sequence[int], values: Sequence[int], present: int | None
+    ) -> list[tuple[Any, ...]] | None:
+        from harken.engines.spark.distributed import counted
+
+        with self.engine.steady(), self.connection.fixed_time():
+            if self.is_here(()):
+                return None
+            return counted(self.engine, self, columns, values, present)
+
     def is_here(self, values: Sequence[Any]) -> bool:
         """Are the rows that it needs at hand? If not, Spark answers, or has answered already."""
         if id(self) in self.engine.ahead:

@@ -1,14 +1,16 @@
 """Aggregates as Spark SQL: the totals of all groups at once, joined to those who ask.
 
-    totals(literal, source) = one row (g0, g1, ..., v) for each group of the source's rows
-    value(literal, alias)   = the aggregate, where no total was joined that of no rows
+    totals(literals, source)   = one row (g0, g1, ..., v0, v1, ..., n) for each group of the
+                                 source's rows, n of them
+    value(literal, alias, i)   = the aggregate vi, where no total was joined that of no rows
 
-The minimum, maximum and average of nothing are nothing, so their join is an inner one.
+The minimum, maximum and average of nothing are nothing, so their join is an inner one. Aggregates
+that are `alike` are computed together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from harken.engines.spark.expressions import Risk, Sql, spark_type
 from harken.engines.spark.faults import raising
@@ -30,26 +32,58 @@ def groups(literal: Aggregation) -> dict[Variable, list[int]]:
     return found
 
 
-def totals(literal: Aggregation, source: str, written: Callable[[Term], str]) -> str:
-    """The total of each group; without groups that of all rows, if there is one.
+def needs_rows(literal: Aggregation) -> bool:
+    """Has it no value where there is no row?"""
+    return literal.aggregate in OF_SOMETHING and not literal.or_null
+
+
+def alike(one: Aggregation, other: Aggregation) -> bool:
+    """Are they of the same groups of the same rows, and missing for the same reason?"""
+    return needs_rows(one) == needs_rows(other) and _shape(one) == _shape(other)
+
+
+def _shape(literal: Aggregation) -> tuple[object, ...]:
+    """The atom, whatever the variables that range over a group are called."""
+    wanted = set(literal.groups)
+    first: dict[Term, int] = {}
+    terms = tuple(
+        first.setdefault(term, position)
+        if isinstance(term, Variable) and term not in wanted
+        else term
+        for position, term in enumerate(literal.atom.terms)
+    )
+    return literal.atom.relation.id, literal.groups, terms
+
+
+def totals(literals: Sequence[Aggregation], source: str, written: Callable[[Term], str]) -> str:
+    """The totals of each group, of aggregates that are alike; without groups those of all rows, if
+    there are some.
 
     `written` says how a constant or parameter is written.
     """
+    first = literals[0]
+    tests = _tests(_places(first), written, first.atom)
+    keys = [f"m.c{positions[0]}" for positions in groups(first).values()]
+    shown = [f"{key} AS g{number}" for number, key in enumerate(keys)]
+    where = f" WHERE {' AND '.join(tests)}" if tests else ""
+    by = f" GROUP BY {', '.join(keys)}" if keys else ""
+    having = " HAVING count(1) > 0" if not keys and needs_rows(first) else ""
+    whole = [f"{_total(each)} AS v{number}" for number, each in enumerate(literals)]
+    columns = ", ".join([*shown, *whole, "count(1) AS n"])
+    return f"SELECT {columns} FROM {source} AS m{where}{by}{having}"
+
+
+def _total(literal: Aggregation) -> str:
+    value = literal.value
+    argument = f"m.c{literal.atom.terms.index(value)}" if value is not None else ""
+    return _AGGREGATES[literal.aggregate](argument, literal)
+
+
+def _places(literal: Aggregation) -> dict[Term, list[int]]:
     places: dict[Term, list[int]] = {}
     for position, term in enumerate(literal.atom.terms):
         places.setdefault(term, []).append(position)
-    tests = _tests(places, written, literal.atom)
-    keys = [f"m.c{positions[0]}" for positions in groups(literal).values()]
-    shown = [f"{key} AS g{number}" for number, key in enumerate(keys)]
-    argument = f"m.c{places[literal.value][0]}" if literal.value is not None else ""
-    where = f" WHERE {' AND '.join(tests)}" if tests else ""
-    by = f" GROUP BY {', '.join(keys)}" if keys else ""
-    having = ""
-    if not keys and literal.aggregate in OF_SOMETHING and not literal.or_null:
-        having = " HAVING count(1) > 0"
-    whole = _AGGREGATES[literal.aggregate](argument, literal)
-    columns = ", ".join([*shown, f"{whole} AS v"])
-    return f"SELECT {columns} FROM {source} AS m{where}{by}{having}"
+    return places
 
 
 def _tests(places: dict[Term, list[int]], written: Callable[[Term], str], atom: Atom) -> list[str]:
@@ -63,9 +97,9 @@ def _tests(places: dict[Term, list[int]], written: Callable[[Term], str], atom: 
     return tests
 
 
-def value(literal: Aggregation, alias: str) -> Sql:
+def value(literal: Aggregation, alias: str, number: int) -> Sql:
     """The value of an aggregate from the joined total, which is missing where there is no row."""
-    column, type_ = f"{alias}.v", literal.type
+    column, type_ = f"{alias}.v{number}", literal.type
     own = frozenset({alias})
     if literal.or_null:
         return _or_null(literal, column, own)
@@ -78,6 +112,10 @@ def value(literal: Aggregation, alias: str) -> Sql:
             return Sql(f"(NOT coalesce({column}, false))", BOOLEAN, sources=own)
         case "sum" if type_ == NUMBER:
             return Sql(f"coalesce({column}, 0D)", type_, True, Risk.OVERFLOW, own)
+        case "sum" if is_decimal(type_):
+            nothing = f"CAST(0 AS {spark_type(type_)})"
+            whole = f"CASE WHEN coalesce({alias}.n, 0L) = 0L THEN {nothing} ELSE {column} END"
+            return Sql(whole, type_, True, Risk.OVERFLOW, own)
         case "sum":
             whole = f"try_cast({column} AS BIGINT)"
             fits = f"CASE WHEN {column} IS NULL THEN 0L ELSE {whole} END"

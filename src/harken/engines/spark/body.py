@@ -9,10 +9,11 @@ expressions before as columns.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from harken.engines.spark.expressions import Risk, Sql, after
+from harken.engines.spark.grouping import Grouped
 from harken.ir.terms import Variable
 from harken.ir.types import BOOLEAN, INTEGER
 
@@ -42,6 +43,8 @@ class Body:
     environment: Environment = field(default_factory=dict)
     asked: bool = False
     """Whether its first source are the keys that someone asks for."""
+    groupings: Mapping[str, Grouped] = field(default_factory=dict)
+    """What stands behind its grouped atoms."""
 
     def select(self, columns: str, distinct: bool = False) -> str:
         parts = [f"SELECT {'DISTINCT ' if distinct else ''}{columns}"]

@@ -28,6 +28,7 @@ from harken.engines.spark.expressions import (
     placeholder,
     spark_type,
 )
+from harken.engines.spark.grouping import Grouped, grouped
 from harken.ir.clauses import (
     Aggregation,
     Atom,
@@ -212,7 +213,8 @@ class Compiler:
     # --- clauses ---------------------------------------------------------------------------
 
     def _body(self, clause: Clause, known: Known, start: str | None) -> Body:
-        body = Body([start] if start else [], asked=start is not None)
+        clause, groupings = grouped(clause, self.definitions, self.needs)
+        body = Body([start] if start else [], asked=start is not None, groupings=groupings)
         equations: list[tuple[Term, Sql]] = []
         for position, value in known.items():
             term = clause.head.terms[position]
@@ -226,11 +228,17 @@ class Compiler:
         forced = {*unread_results(clause), *_ambiguities(clause)}
         waiting = list(order(clause.body, body.environment, self.needs))
         while waiting:
-            position = self._chosen(waiting, body)
-            literal = waiting.pop(position)
+            literal = waiting.pop(self._chosen(waiting, body))
             live = _live(clause, [literal, *waiting]) | forced
             live |= {Variable(f"equal#{n}", v.type) for n, (_, v) in enumerate(equations)}
-            self._literal(literal, body, live)
+            if isinstance(literal, Aggregation):
+                others = [each for each in waiting if _goes_with(literal, each)]
+                waiting = [each for each in waiting if each not in others]
+                self._aggregation([literal, *others], body, live)  # type: ignore[list-item]
+            elif isinstance(literal, Atom) and literal.relation.id in groupings:
+                self._grouped(literal, groupings[literal.relation.id], body, live)
+            else:
+                self._literal(literal, body, live)
         for variable in sorted(forced, key=str):
             value = body.environment[variable].checked()
             if not value.type.nullable:
@@ -264,6 +272,8 @@ class Compiler:
                 turn = Turn.RESTRICTED if self._asks(literal.atom) else Turn.AGGREGATE
             case Atom(negated=True):
                 turn = Turn.RESTRICTED if self._asks(literal) else Turn.NEGATION
+            case Atom() if literal.relation.id in body.groupings:
+                turn = Turn.AGGREGATE
             case Atom():
                 turn = Turn.RESTRICTED if self._asks_for(literal, body) else Turn.SOURCE
         late = {Risk.NONE: Turn.TEST, Risk.OVERFLOW: Turn.GROWING, Risk.FAILURE: Turn.FAILING}
@@ -283,8 +293,6 @@ class Compiler:
                 self._comparison(literal, body)
             case Computation():
                 self._computation(literal, body, live)
-            case Aggregation():
-                self._aggregation(literal, body, live)
 
     def _stage(self, body: Body, live: set[Variable]) -> None:
         """Close the SELECT so far, so that its values are columns and its rows can be named."""
@@ -422,8 +430,31 @@ class Compiler:
 
     # --- aggregates ------------------------------------------------------------------------
 
-    def _aggregation(self, literal: Aggregation, body: Body, live: set[Variable]) -> None:
-        atom, groups = literal.atom, aggregates.groups(literal)
+    def _grouped(self, atom: Atom, found: Grouped, body: Body, live: set[Variable]) -> None:
+        """Groups with their aggregates; where some groups are known to be wanted, of those."""
+        first = found.aggregates[0]
+        groups = aggregates.groups(first)
+        known = {i for term, places in groups.items() if term in body.environment for i in places}
+        if known and (found.narrow or self._is_fallible(first.atom.relation)):
+            self._columns(list(groups), body, live)
+            source = self._restricted(first.atom, body, live, known | _fixed(first.atom))
+        else:
+            source = self._source(first.atom)
+        alias = self._next("g")
+        body.cross(f"({self._totals(found.aggregates, source)}) AS {alias}")
+        for number, (term, places) in enumerate(groups.items()):
+            type_ = _group_type(first.atom, places)
+            self._bind(term, Sql(f"{alias}.g{number}", type_, sources=frozenset({alias})), body)
+        totals = atom.terms[found.width :]
+        for number, (total, each) in enumerate(zip(totals, found.aggregates, strict=True)):
+            self._bind(total, aggregates.value(each, alias, number), body)
+
+    def _aggregation(
+        self, literals: Sequence[Aggregation], body: Body, live: set[Variable]
+    ) -> None:
+        """Aggregates that are alike, together."""
+        first = literals[0]
+        atom, groups = first.atom, aggregates.groups(first)
         self._columns(list(groups), body, live)
         if self._asks(atom):
             keys = {i for places in groups.values() for i in places} | _fixed(atom)
@@ -431,9 +462,8 @@ class Compiler:
         else:
             source = self._source(atom)
         alias = self._next("a")
-        totals = aggregates.totals(literal, source, lambda term: self.term(term, {}).text)
-        something = literal.aggregate in aggregates.OF_SOMETHING
-        kind = "INNER" if something and not literal.or_null else "LEFT"
+        totals = self._totals(literals, source)
+        kind = "INNER" if aggregates.needs_rows(first) else "LEFT"
         equal = [
             (Sql(f"{alias}.g{number}", _group_type(atom, places)), body.environment[term])
             for number, (term, places) in enumerate(groups.items())
@@ -442,7 +472,15 @@ class Compiler:
             body.join(kind, f"({totals}) AS {alias}", equal)
         else:
             body.cross(f"({totals}) AS {alias}")
-        self._bind(literal.result, aggregates.value(literal, alias), body)
+        for number, literal in enumerate(literals):
+            self._bind(literal.result, aggregates.value(literal, alias, number), body)
+
+    def _totals(self, literals: Sequence[Aggregation], source: str) -> str:
+        return aggregates.totals(literals, source, lambda term: self.term(term, {}).text)
+
+
+def _goes_with(literal: Aggregation, other: Literal) -> bool:
+    return isinstance(other, Aggregation) and aggregates.alike(literal, other)
 
 
 def _group_type(atom: Atom, places: Sequence[int]) -> Type:

@@ -19,7 +19,7 @@ from harken.engines.lake.far import FarRelation
 from harken.engines.spark import keyfilter, stacked, weighted
 from harken.engines.spark.changes import change_frame
 from harken.engines.spark.faults import translated
-from harken.engines.spark.functions import ForeignFunction
+from harken.engines.spark.functions import ForeignFunction, to_stored
 from harken.engines.spark.query import collected, compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
 from harken.engines.sqlite.compile import table_name
@@ -27,7 +27,7 @@ from harken.engines.sqlite.expressions import quote
 from harken.errors import HarkenError
 from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
-from harken.ir.types import NUMBER
+from harken.ir.types import NUMBER, is_decimal
 from harken.planner.prepare import Plan
 
 if TYPE_CHECKING:
@@ -62,6 +62,32 @@ def answer_together(engine: LakeEngine, queries: Sequence[FarQuery]) -> list[lis
         each if query.relation.arity else [() for _ in each]
         for query, each in zip(queries, rows, strict=True)
     ]
+
+
+def counted(
+    engine: LakeEngine,
+    query: FarQuery,
+    columns: Sequence[int],
+    values: Sequence[int],
+    present: int | None,
+) -> list[Row]:
+    """Some columns of the rows of a query, each once, with how often they occur and the sums of
+    others, each None if it is too large; as stored. See `Query.counted`."""
+    from pyspark.sql import functions as F
+
+    engine.tally.queries += 1
+    sums = []
+    for value in values:
+        exact = is_decimal(query.relation.columns[value].type)
+        given = F.col(f"c{value}")
+        sums.append(F.try_sum(given if exact else given.cast("decimal(20)")))
+    with translated():
+        frame = _Question(engine).frame(query, ())
+        if present is not None:
+            frame = frame.filter(F.col(f"c{present}").isNotNull())
+        groups = frame.groupBy(*(f"c{i}" for i in columns))
+        found = groups.agg(F.count(F.lit(1)).alias("n"), *sums).filter("n > 0").collect()
+    return [tuple(map(to_stored, row)) for row in found]
 
 
 class _Question:
@@ -228,8 +254,10 @@ def _with_pending(
     if minus:
         gone = reader.small(conversion.to_arrow(minus, relation.columns, schema))
         if relation.is_set:
-            gone = gone.toDF(*(f"g{i}" for i in range(relation.arity)))
-            same = [F.col(f"c{i}").eqNullSafe(F.col(f"g{i}")) for i in range(relation.arity)]
+            # By the key alone the other columns need not be read to see what is gone.
+            told = relation.key or range(relation.arity)
+            gone = gone.select(*(F.col(f"c{i}").alias(f"g{i}") for i in told))
+            same = [F.col(f"c{i}").eqNullSafe(F.col(f"g{i}")) for i in told]
             frame = frame.join(F.broadcast(gone), same, "left_anti")
         else:
             frame = frame.exceptAll(gone)

@@ -80,6 +80,14 @@ class Query:
         connection.run_many(f"{insert} VALUES ({marks}) {conflict}", rows)
         return []
 
+    def counted(
+        self, columns: Sequence[int], values: Sequence[int], present: int | None
+    ) -> list[tuple[Any, ...]] | None:
+        """Some columns of the rows, each once, with how often they occur and the sums of the values
+        of others, which are exact; only of rows that have something in the column `present`. None
+        says that the rows had better be counted where they are."""
+        return None
+
     def _fetch(self, fetch: Fetch, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
         if not self.fixpoints:
             return fetch(sql, bind(self.slots))

@@ -65,8 +65,9 @@ class FirstRowsTable:
         for table in (self._shown, self._before):
             run(f"CREATE TEMP TABLE {table} ({self._typed_shown})")
         rows.run_from(
-            f"INSERT INTO {self._ahead} SELECT {self._columns}, count(*) FROM",
+            f"SELECT {self._columns}, count(*) FROM",
             f"WHERE 1 GROUP BY {self._columns} ORDER BY {self._order} LIMIT {self._ahead_of}",
+            f"INSERT INTO {self._ahead}",
         )
         run(f"CREATE INDEX {self._index} ({self._keys})")
         self._note_last()
@@ -106,8 +107,9 @@ class FirstRowsTable:
     def gather(self, query: Query, weight: str) -> None:
         """Take in changed rows; `weight` is what each row of the query counts."""
         query.run_from(
-            f"INSERT INTO {self._members} SELECT {self._columns}, sum({weight}) FROM",
+            f"SELECT {self._columns}, sum({weight}) FROM",
             f"WHERE 1 GROUP BY {self._columns} HAVING sum({weight}) <> 0",
+            f"INSERT INTO {self._members}",
         )
 
     def follow(self, delta: DeltaSet) -> bool:

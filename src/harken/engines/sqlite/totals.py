@@ -11,6 +11,9 @@ and the Δ-set holds the difference.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from harken.calculus.totals import Totals
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.compile import EXACT_SUM, VALUE
@@ -20,6 +23,9 @@ from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
 
+Row = tuple[Any, ...]
+
+LARGEST = 2**63 - 1
 TOTAL = {
     "count": "n",
     "some": "1",
@@ -32,7 +38,7 @@ TOTAL = {
 class TotalsTable:
     def __init__(self, connection: Connection, totals: Totals) -> None:
         self._connection = connection
-        self._totals = totals
+        self.totals = totals
         name = totals.relation.id
         self.validity = Validity(connection, name)
         self._table = f"temp.{quote(name)}"
@@ -44,22 +50,24 @@ class TotalsTable:
 
     # --- the tables ------------------------------------------------------------------------
 
-    def build(self, members: Query) -> None:
-        """Compute everything from the members as they are."""
+    def build(self, members: Query, counted: Iterable[Row] | None = None) -> None:
+        """Compute everything from the members as they are, if they have not been counted before:
+        by `counted_by`, with how many there are and their sum."""
         self.drop()
         key, run = self._key, self._connection.run
-        typed = layout.typed_columns(self._totals.relation)
+        typed = layout.typed_columns(self.totals.relation)
         groups = typed.rpartition(", ")[0] or "k INTEGER"
         totals = typed if self._groups else f"k INTEGER, {typed}"
         tables = {self._members: (f"{groups}, v, w", f"{key}, v"), self._table: (totals, key)}
-        if self._totals.counts_values:
+        if self.totals.counts_values:
             tables[self._support] = (f"{groups}, v, n", f"{key}, v")
         else:
             tables[self._support] = (f"{groups}, n, s", key)
         for table, (columns, primary) in tables.items():
             run(f"CREATE TEMP TABLE {table} ({columns}, PRIMARY KEY ({primary})) WITHOUT ROWID")
-        self._gather_support(members)
-        if self._is_exact(self._support):
+        if counted is None:
+            self._gather_support(members)
+        if (counted is None or self._take_counted(counted)) and self._is_exact(self._support):
             run(f"INSERT INTO {self._table} {self._all_totals()}")
             self.validity.declare()
 
@@ -67,26 +75,44 @@ class TotalsTable:
         groups, value, there = self._member()
         places = [str(i + 1) for i in range(len(self._groups or "k"))]
         shown = f"count(*), {VALUE.sub(value, EXACT_SUM)}"
-        if self._totals.counts_values:
+        if self.totals.counts_values:
             places.append(str(len(places) + 1))
             shown = f"{value}, count(*)"
         members.run_from(
-            f"INSERT INTO {self._support} SELECT {groups}, {shown} FROM",
+            f"SELECT {groups}, {shown} FROM",
             f"WHERE {there} GROUP BY {', '.join(places)}",
+            f"INSERT INTO {self._support}",
         )
 
     def _all_totals(self) -> str:
-        if self._totals.counts_values:
-            total = f"{self._totals.aggregate}(v)"
+        if self.totals.counts_values:
+            total = f"{self.totals.aggregate}(v)"
             return f"SELECT {self._key}, {total} FROM {self._support} GROUP BY {self._key}"
-        return f"SELECT {self._key}, {TOTAL[self._totals.aggregate]} FROM {self._support}"
+        return f"SELECT {self._key}, {TOTAL[self.totals.aggregate]} FROM {self._support}"
 
     def _member(self) -> tuple[str, str, str]:
         """Of a member its group, its value, and whether it counts."""
-        groups = ", ".join(f"c{i}" for i in self._totals.groups) or "0"
-        value = f"c{self._totals.value}" if self._totals.value is not None else "0"
-        present = self._totals.present
+        groups = ", ".join(f"c{i}" for i in self.totals.groups) or "0"
+        value = f"c{self.totals.value}" if self.totals.value is not None else "0"
+        present = self.totals.present
         return groups, value, "1" if present is None else f"c{present} IS NOT NULL"
+
+    @property
+    def counted_by(self) -> tuple[int, ...]:
+        """The columns of the members by which the support has its rows."""
+        values = (self.totals.value,) if self.totals.counts_values else ()
+        return (*self.totals.groups, *(each for each in values if each is not None))
+
+    def _take_counted(self, counted: Iterable[Row]) -> bool:
+        """Fill the support with rows (counted_by, n, s); false if a sum does not fit."""
+        outside = () if self._groups else (0,)
+        width = len(self._groups or "k") + 2
+        rows = [(*outside, *row)[:width] for row in counted]
+        if any(row[-1] is None or abs(row[-1]) > LARGEST for row in rows):
+            return False
+        marks = ", ".join("?" for _ in range(width))
+        self._connection.run_many(f"INSERT INTO {self._support} VALUES ({marks})", rows)
+        return True
 
     def drop(self) -> None:
         self.validity.revoke()
@@ -136,7 +162,7 @@ class TotalsTable:
         run = self._connection.run
         key = self._key
         run(f"DELETE FROM {self._members} WHERE w = 0")
-        if self._totals.counts_values:
+        if self.totals.counts_values:
             run(
                 f"INSERT INTO {self._support} SELECT {key}, v, w FROM {self._members} WHERE 1 "
                 "ON CONFLICT DO UPDATE SET n = n + excluded.n"
@@ -156,7 +182,7 @@ class TotalsTable:
     def _is_exact(self, changed: str) -> bool:
         """An integer that overflows becomes a real in SQLite: then the sum is not kept. Asked of
         the groups that stand in a table."""
-        if self._totals.counts_values:
+        if self.totals.counts_values:
             return True
         products = f"SELECT 1 FROM {self._members} WHERE typeof(v * w) <> 'integer'"
         sums = f"SELECT 1 FROM {self._support} WHERE typeof(s) <> 'integer'"
@@ -168,11 +194,11 @@ class TotalsTable:
         """The totals of the groups that stand in a table, from the support."""
         key = self._key
         some = f"SELECT DISTINCT {key} FROM {groups}"
-        if not self._totals.counts_values:
-            total = TOTAL[self._totals.aggregate]
+        if not self.totals.counts_values:
+            total = TOTAL[self.totals.aggregate]
             return f"SELECT {key}, {total} FROM {self._support} WHERE ({key}) IN ({some})"
         same = " AND ".join(f"x.{each} = d.{each}" for each in key.split(", "))
-        extreme = f"(SELECT {self._totals.aggregate}(x.v) FROM {self._support} AS x WHERE {same})"
+        extreme = f"(SELECT {self.totals.aggregate}(x.v) FROM {self._support} AS x WHERE {same})"
         return (
             f"SELECT {key}, total FROM (SELECT {key}, {extreme} AS total FROM ({some}) AS d) "
             "WHERE total IS NOT NULL"

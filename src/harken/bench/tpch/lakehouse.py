@@ -1,0 +1,84 @@
+"""The tables of TPC-H in the lake, for Harken and for Spark alike: the same Delta tables.
+
+Harken has them as tables of its own; Spark reads the files of the version that Harken stands on,
+under the names that the queries know them by.
+
+Law: `recomputed` answers from the tables as they are after the last commit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+
+import harken
+from harken.bench.tpch import SCHEMA, query
+
+Row = tuple[Any, ...]
+
+
+class Lakehouse:
+    def __init__(self, tables: Mapping[str, pyarrow.Table], spark: Any, directory: Path) -> None:
+        self.db = harken.connect(directory / "tpch.db", spark=spark)
+        self._spark = spark
+        self._engine = self.db._runtime.engine
+        self.db.sql(re.sub(r"\n\);", "\n) USING lake;", SCHEMA))
+        self._far = {far.relation.name: far for far in self._engine.far.values()}
+        for name, rows in tables.items():
+            self._fill(name, rows)
+        self.db.step()
+
+    def _fill(self, name: str, rows: pyarrow.Table) -> None:
+        """Written to the table as by someone else: what is many does not come by row."""
+        far = self._far[name]
+        self.db._transactions.begin()
+        self._engine.establish(far)
+        self.db.commit()
+        table = far.table
+        table.commit(rows, rows.slice(0, 0), expected_version=table.version)  # type: ignore[attr-defined]
+
+    def insert(self, table: str, rows: Sequence[Row]) -> None:
+        self.db.load(table, rows)
+
+    def run(self, text: str) -> None:
+        self.db.sql(text)
+
+    def add_view(self, name: str) -> None:
+        self.db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query(name)}")
+
+    def drop_view(self, name: str) -> None:
+        self.db.sql(f"DROP MATERIALIZED VIEW {name}")
+
+    def kept(self, name: str) -> list[Row]:
+        return list(self.db.sql(f"SELECT * FROM {name}").rows)
+
+    @contextmanager
+    def writing_later(self) -> Iterator[None]:
+        """A commit inside leaves the lake to `write`."""
+        at_once = self._engine.after_commit
+        self._engine.after_commit = lambda: None  # type: ignore[method-assign]
+        try:
+            yield
+        finally:
+            self._engine.after_commit = at_once  # type: ignore[method-assign]
+
+    def write(self) -> None:
+        self._engine.after_commit()
+
+    def show_spark(self) -> None:
+        """Let Spark see the tables as they are now."""
+        self._engine.flush()
+        for name, far in self._far.items():
+            frame = self._engine.reader.frame(far.table, far.place.version)
+            frame.createOrReplaceTempView(name)
+
+    def recomputed(self, name: str) -> list[Row]:
+        return [tuple(row) for row in self._spark.sql(query(name)).collect()]
+
+    def close(self) -> None:
+        self.db.close()
