@@ -111,7 +111,7 @@ class Choices:
         known = node.experience
         if known is None:
             return None
-        rows = self._sizes(node.part)
+        rows = self.statistics.sizes(node.part.stored)
         if any(_is_other(now, known.rows[name]) for name, now in rows.items()):
             node.experience = None
             return None
@@ -122,7 +122,7 @@ class Choices:
         """Of far relations there is none: it is not the processor here that works."""
         if any(map(self._is_far, node.part.stored.values())):
             return None
-        rows = self._sizes(node.part)
+        rows = self.statistics.sizes(node.part.stored)
         node.experience = Experience(rows, sum(rows.values()))
         return node.experience
 
@@ -132,9 +132,6 @@ class Choices:
         if known is not None:
             known.note_naive(seconds, is_first=True)
             self.is_experienced = True
-
-    def _sizes(self, part: Part) -> dict[str, float]:
-        return {name: self.statistics.rows(relation) for name, relation in part.stored.items()}
 
     # --- estimates -------------------------------------------------------------------------
 
@@ -164,7 +161,7 @@ class Choices:
                     each_row[name] = (many - few) / (MANY - 1)
                     once[name] = few - each_row[name]
         whole = CostModel(self.statistics).program(_from_scratch(node.part)).cost
-        return Costs(once, each_row, whole, self._sizes(node.part))
+        return Costs(once, each_row, whole, self.statistics.sizes(node.part.stored))
 
     def members(self, node: TotalsNode) -> float:
         """How many members a group has, about."""

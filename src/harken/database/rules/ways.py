@@ -53,6 +53,8 @@ class Ways:
     """For each node whether it goes naive, by experience; None if there is none to tell."""
     _open: dict[str, Node] = field(default_factory=dict)
     """Nodes that go by differentials, as long as it is not noted what they took."""
+    _below: dict[str, set[str]] = field(default_factory=dict)
+    _strategies: dict[str, str] = field(default_factory=dict)
     _known: dict[str, Experience | None] = field(default_factory=dict)
     _took: dict[str, float] = field(default_factory=dict)
     """The seconds of the differentials of each node, those broken off as well."""
@@ -95,6 +97,11 @@ class Ways:
         return self._known[node.id]
 
     def _expected_strategy(self, node: Node) -> str:
+        if node.id not in self._strategies:
+            self._strategies[node.id] = self._strategy(node)
+        return self._strategies[node.id]
+
+    def _strategy(self, node: Node) -> str:
         if isinstance(node, TotalsNode):
             return FOLLOWED
         if node.kept is None:
@@ -172,10 +179,13 @@ class Ways:
         return sum(self._took.get(name, 0.0) for name in self._with_below(node))
 
     def _with_below(self, node: Node) -> set[str]:
-        names = {node.id}
-        for name in node.depends_on():
-            if name in self.derived:
-                names |= self._with_below(self.derived[name])
+        names = self._below.get(node.id)
+        if names is None:
+            names = {node.id}
+            for name in node.depends_on():
+                if name in self.derived:
+                    names |= self._with_below(self.derived[name])
+            self._below[node.id] = names
         return names
 
     # --- remembering -----------------------------------------------------------------------
@@ -185,10 +195,9 @@ class Ways:
         if not self.is_timed:
             return
         self._open.pop(node.id, None)
-        if strategy not in (NAIVE, COPIED):
-            spent = self._spent(node)
-            if self._is_large or spent >= WORTHWHILE:
-                self._note(node, strategy, spent)
+        worthwhile = self._is_large or sum(self._took.values()) >= WORTHWHILE
+        if worthwhile and strategy not in (NAIVE, COPIED):
+            self._note(node, strategy, self._spent(node))
 
     def note_unreached(self) -> None:
         """The wave has come to its end. Where no change reached a node, what it took to find that
