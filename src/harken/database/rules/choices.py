@@ -40,6 +40,8 @@ COPY_LIMIT = 1_000_000
 OUTDATED = 2.0
 """Estimates are made anew when a relation has become so many times larger or smaller."""
 
+UNWATCHED = 50
+"""After a small change for which there was nothing to choose, so many are not looked at."""
 OTHERWISE = 4.0
 """A screener is chosen anew when transactions change so many times more rows, or fewer."""
 MANY_FAR = 20_000
@@ -58,7 +60,8 @@ class Choices:
         self.forced: str | None = None
         """`incremental` or `naive`, whatever it costs."""
         self.is_experienced = False
-        """Is it known of any node what naive evaluation takes?"""
+        """Is it known of any view what naive evaluation takes?"""
+        self._calm: dict[frozenset[str], int] = {}
 
     def strategy(
         self,
@@ -118,6 +121,19 @@ class Choices:
         known.now = sum(rows.values())
         return known
 
+    def is_calm(self, changed: Collection[str]) -> bool:
+        """Is there no need to look at experience for a small change of these relations?"""
+        if not self.is_experienced:
+            return True
+        left = self._calm.get(frozenset(changed), 0)
+        if left:
+            self._calm[frozenset(changed)] = left - 1
+        return left > 0
+
+    def calm_down(self, changed: Collection[str]) -> None:
+        """A small change of these was far quicker than naive evaluation: so will be the next."""
+        self._calm[frozenset(changed)] = UNWATCHED
+
     def begin_experience(self, node: Monitored) -> Experience | None:
         """Of far relations there is none: it is not the processor here that works."""
         if any(map(self._is_far, node.part.stored.values())):
@@ -132,6 +148,7 @@ class Choices:
         if known is not None:
             known.note_naive(seconds, is_first=True)
             self.is_experienced = True
+            self._calm.clear()
 
     # --- estimates -------------------------------------------------------------------------
 

@@ -131,7 +131,7 @@ class Network(Topology):
                         else:
                             self._advance(node, wave)
             self._drop_read(wave, level)
-        wave.ways.note_unreached()
+        wave.ways.finish()
         self._settle(stored)
         for totals in wave.to_build:
             totals.build(self._planning)
