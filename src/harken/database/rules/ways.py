@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 FOLLOWED = "totals followed"
 WORTHWHILE = 0.001
-"""What takes fewer seconds for a small change is not remembered."""
+"""What takes fewer seconds is not remembered, unless there is something to compare it with."""
 CALM = 10.0
 """Where differentials take so many times less than naive evaluation, it need not be asked."""
 
@@ -200,9 +200,12 @@ class Ways:
         if not self.is_timed:
             return
         self._noted.add(node.id)
-        worthwhile = self._is_large or sum(self._took.values()) >= WORTHWHILE
-        if worthwhile and strategy not in (NAIVE, COPIED):
-            self._note(node, strategy, self._spent(node))
+        if strategy in (NAIVE, COPIED):
+            return
+        spent = self._spent(node)
+        is_told = isinstance(node, DerivedNode) or self._experience(node) is not None
+        if spent >= WORTHWHILE or (self._is_large and is_told):
+            self._note(node, strategy, spent)
 
     def finish(self) -> None:
         """The wave has come to its end. Where no change reached a node, what it took to find that
@@ -210,7 +213,7 @@ class Ways:
         if not self.is_timed:
             return
         for node in self._asked.values():
-            if node.id not in self._noted and not self.goes_naive(node):
+            if node.id not in self._noted and self.goes_naive(node) is False:
                 self.note(node, self._expected_strategy(node))
         if not self._is_large and all(map(self._is_calm, self._asked.values())):
             self.choices.calm_down(self.stored.keys())
