@@ -13,6 +13,7 @@ import pytest
 
 import harken
 from harken import Database
+from harken.database.rules.choices import UNWATCHED
 from harken.database.rules.experience import Experience
 from harken.database.rules.nodes import TotalsNode
 from harken.engines.sqlite.connection import BrokenOff
@@ -174,22 +175,38 @@ def test_nothing_is_learnt_from_what_is_forced(db: Database) -> None:
         assert list(experience(db).lines()) == before
 
 
-def test_small_changes_of_rules_do_not_look_at_the_clock(db: Database) -> None:
-    looks = 0
+@dataclass
+class Counting:
+    looks: int = 0
 
-    def clock() -> float:
-        nonlocal looks
-        looks += 1
+    def __call__(self) -> float:
+        self.looks += 1
         return 0.0
 
-    db._connection.working_time = clock
+
+def test_where_there_is_nothing_to_choose_small_changes_do_not_look_at_the_clock(
+    db: Database,
+) -> None:
+    summed(db)
+    assert ways(db, SMALL) == BY_TOTALS
+    db._connection.working_time = clock = Counting()
+    for _ in range(UNWATCHED // 2):
+        ways(db, SMALL)
+    assert clock.looks == 0
+    for _ in range(UNWATCHED):
+        ways(db, SMALL)
+    assert clock.looks > 0
+
+
+def test_small_changes_of_rules_do_not_look_at_the_clock(db: Database) -> None:
+    db._connection.working_time = clock = Counting()
     db.amosql(
         "create function f(integer) -> integer; create function log() -> bag of integer;"
         "create rule r() as when for each integer i where f(i) > 5 do add log() = i; activate r();"
         "commit; set f(1) = 6; commit;"
     )
     assert db.amosql("log();").rows == [(1,)]
-    assert looks == 0
+    assert clock.looks == 0
 
 
 # --- nodes between -----------------------------------------------------------------------------

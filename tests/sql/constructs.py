@@ -45,6 +45,7 @@ CONSTRUCTS = {
 }
 SAID = {
     How.DIFFERENTIAL: "differentials: only changed rows and what they join",
+    How.IN_ORDER: "the first rows are kept with those that come after them: only changed rows",
     How.BY_KEY: "by key: the affected groups, partitions or outer rows, before and after",
     How.WHOLE: "as a whole, before and after; sums and counts are kept where they are exact",
 }

@@ -10,6 +10,7 @@ import enum
 from dataclasses import dataclass
 
 from harken.calculus.affected import Affected
+from harken.calculus.firsts import first_rows
 from harken.calculus.states import affected_relations
 from harken.ir.clauses import Aggregation, Atom, Literal, Program, stored_relations
 from harken.ir.operations import OPERATIONS
@@ -20,11 +21,15 @@ class How(enum.IntEnum):
     """From the cheapest to the dearest."""
 
     DIFFERENTIAL = 0
-    BY_KEY = 1
-    WHOLE = 2
+    IN_ORDER = 1
+    BY_KEY = 2
+    WHOLE = 3
 
     def __str__(self) -> str:
-        return ("differentials", "by key", "looked at again as a whole")[self]
+        return SAID[self]
+
+
+SAID = ("differentials", "kept in their order", "by key", "looked at again as a whole")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +49,12 @@ class Looked:
 def looked_at(program: Program) -> list[Looked]:
     """What is looked at again when any of the stored relations changes; nothing of it means that
     all changes are found by differentials."""
+    needs = required_inputs(program)
+    firsts = first_rows(program.definitions[program.goal.id], program, needs)
+    if firsts is not None:
+        return [Looked("first rows", How.IN_ORDER), *looked_at(firsts.members)]
     changed = frozenset(stored_relations(program))
-    finder = Affected(
-        program, changed, affected_relations(program, changed), required_inputs(program)
-    )
+    finder = Affected(program, changed, affected_relations(program, changed), needs)
     found: dict[str, Looked] = {}
     for clause in program.definitions[program.goal.id].clauses:
         for literal in clause.body:

@@ -44,6 +44,8 @@ MOST_FAR_GROUPS = 500_000
 OUTDATED = 2.0
 """Estimates are made anew when a relation has become so many times larger or smaller."""
 
+UNWATCHED = 50
+"""After a small change for which there was nothing to choose, so many are not looked at."""
 OTHERWISE = 4.0
 """A screener is chosen anew when transactions change so many times more rows, or fewer."""
 MANY_FAR = 20_000
@@ -69,7 +71,8 @@ class Choices:
         self.forced: str | None = None
         """`incremental` or `naive`, whatever it costs."""
         self.is_experienced = False
-        """Is it known of any node what naive evaluation takes?"""
+        """Is it known of any view what naive evaluation takes?"""
+        self._calm: dict[frozenset[str], int] = {}
 
     def strategy(
         self,
@@ -122,18 +125,31 @@ class Choices:
         known = node.experience
         if known is None:
             return None
-        rows = self._sizes(node.part)
+        rows = self.statistics.sizes(node.part.stored)
         if any(_is_other(now, known.rows[name]) for name, now in rows.items()):
             node.experience = None
             return None
         known.now = sum(rows.values())
         return known
 
+    def is_calm(self, changed: Collection[str]) -> bool:
+        """Is there no need to look at experience for a small change of these relations?"""
+        if not self.is_experienced:
+            return True
+        left = self._calm.get(frozenset(changed), 0)
+        if left:
+            self._calm[frozenset(changed)] = left - 1
+        return left > 0
+
+    def calm_down(self, changed: Collection[str]) -> None:
+        """A small change of these was far quicker than naive evaluation: so will be the next."""
+        self._calm[frozenset(changed)] = UNWATCHED
+
     def begin_experience(self, node: Monitored) -> Experience | None:
         """Of far relations there is none: it is not the processor here that works."""
         if any(map(self._is_far, node.part.stored.values())):
             return None
-        rows = self._sizes(node.part)
+        rows = self.statistics.sizes(node.part.stored)
         node.experience = Experience(rows, sum(rows.values()))
         return node.experience
 
@@ -143,9 +159,7 @@ class Choices:
         if known is not None:
             known.note_naive(seconds, is_first=True)
             self.is_experienced = True
-
-    def _sizes(self, part: Part) -> dict[str, float]:
-        return {name: self.statistics.rows(relation) for name, relation in part.stored.items()}
+            self._calm.clear()
 
     # --- estimates -------------------------------------------------------------------------
 
@@ -175,7 +189,7 @@ class Choices:
                     each_row[name] = (many - few) / (MANY - 1)
                     once[name] = few - each_row[name]
         whole = CostModel(self.statistics).program(_from_scratch(node.part)).cost
-        return Costs(once, each_row, whole, self._sizes(node.part))
+        return Costs(once, each_row, whole, self.statistics.sizes(node.part.stored))
 
     def members(self, node: TotalsNode) -> float:
         """How many members a group has, about; of first rows, how many there are to choose from."""

@@ -137,7 +137,7 @@ class Network(Topology):
                         else:
                             self._advance(node, wave)
             self._drop_read(wave, level)
-        wave.ways.note_unreached()
+        wave.ways.finish()
         self._settle(stored)
         build(wave.to_build, self._planning)
         for name in stored:

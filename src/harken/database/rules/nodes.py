@@ -17,7 +17,7 @@ from harken.calculus.totals import Kept
 from harken.database import steps
 from harken.database.catalog import Catalog
 from harken.database.rules.conditions import Condition
-from harken.database.rules.experience import Case, Experience
+from harken.database.rules.experience import Experience
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
@@ -83,9 +83,9 @@ class Monitored:
     weighted: dict[tuple[str, frozenset[str]], Query] = field(default_factory=dict)
     unwieldy: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict)
     experience: Experience | None = None
-    ran: set[Case] = field(default_factory=set)
-    """The cases that differentials have run for."""
     from_scratch: Query | None = None
+    is_fresh: bool = False
+    """Has a plan of it been made that has not run yet?"""
 
     def query(
         self,
@@ -101,11 +101,15 @@ class Monitored:
             plans = self.plans[key] = Plans(self.change(strategy, changed, checked))
         if sign > 0:
             if plans.plus is None:
-                plans.plus = planning.compile(plans.change.plus)
+                plans.plus = self._compile(plans.change.plus, planning)
             return plans.plus
         if plans.minus is None:
-            plans.minus = planning.compile(plans.change.minus)
+            plans.minus = self._compile(plans.change.minus, planning)
         return plans.minus
+
+    def _compile(self, program: Program, planning: Planning) -> Query:
+        self.is_fresh = True
+        return planning.compile(program)
 
     def change(self, strategy: str, changed: frozenset[str], checked: bool = True) -> Change:
         """Naive evaluation asks what has changed in the tables; differentials ask the nodes."""
@@ -142,7 +146,7 @@ class Monitored:
         """The query for the change of a bag."""
         query = self.weighted.get((strategy, changed))
         if query is None:
-            query = planning.compile(self._weighted_change(strategy, changed))
+            query = self._compile(self._weighted_change(strategy, changed), planning)
             self.weighted[strategy, changed] = query
         return query
 
@@ -228,12 +232,12 @@ class TotalsNode(DerivedNode):
             if program.goal.is_set:
                 change = differentiate(program, changed, nodes=nodes)
                 known = [
-                    (planning.compile(change.plus), "1"),
-                    (planning.compile(change.minus), "-1"),
+                    (self._compile(change.plus, planning), "1"),
+                    (self._compile(change.minus, planning), "-1"),
                 ]
             else:
                 weighted = differentiate_bag(program, changed, nodes)
-                known = [(planning.compile(weighted), f"c{program.goal.arity}")]
+                known = [(self._compile(weighted, planning), f"c{program.goal.arity}")]
             self.followers[changed] = known
         return known
 

@@ -32,7 +32,9 @@ T = TypeVar("T")
 
 FOLLOWED = "totals followed"
 WORTHWHILE = 0.001
-"""What takes fewer seconds for a small change is not remembered."""
+"""What takes fewer seconds is not remembered, unless there is something to compare it with."""
+CALM = 10.0
+"""Where differentials take so many times less than naive evaluation, it need not be asked."""
 
 
 @dataclass(slots=True)
@@ -50,8 +52,12 @@ class Ways:
     """Nodes that were passed by: their change is not known."""
     _naive: dict[str, bool | None] = field(default_factory=dict)
     """For each node whether it goes naive, by experience; None if there is none to tell."""
-    _open: dict[str, Node] = field(default_factory=dict)
-    """Nodes that go by differentials, as long as it is not noted what they took."""
+    _asked: dict[str, Node] = field(default_factory=dict)
+    """The nodes that experience was asked about."""
+    _noted: set[str] = field(default_factory=set)
+    """Those of which it is noted what they took, or that went naive."""
+    _below: dict[str, set[str]] = field(default_factory=dict)
+    _strategies: dict[str, str] = field(default_factory=dict)
     _known: dict[str, Experience | None] = field(default_factory=dict)
     _took: dict[str, float] = field(default_factory=dict)
     """The seconds of the differentials of each node, those broken off as well."""
@@ -61,7 +67,7 @@ class Ways:
     def __post_init__(self) -> None:
         if self.choices.forced is None:
             self._is_large = sum(self.stored.values()) >= SMALL_CHANGE
-            self.is_timed = self._is_large or self.choices.is_experienced
+            self.is_timed = self._is_large or not self.choices.is_calm(self.stored.keys())
 
     # --- choosing --------------------------------------------------------------------------
 
@@ -70,9 +76,8 @@ class Ways:
         if not self.is_timed:
             return None
         if node.id not in self._naive:
-            said = self._naive[node.id] = self._says_experience(node, None)
-            if not said:
-                self._open[node.id] = node
+            self._asked[node.id] = node
+            self._naive[node.id] = self._says_experience(node, None)
         return self._naive[node.id]
 
     def prefers_naive(self, node: Node, strategy: str) -> bool | None:
@@ -94,6 +99,11 @@ class Ways:
         return self._known[node.id]
 
     def _expected_strategy(self, node: Node) -> str:
+        if node.id not in self._strategies:
+            self._strategies[node.id] = self._strategy(node)
+        return self._strategies[node.id]
+
+    def _strategy(self, node: Node) -> str:
         if isinstance(node, TotalsNode):
             return FOLLOWED
         if node.kept is None:
@@ -122,6 +132,7 @@ class Ways:
 
     def run(self, node: Node, strategy: str, work: Callable[[], T]) -> T:
         """Do the work of a node, for as long as it may take; remember how long it took."""
+        is_fresh, node.is_fresh = node.is_fresh, False
         if not self.is_timed:
             return work()
         clock = self.connection.working_time
@@ -130,24 +141,25 @@ class Ways:
             found = work()
             self._note_naive(node, clock() - started)
             return found
-        case, size = self._case(node, strategy)
-        if case not in node.ran:
-            node.ran.add(case)
+        if is_fresh:
             self._fresh.add(node.id)
         try:
-            with self._limited(node, case, size):
+            with self._limited(node, strategy):
                 return work()
         finally:
             self._took[node.id] = self._took.get(node.id, 0.0) + clock() - started
 
-    def _limited(self, node: Node, case: Case, size: int) -> AbstractContextManager[None]:
-        if isinstance(node, DerivedNode):
-            # What is written is read first if it may be broken off, and that costs.
-            known = self._experience(node)
-            if not self._is_large or (known is not None and known.is_measured(case, size)):
-                return nullcontext()
+    def _limited(self, node: Node, strategy: str) -> AbstractContextManager[None]:
+        # What is written is read first if it may be broken off, and that costs.
+        is_trial = self._is_large and not self._is_measured(node, strategy)
+        if isinstance(node, DerivedNode) and not is_trial:
+            return nullcontext()
         limit = self._left(node)
         return self.connection.limited(limit) if limit < math.inf else nullcontext()
+
+    def _is_measured(self, node: Node, strategy: str) -> bool:
+        known = self._experience(node)
+        return known is not None and known.is_measured(*self._case(node, strategy))
 
     def _left(self, node: Node) -> float:
         """The seconds that the differentials of a node may still take: those that naive
@@ -171,10 +183,13 @@ class Ways:
         return sum(self._took.get(name, 0.0) for name in self._with_below(node))
 
     def _with_below(self, node: Node) -> set[str]:
-        names = {node.id}
-        for name in node.depends_on():
-            if name in self.derived:
-                names |= self._with_below(self.derived[name])
+        names = self._below.get(node.id)
+        if names is None:
+            names = {node.id}
+            for name in node.depends_on():
+                if name in self.derived:
+                    names |= self._with_below(self.derived[name])
+            self._below[node.id] = names
         return names
 
     # --- remembering -----------------------------------------------------------------------
@@ -183,17 +198,30 @@ class Ways:
         """The differentials of a node came to their end."""
         if not self.is_timed:
             return
-        self._open.pop(node.id, None)
-        if strategy not in FROM_SCRATCH:
-            spent = self._spent(node)
-            if self._is_large or spent >= WORTHWHILE:
-                self._note(node, strategy, spent)
+        self._noted.add(node.id)
+        if strategy in FROM_SCRATCH:
+            return
+        spent = self._spent(node)
+        is_told = isinstance(node, DerivedNode) or self._experience(node) is not None
+        if spent >= WORTHWHILE or (self._is_large and is_told):
+            self._note(node, strategy, spent)
 
-    def note_unreached(self) -> None:
+    def finish(self) -> None:
         """The wave has come to its end. Where no change reached a node, what it took to find that
         out is what its differentials took."""
-        for node in list(self._open.values()):
-            self.note(node, self._expected_strategy(node))
+        if not self.is_timed:
+            return
+        for node in self._asked.values():
+            if node.id not in self._noted and self.goes_naive(node) is False:
+                self.note(node, self._expected_strategy(node))
+        if not self._is_large and all(map(self._is_calm, self._asked.values())):
+            self.choices.calm_down(self.stored.keys())
+
+    def _is_calm(self, node: Node) -> bool:
+        """Is there no question which way is the faster one for it?"""
+        known = self._experience(node)
+        naive = known.naive_seconds if known is not None else None
+        return naive is None or (not self.goes_naive(node) and CALM * self._spent(node) < naive)
 
     def _note(self, node: Node, strategy: str, spent: float, broken_off: bool = False) -> None:
         known = self._experience(node) or self.choices.begin_experience(node)
@@ -214,7 +242,6 @@ class Ways:
         strategy = strategy or self._expected_strategy(node)
         self._note(node, strategy, self._spent(node), broken_off=True)
         self._naive[node.id] = True
-        self._open.pop(node.id, None)
 
     def give_up_above(self, node: DerivedNode) -> bool:
         """Let all that has no time left go naive; true if that is all there is above."""

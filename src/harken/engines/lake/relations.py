@@ -41,7 +41,7 @@ class FarRelations(SQLiteEngine):
     # --- far relations ---------------------------------------------------------------------
 
     def is_far(self, relation: Relation) -> bool:
-        return relation.id in self.far
+        return bool(self.far) and relation.id in self.far
 
     def schema_of(self, relation: Relation) -> str:
         return "temp" if relation.id in self.far else "main"

@@ -7,7 +7,7 @@ how many rows a transaction changes lately.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from harken.engines.sqlite.compile import table_name
@@ -75,6 +75,14 @@ class Statistics:
 
     def rows(self, relation: Relation) -> float:
         return self._about(relation).rows
+
+    def sizes(self, relations: Mapping[str, Relation]) -> dict[str, float]:
+        """The rows of several relations, given by id."""
+        return {name: self._size(name, relation) for name, relation in relations.items()}
+
+    def _size(self, name: str, relation: Relation) -> float:
+        known = self._known.get(name)
+        return self.rows(relation) if known is None or known.is_stale else known.rows
 
     def fanout(self, relation: Relation, columns: Collection[int]) -> float:
         if len(columns) == relation.arity and relation.is_set:
