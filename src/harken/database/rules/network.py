@@ -78,6 +78,8 @@ class Wave:
     """The rows of the Δ-sets."""
     to_build: list[TotalsNode] = field(default_factory=list)
     """Totals that are wanted and not kept: they are computed when all has settled."""
+    passed: set[str] = field(default_factory=set)
+    """Nodes that the wave passes by: what is above them is evaluated from the tables."""
     flooded: set[str] = field(default_factory=set)
     """Totals that it would take longer to follow than all from scratch: the next wave sees."""
 
@@ -155,7 +157,9 @@ class Network(Topology):
                 if isinstance(node, ConditionNode):
                     if not node.condition.events:
                         yield from self._queries_of(node, wave, wants_minus)[2]
-                elif not isinstance(node, TotalsNode) and self.choices.forced != NAIVE:
+                elif not isinstance(node, TotalsNode) and not (
+                    self.choices.forced == NAIVE or self._passes(node, wave)
+                ):
                     yield from self._queries_below(node, wave)[2]
 
     def _settle(self, stored: frozenset[str]) -> None:
@@ -193,8 +197,9 @@ class Network(Topology):
 
     def _advance(self, node: DerivedNode, wave: Wave) -> None:
         """Fill the Δ-set of a node; if it holds anything, the wave goes on from there."""
-        if self.choices.forced == NAIVE:  # the conditions above are evaluated from the tables
+        if self.choices.forced == NAIVE or self._passes(node, wave):
             self._miss(node)
+            wave.passed.add(node.id)
             wave.reach(node.id, self._affects[node.id].values())
             return
         changed = frozenset(wave.changed & node.part.influents.keys())
@@ -211,6 +216,18 @@ class Network(Topology):
             wave.changed.add(node.id)
             wave.sizes[node.id] = size
             wave.reach(node.id, self._affects[node.id].values())
+
+    def _passes(self, node: DerivedNode, wave: Wave) -> bool:
+        """Is the node to be evaluated as a whole, in both states, only for views that have their
+        old rows? To evaluate the views takes one state."""
+        return self._is_for_kept(node) and self._choose(node, wave) == NAIVE
+
+    def _is_for_kept(self, node: Node) -> bool:
+        if isinstance(node, ConditionNode):
+            return node.condition.kept_in is not None
+        if isinstance(node, TotalsNode) or node.copy is not None:
+            return False
+        return all(self._is_for_kept(above) for above in self._affects[node.id].values())
 
     def _miss(self, node: DerivedNode) -> None:
         """A change passes the node by: what it keeps is not up to date any more."""
@@ -327,6 +344,8 @@ class Network(Topology):
         kept = may_be and node.kept is not None and self._are_kept(node.kept, wave)
         part = node.kept if kept and node.kept is not None else node.part
         sizes = {name: size for name, size in wave.sizes.items() if name in part.influents}
+        if not wave.passed.isdisjoint(node.depends_on()):
+            return NAIVE
         strategy = self.choices.strategy(node, sizes, wave.sizes, kept)
         if strategy == INCREMENTAL and self._are_coming(node, wave):
             return NAIVE
