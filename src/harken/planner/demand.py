@@ -182,7 +182,11 @@ class _Search:
         if self._is_far(relation):
             if not positions:
                 return 9
-            return 2 if set(relation.key or range(relation.inputs)) <= positions else 6
+            if set(relation.key or range(relation.inputs)) <= positions:
+                return 2
+            # By constants alone its rows would be paired with all that is known so far.
+            joined = any(isinstance(literal.terms[i], Variable) for i in positions)
+            return 6 if joined or not bound else 8
         if positions:
             return 3
         return 8 if is_extent(relation) else 7
