@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import harken
+from harken.database.rules.nodes import TotalsNode
+from harken.engines.lake.query import FarQuery
 from sql.test_where_engines_go_wrong import CASES
 
 if TYPE_CHECKING:
@@ -117,3 +119,22 @@ def test_from_scratch_beside_the_rows_that_are_kept(
         db.monitoring("naive")
         db.sql("DELETE FROM sale WHERE id = 1; INSERT INTO sale VALUES (5, 'c', 1, 1)")
         assert sorted(db.sql("SELECT * FROM shops").rows) == [("a",), ("b",), ("c",)]
+
+
+def test_what_all_groups_take_is_asked_for_once(tmp_path: Path) -> None:
+    """The members of each group were looked for again, by values that pair everything."""
+    with harken.connect(tmp_path / "lake.db") as db:
+        db.sql("""
+            CREATE TABLE item (id INT PRIMARY KEY, price DECIMAL(9, 2) NOT NULL, kind INT)
+                USING lake;
+            CREATE TABLE kind (id INT PRIMARY KEY, name STRING NOT NULL) USING lake;
+            CREATE MATERIALIZED VIEW prices AS
+                SELECT name, sum(price * 2) FROM item, kind WHERE kind = kind.id GROUP BY name
+        """)
+        network = db._rules.network
+        (totals,) = network.derived()
+        assert isinstance(totals, TotalsNode)
+        ((query, _),) = totals._followers(frozenset(totals.part.stored), network._planning)
+        assert isinstance(query, FarQuery)
+        asked = {(demand.relation.name, demand.columns) for demand, _ in query.asked}
+        assert asked == {("item", (2,)), ("kind", (0,))}
