@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 import harken
+from harken.database.rules.nodes import TotalsNode
+from harken.engines.lake.query import FarQuery
 from sql.test_where_engines_go_wrong import CASES
 
 if TYPE_CHECKING:
@@ -59,3 +62,79 @@ def test_each_with_its_differentials_on_spark(
     spark: SparkSession, tmp_path: Path, title: str
 ) -> None:
     follow(spark, tmp_path, title, on_spark=True)
+
+
+SALES = """
+CREATE TABLE sale (
+    id INT PRIMARY KEY, shop STRING NOT NULL, amount DECIMAL(9, 2) NOT NULL, pieces INT
+) USING lake;
+INSERT INTO sale VALUES (1, 'a', 1.25, 3), (2, 'a', 2.50, NULL), (3, 'b', 0.75, 1)
+"""
+BY_SHOP = """
+SELECT shop, sum(amount), avg(amount), sum(pieces), count(pieces), min(amount), count(*)
+FROM sale GROUP BY shop
+"""
+D = Decimal
+
+
+@pytest.mark.parametrize("forced", ["spark", "resident"])
+def test_groups_and_their_kept_totals(spark: SparkSession, tmp_path: Path, forced: str) -> None:
+    """Sums of decimals that cannot be NULL once lost their digits on Spark."""
+    with harken.connect(tmp_path / "lake.db", spark=spark) as db:
+        db.sql(SALES)
+        db._runtime.engine.forced = forced
+        db.sql(f"CREATE MATERIALIZED VIEW by_shop AS {BY_SHOP}")
+        a, b = ("a", D("3.75"), D("1.875"), 3, 1, D("1.25"), 2), ("b", D("0.75"), D("0.75"), 1, 1)
+        assert set(db.sql("SELECT * FROM by_shop").rows) == {a, (*b, D("0.75"), 1)}
+        for text, rows in (
+            (
+                "INSERT INTO sale VALUES (4, 'b', 0.50, 2)",
+                {a, ("b", D("1.25"), D("0.625"), 3, 2, D("0.50"), 2)},
+            ),
+            (
+                "DELETE FROM sale WHERE id = 1",
+                {
+                    ("a", D("2.50"), D("2.5"), None, 0, D("2.50"), 1),
+                    ("b", D("1.25"), D("0.625"), 3, 2, D("0.50"), 2),
+                },
+            ),
+            (
+                "UPDATE sale SET shop = 'b', pieces = 7 WHERE id = 2",
+                {("b", D("3.75"), D("1.25"), 10, 3, D("0.50"), 3)},
+            ),
+        ):
+            db.sql(text)
+            assert set(db.sql("SELECT * FROM by_shop").rows) == rows
+            assert set(db.sql(BY_SHOP).rows) == rows
+
+
+@pytest.mark.parametrize("forced", ["spark", "resident"])
+def test_from_scratch_beside_the_rows_that_are_kept(
+    spark: SparkSession, tmp_path: Path, forced: str
+) -> None:
+    with harken.connect(tmp_path / "lake.db", spark=spark) as db:
+        db.sql(SALES)
+        db._runtime.engine.forced = forced
+        db.sql("CREATE MATERIALIZED VIEW shops AS SELECT shop FROM sale")
+        db.monitoring("naive")
+        db.sql("DELETE FROM sale WHERE id = 1; INSERT INTO sale VALUES (5, 'c', 1, 1)")
+        assert sorted(db.sql("SELECT * FROM shops").rows) == [("a",), ("b",), ("c",)]
+
+
+def test_what_all_groups_take_is_asked_for_once(tmp_path: Path) -> None:
+    """The members of each group were looked for again, by values that pair everything."""
+    with harken.connect(tmp_path / "lake.db") as db:
+        db.sql("""
+            CREATE TABLE item (id INT PRIMARY KEY, price DECIMAL(9, 2) NOT NULL, kind INT)
+                USING lake;
+            CREATE TABLE kind (id INT PRIMARY KEY, name STRING NOT NULL) USING lake;
+            CREATE MATERIALIZED VIEW prices AS
+                SELECT name, sum(price * 2) FROM item, kind WHERE kind = kind.id GROUP BY name
+        """)
+        network = db._rules.network
+        (totals,) = network.derived()
+        assert isinstance(totals, TotalsNode)
+        ((query, _),) = totals._followers(frozenset(totals.part.stored), network._planning)
+        assert isinstance(query, FarQuery)
+        asked = {(demand.relation.name, demand.columns) for demand, _ in query.asked}
+        assert asked == {("item", (2,)), ("kind", (0,))}

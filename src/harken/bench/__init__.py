@@ -11,7 +11,7 @@ sql         the queries of TPC-H as materialized views, against recomputing them
 `inventory-small` and `inventory-large` are the parts of `inventory` that change one item and all of
 them: ten million items are a long wait for the latter. `lake-steps`, `lake-growth` and `lake-parts`
 are the parts of `lake`. `sql-sweep` compares the ways of following changes of all sizes. `sql-lake`
-has the views of `sql` over tables in the lake, against Spark.
+has the views of `sql` over tables in the lake, against Spark; `sql-lake-sweep` sweeps there.
 """
 
 from __future__ import annotations
@@ -57,12 +57,13 @@ PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType
         "lake-growth": partial(lake.figures, items=(1_000_000, 30_000_000), only=("growth",)),
         "lake-parts": partial(lake.figures, only=("parts",)),
         "sql-lake": sql_lake.figures,
+        "sql-lake-sweep": sql_sweep.figures_in_lake,
         "sql-load": sql_load.figures,
         "sql-sweep": sql_sweep.figures,
     }
 )
 """Parts of others, run only when they are named."""
-TPCH = frozenset({"sql", "sql-lake", "sql-load", "sql-sweep"})
+TPCH = frozenset({"sql", "sql-lake", "sql-lake-sweep", "sql-load", "sql-sweep"})
 """Those on the tables of TPC-H: they have scales, not items."""
 OVER_SIZES = frozenset({"inventory", "lake", *PARTS}) - TPCH
 """Those that compare sizes with each other: they are given all of them at once."""

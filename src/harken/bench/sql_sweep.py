@@ -5,6 +5,7 @@ The check phase of one transaction runs under each strategy in turn, and is undo
 The first turns of each only warm up: plans are made, and where Harken chooses, it learns from these
 turns, and from the smaller changes before, what each way takes. (What it is made to do in the turns
 of the other strategies, it does not learn from.)
+`sql-lake-sweep` is the same over tables in the lake, by the wall's clock.
 
 Law: all strategies see the same tables and the same change.
 """
@@ -14,15 +15,21 @@ from __future__ import annotations
 import contextlib
 import gc
 import statistics
+import threading
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
-from harken.bench.figures import Figure, cpu_time, seconds
+from harken.bench.figures import Clock, Figure, cpu_time, seconds
 from harken.bench.sql import transaction_for
+from harken.bench.sql_lake import lakehouse
 from harken.bench.tpch import QUERIES, generated
+from harken.bench.tpch.lakehouse import Lakehouse
 from harken.bench.tpch.refresh import Refresh, apply
 from harken.bench.tpch.stores import Resident
 from harken.engines.sqlite.connection import BrokenOff
+from harken.errors import HarkenError
 
 SCALES = (0.1,)
 CHANGES = (0.00001, 0.001, 0.01, 0.1, 1.0)
@@ -52,71 +59,109 @@ def figures(
         tables = generated(scale)
         resident, refresh = Resident(tables), Refresh(tables)
         with contextlib.closing(resident.db):
-            for query in queries:
-                resident.add_view(query)
-                _warm(resident, query, refresh)
-                for change in changes:
-                    params = {"query": query, "scale": scale, "change": change}
-                    taken = _take_turns(resident, query, change, refresh, rounds)
-                    yield from _figures(taken, params)
-                resident.drop_view(query)
+            sweep = Sweep("sql-sweep", resident, refresh, rounds, cpu_time)
+            yield from sweep.figures(scale, queries, changes)
 
 
-def _warm(resident: Resident, query: str, refresh: Refresh) -> None:
-    """The totals that are kept are there from the second transaction on."""
-    for _ in range(2):
-        with resident.db.transaction():
-            apply(transaction_for(query, 0.0, refresh), resident)
+def figures_in_lake(
+    scales: Sequence[float] = SCALES,
+    queries: Sequence[str] = QUERIES,
+    changes: Sequence[float] = CHANGES,
+    rounds: int = 1,
+) -> Iterator[Figure]:
+    for scale in scales:
+        with lakehouse(scale) as (lake, refresh):
+            sweep = Sweep("sql-lake-sweep", lake, refresh, rounds, time.perf_counter)
+            yield from sweep.figures(scale, queries, changes)
 
 
-def _take_turns(
-    resident: Resident, query: str, change: float, refresh: Refresh, rounds: int
-) -> dict[str, float]:
-    """The median seconds of each strategy."""
-    db = resident.db
-    orders = list(refresh.orders)
-    db._transactions.begin()
-    apply(transaction_for(query, change, refresh), resident)
-    gc.freeze()  # what there is now need not be looked through between the turns
-    warm = {name: [_check(resident, name) for _ in range(WARMING)] for name in (ADAPTIVE, NAIVE)}
-    patience = max(SHORT, PATIENCE * warm[NAIVE][-1])
-    warm[INCREMENTAL] = [_probe(resident, patience)]
-    turns = {name: max(1, min(MOST * rounds, int(SHORT / took[-1]))) for name, took in warm.items()}
-    if warm[INCREMENTAL][-1] >= patience:
-        turns[INCREMENTAL] = 0
-    taken: dict[str, list[float]] = {name: [] for name in STRATEGIES}
-    for number in range(max(turns.values())):
-        for name in STRATEGIES if number % 2 else reversed(STRATEGIES):
-            if number < turns[name]:
-                taken[name].append(_check(resident, name))
-    gc.unfreeze()
-    db.rollback()
-    refresh.orders = orders
-    db.monitoring(ADAPTIVE)
-    return {name: statistics.median(taken[name] or warm[name]) for name in STRATEGIES}
+@dataclass(slots=True)
+class Sweep:
+    name: str
+    store: Resident | Lakehouse
+    refresh: Refresh
+    rounds: int
+    clock: Clock
 
+    def figures(
+        self, scale: float, queries: Sequence[str], changes: Sequence[float]
+    ) -> Iterator[Figure]:
+        for query in queries:
+            self.store.add_view(query)
+            self._warm(query)
+            for change in changes:
+                params = {"query": query, "scale": scale, "change": change}
+                taken = self._take_turns(query, change)
+                for strategy, took in taken.items():
+                    yield Figure(self.name, f"{strategy} ms", took * 1e3, params)
+                better = min(taken[INCREMENTAL], taken[NAIVE])
+                ratio = taken[ADAPTIVE] / better
+                yield Figure(self.name, "adaptive/better", ratio, params, CHOICE)
+            self.store.drop_view(query)
 
-def _check(resident: Resident, strategy: str) -> float:
-    """The seconds of the check phase under a strategy; then it is undone."""
-    db = resident.db
-    db.monitoring(strategy)
-    took = 0.0
-    with contextlib.suppress(_Undone), db._transactions._all_or_nothing():
-        took = seconds(partial(db._rules.check, "deferred"), cpu_time)
-        raise _Undone
-    return took
+    def _warm(self, query: str) -> None:
+        for _ in range(2):
+            with self.store.db.transaction():
+                apply(transaction_for(query, 0.0, self.refresh), self.store)
 
+    def _take_turns(self, query: str, change: float) -> dict[str, float]:
+        """The median seconds of each strategy."""
+        db = self.store.db
+        orders = list(self.refresh.orders)
+        db._transactions.begin()
+        apply(transaction_for(query, change, self.refresh), self.store)
+        gc.freeze()  # what there is now need not be looked through between the turns
+        warm = {name: [self._check(name) for _ in range(WARMING)] for name in (ADAPTIVE, NAIVE)}
+        patience = max(SHORT, PATIENCE * warm[NAIVE][-1])
+        warm[INCREMENTAL] = [self._probe(patience)]
+        turns = {name: self._turns(took[-1]) for name, took in warm.items()}
+        if warm[INCREMENTAL][-1] >= patience:
+            turns[INCREMENTAL] = 0
+        taken: dict[str, list[float]] = {name: [] for name in STRATEGIES}
+        for number in range(max(turns.values())):
+            for name in STRATEGIES if number % 2 else reversed(STRATEGIES):
+                if number < turns[name]:
+                    taken[name].append(self._check(name))
+        gc.unfreeze()
+        db.rollback()
+        self.refresh.orders = orders
+        db.monitoring(ADAPTIVE)
+        return {name: statistics.median(taken[name] or warm[name]) for name in STRATEGIES}
 
-def _probe(resident: Resident, patience: float) -> float:
-    """What differentials take, as long as there is patience: those of a large change may never
-    come to an end."""
-    with contextlib.suppress(BrokenOff), resident.db._connection.limited(patience):
-        return _check(resident, INCREMENTAL)
-    return patience
+    def _turns(self, took: float) -> int:
+        """By the wall's clock, once is never enough."""
+        least = 1 if self.clock is cpu_time else self.rounds
+        return max(least, min(MOST * self.rounds, int(SHORT / took)))
 
+    def _check(self, strategy: str) -> float:
+        """The seconds of the check phase under a strategy; then it is undone."""
+        db = self.store.db
+        db.monitoring(strategy)
+        took = 0.0
+        with contextlib.suppress(_Undone), db._transactions._all_or_nothing():
+            took = seconds(partial(db._rules.check, "deferred"), self.clock)
+            raise _Undone
+        return took
 
-def _figures(taken: dict[str, float], params: dict[str, object]) -> Iterator[Figure]:
-    for strategy, took in taken.items():
-        yield Figure("sql-sweep", f"{strategy} ms", took * 1e3, params)
-    better = min(taken[INCREMENTAL], taken[NAIVE])
-    yield Figure("sql-sweep", "adaptive/better", taken[ADAPTIVE] / better, params, CHOICE)
+    def _probe(self, patience: float) -> float:
+        """What differentials take, as long as there is patience: those of a large change may never
+        come to an end."""
+        if isinstance(self.store, Lakehouse):
+            return self._probe_spark(self.store, patience)
+        with contextlib.suppress(BrokenOff), self.store.db._connection.limited(patience):
+            return self._check(INCREMENTAL)
+        return patience
+
+    def _probe_spark(self, lake: Lakehouse, patience: float) -> float:
+        """Spark does not ask whether to go on: it is told when to stop."""
+        deadline = self.clock() + patience
+        timer = threading.Timer(patience, lake.interrupt)
+        timer.start()
+        try:
+            return self._check(INCREMENTAL)
+        except HarkenError:
+            if self.clock() < deadline:
+                raise
+            return patience
+        finally:
+            timer.cancel()

@@ -13,7 +13,7 @@ only for rows that those before it have brought. (It is the magic set of a singl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from harken.ir.clauses import (
     Definition,
     Literal,
     Program,
+    atoms,
     canonical,
     clause_variables,
     literal_variables,
@@ -89,6 +90,9 @@ class _Search:
         self._is_far = is_far
         self._recursive = {name for stratum in plan.recursive for name in stratum.names}
         self._fresh = 0
+        self._whole: set[str] = set()
+        """Relations that were asked for without any value known: who asks for some of their rows
+        needs nothing more."""
         self.found: dict[Any, Demand] = {}
 
     def definition(
@@ -99,7 +103,7 @@ class _Search:
         known: frozenset[Variable],
     ) -> None:
         """A derived relation is asked for by an atom with these terms, of which some are known."""
-        if len(self.found) > MOST:
+        if len(self.found) > MOST or relation.id in self._whole:
             return
         definition = self._plan.program.definition(relation)
         if relation.id in self._recursive or definition is None:
@@ -109,6 +113,16 @@ class _Search:
             return
         for clause in definition.clauses:
             self._clause(self._called(clause, terms, known), followed, known)
+        if not any(is_bound(term, set(known)) for term in terms):
+            self._whole |= {relation.id, *self._members(definition)}
+
+    def _members(self, definition: Definition) -> Iterator[str]:
+        """The relations whose groups these are, if they are made of the same: to know all groups
+        takes all that the members take."""
+        for name in definition.groups:
+            members = self._plan.program.definitions.get(name)
+            if members is not None and _made_of(members) == _made_of(definition):
+                yield name
 
     def _called(
         self, clause: Clause, terms: tuple[Term, ...], known: frozenset[Variable]
@@ -168,7 +182,11 @@ class _Search:
         if self._is_far(relation):
             if not positions:
                 return 9
-            return 2 if set(relation.key or range(relation.inputs)) <= positions else 6
+            if set(relation.key or range(relation.inputs)) <= positions:
+                return 2
+            # By constants alone its rows would be paired with all that is known so far.
+            joined = any(isinstance(literal.terms[i], Variable) for i in positions)
+            return 6 if joined or not bound else 8
         if positions:
             return 3
         return 8 if is_extent(relation) else 7
@@ -230,6 +248,11 @@ def _leading_to(terms: tuple[Term, ...], prefix: list[Literal]) -> tuple[Literal
         if place in kept
         or (isinstance(literal, Comparison) and known.issuperset(literal_variables(literal)))
     )
+
+
+def _made_of(definition: Definition) -> list[list[str]]:
+    """The relations that each clause mentions."""
+    return [sorted(atom.relation.id for atom in atoms(each.body)) for each in definition.clauses]
 
 
 def _all_variables(literal: Literal) -> tuple[Variable, ...]:

@@ -80,5 +80,9 @@ class Lakehouse:
     def recomputed(self, name: str) -> list[Row]:
         return [tuple(row) for row in self._spark.sql(query(name)).collect()]
 
+    def interrupt(self) -> None:
+        """Let what Spark is doing fail."""
+        self._spark.interruptAll()
+
     def close(self) -> None:
         self.db.close()

@@ -188,7 +188,7 @@ class Choices:
                     )
                     each_row[name] = (many - few) / (MANY - 1)
                     once[name] = few - each_row[name]
-        whole = CostModel(self.statistics).program(_from_scratch(node.part)).cost
+        whole = CostModel(self.statistics).program(_from_scratch(node)).cost
         return Costs(once, each_row, whole, self.statistics.sizes(node.part.stored))
 
     def members(self, node: TotalsNode) -> float:
@@ -271,7 +271,10 @@ def _change_of(part: Part, name: str) -> Program:
     return differentiate_bag(part.program, frozenset({name}), part.nodes)
 
 
-def _from_scratch(part: Part) -> Program:
+def _from_scratch(node: Monitored) -> Program:
+    part = node.part
+    if node.old_state is not None:
+        return part.program  # the old rows are there
     if part.relation.is_set:
         return recompute(part.program, set(part.stored)).plus
     return recompute_bag(part.program, set(part.stored))

@@ -184,7 +184,9 @@ class Network(Topology):
                 if isinstance(node, ConditionNode):
                     if not node.condition.events:
                         yield from self._queries_of(node, wave, wants_minus)[2]
-                elif not isinstance(node, TotalsNode) and self.choices.forced != NAIVE:
+                elif not isinstance(node, TotalsNode) and not (
+                    self.choices.forced == NAIVE or self._passes(node, wave)
+                ):
                     yield from self._queries_below(node, wave)[2]
 
     def _settle(self, stored: frozenset[str]) -> None:
@@ -226,7 +228,7 @@ class Network(Topology):
 
     def _advance(self, node: DerivedNode, wave: Wave) -> None:
         """Fill the Δ-set of a node; if it holds anything, the wave goes on from there."""
-        if self.choices.forced == NAIVE:  # the conditions above are evaluated from the tables
+        if self.choices.forced == NAIVE or self._passes(node, wave):
             self._miss(node, wave)
             return
         changed = frozenset(wave.changed & node.part.influents.keys())
@@ -243,6 +245,18 @@ class Network(Topology):
             wave.changed.add(node.id)
             wave.sizes[node.id] = size
             wave.reach(node.id, self._affects[node.id].values())
+
+    def _passes(self, node: DerivedNode, wave: Wave) -> bool:
+        """Is the node to be evaluated as a whole, in both states, only for views that have their
+        old rows? To evaluate the views takes one state."""
+        return self._is_for_kept(node) and self._choose(node, wave) == NAIVE
+
+    def _is_for_kept(self, node: Node) -> bool:
+        if isinstance(node, ConditionNode):
+            return node.old_state is not None
+        if isinstance(node, TotalsNode) or node.copy is not None:
+            return False
+        return all(self._is_for_kept(above) for above in self._affects[node.id].values())
 
     def _miss(self, node: DerivedNode, wave: Wave) -> None:
         """A change passes the node by: what it keeps is not up to date any more. Totals that are

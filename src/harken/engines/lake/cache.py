@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from harken.engines.lake.catalog import Pending
@@ -26,6 +27,9 @@ from harken.ir.relations import Relation, extent_name
 
 Row = tuple[Any, ...]
 
+NOTHING: Mapping[Row, Row] = MappingProxyType({})
+ONE_BY_ONE = 16
+"""Of more values than these, what is pending is looked through as a whole."""
 WHOLE = "harken_whole"
 ASKED = "harken_asked"
 CREATE = (
@@ -148,30 +152,47 @@ class Cache:
         }
         if not unasked:
             return
-        keys = {self._key(row) for row in source.rows(columns, list(unasked))}
-        if self._pending is not None:
-            for value in unasked:
-                keys |= {self._key(row) for row in self._pending.matching(columns, value)}
-        self.fetch(keys, source)
+        found = source.rows(columns, list(unasked))
+        keys = {self._key(row) for row in found}
+        keys |= {self._key(row) for row in self._pending_with(columns, list(unasked))}
+        # With a key of its own a row is all there is of it.
+        known = {self._key(row): row for row in found} if self.relation.key else {}
+        self.fetch(keys, source, known)
         self._connection.run_many(
             f"INSERT OR IGNORE INTO temp.{ASKED} VALUES (?, ?, ?)",
             ((self.name, shown, text) for text in unasked.values()),
         )
 
-    def fetch(self, keys: Collection[Row], source: Source) -> None:
-        """Have the rows of these keys at hand."""
+    def fetch(
+        self, keys: Collection[Row], source: Source, known: Mapping[Row, Row] = NOTHING
+    ) -> None:
+        """Have the rows of these keys at hand; those of some are known, but for what is pending."""
         missing = [key for key in keys if not self._is_present(key)]
         if not missing:
             return
-        rows = Counter(source.rows(self.home, missing))
-        if self._pending is not None and not self._pending.is_empty():
-            for key in missing:
-                for *row, weight in self._pending.matching(self.home, key):
-                    rows[tuple(row)] += weight
+        rows = Counter(known[key] for key in missing if key in known)
+        unknown = [key for key in missing if key not in known]
+        if unknown:
+            rows.update(source.rows(self.home, unknown))
+        for *row, weight in self._pending_with(self.home, missing):
+            rows[tuple(row)] += weight
         marks = ", ".join("?" for _ in self.home)
         with self._all_or_nothing():
             self._put(rows.elements())
             self._connection.run_many(f"INSERT INTO {self._present} VALUES ({marks})", missing)
+
+    def _pending_with(self, columns: tuple[int, ...], values: Sequence[Row]) -> Iterator[Row]:
+        """What is pending of rows with one of these values."""
+        if self._pending is None or self._pending.is_empty():
+            return
+        if len(values) <= ONE_BY_ONE:
+            for value in values:
+                yield from self._pending.matching(columns, value)
+            return
+        wanted = set(values)
+        for row in self._pending.rows():
+            if tuple(row[i] for i in columns) in wanted:
+                yield row
 
     def _put(self, rows: Iterable[Row]) -> None:
         with self._unnoticed():

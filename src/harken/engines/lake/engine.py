@@ -10,9 +10,10 @@ what is pending.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harken.calculus.states import delta
 from harken.engines.lake import limits
@@ -26,6 +27,9 @@ from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation, is_extent
 from harken.planner.demand import Demand, demands
 from harken.planner.prepare import Plan
+
+if TYPE_CHECKING:
+    from harken.engines.lake.far import FarRelation
 
 Row = tuple[Any, ...]
 
@@ -221,7 +225,7 @@ class LakeEngine(Exchange):
                 if far.cache.is_whole():
                     continue
                 keys = set(question.rows(values))
-                if len(keys) > limits.MOST_KEYS and self.has_spark and far.size() > limits.SMALL:
+                if self.has_spark and self._are_many(far, demand.columns, len(keys)):
                     return False
                 self.bring(demand.relation, demand.columns, keys)
         except HarkenError:
@@ -232,6 +236,16 @@ class LakeEngine(Exchange):
             for demand, _ in query.asked:
                 self.bring_all(demand.relation)
         return True
+
+    def _are_many(self, far: FarRelation, columns: Sequence[int], keys: int) -> bool:
+        """Are there so many keys, or so many rows with one of them, that they are Spark's?"""
+        size = far.size()
+        if size <= limits.SMALL:
+            return False
+        if keys > limits.MOST_KEYS:
+            return True
+        values = max((far.values(i) or math.inf for i in columns), default=math.inf)
+        return keys * size > limits.MOST_ROWS * values
 
     @contextmanager
     def together(self, queries: Iterable[Query]) -> Iterator[None]:
