@@ -15,6 +15,7 @@ from harken.calculus.states import affected_relations
 from harken.ir.clauses import Aggregation, Atom, Literal, Program, stored_relations
 from harken.ir.operations import OPERATIONS
 from harken.ir.safety import required_inputs
+from harken.ir.strata import reachable
 
 
 class How(enum.IntEnum):
@@ -59,8 +60,7 @@ def looked_at(program: Program) -> list[Looked]:
     for clause in program.definitions[program.goal.id].clauses:
         for literal in clause.body:
             if finder.reaches(literal):
-                each = _looked(literal, finder)
-                found.setdefault(str(each), each)
+                found |= {str(each): each for each in _looked(literal, finder)}
     return list(found.values())
 
 
@@ -79,14 +79,18 @@ def moving(program: Program) -> list[str]:
     return sorted({name for name in names if name in OPERATIONS and OPERATIONS[name].fixed})
 
 
-def _looked(literal: Literal, finder: Affected) -> Looked:
+def _looked(literal: Literal, finder: Affected) -> list[Looked]:
     keys = finder.keys(literal)
     columns = tuple(str(term).split("#")[0].lower() for term in keys.terms)
     how = How.BY_KEY if columns else How.WHOLE
     match literal:
         case Aggregation():
-            return Looked(literal.aggregate, how, columns)
+            return [Looked(literal.aggregate, how, columns)]
         case Atom(negated=True):
-            return Looked("not exists", how, columns)
+            return [Looked("not exists", how, columns)]
     assert isinstance(literal, Atom)
-    return Looked("rows of a subquery", how, columns)
+    program = finder.program
+    if program.definitions[literal.relation.id].first is not None:
+        own = Program(literal.relation, reachable(literal.relation, program.definitions))
+        return looked_at(own)
+    return [Looked("rows of a subquery", how, columns)]
