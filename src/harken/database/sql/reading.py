@@ -22,7 +22,7 @@ from harken.lang.sql.draft import Draft
 from harken.lang.sql.ordering import Keys, direction
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.rows import Rows
-from harken.planner.maintenance import looked_at, moving
+from harken.planner.maintenance import How, looked_at, moving
 from harken.planner.prepare import prepare
 
 Row = tuple[Any, ...]
@@ -110,7 +110,10 @@ class Reading:
 
 def _maintenance(program: Program) -> list[str]:
     """How the changes of a view with this query would be found, and what in it moves by itself."""
-    looked = [f"looking again at {each}" for each in looked_at(program)]
+    looked = [
+        f"{each}" if each.how is How.IN_ORDER else f"looking again at {each}"
+        for each in looked_at(program)
+    ]
     moves = [f"{name} is that of the transaction" for name in moving(program)]
     return [*(looked or ["differentials of all that changed"]), *moves]
 
