@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from harken.ir.clauses import Atom, Clause, Definition, First, Program
+from harken.ir.clauses import Aggregation, Atom, Clause, Definition, First, Program
 from harken.ir.relations import Kind, Relation, Semantics
 from harken.ir.safety import Needs
 from harken.ir.strata import reachable
-from harken.ir.terms import Variable
+from harken.ir.terms import Constant, Variable
+from harken.ir.types import BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,18 @@ class FirstRows:
     relation: Relation
     first: First
     members: Program
+
+    def ahead(self, count: int) -> Program:
+        """So many of the first rows, with all columns. By its clause it has all rows, which need
+        not be expanded to be put in order."""
+        rows = self.members.goal
+        relation = replace(rows, name=f"ahead {rows.name}", kind=Kind.DERIVED)
+        row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(rows.columns))
+        there = Aggregation(Constant(True, BOOLEAN), "some", None, Atom(rows, row), row)
+        clause = Clause(Atom(relation, row), (Atom(rows, row), there))
+        first = replace(self.first, count=count, offset=0)
+        definition = Definition(relation, (clause,), first=first)
+        return Program(relation, {relation.id: definition, **self.members.definitions})
 
 
 def first_rows(definition: Definition, program: Program, needs: Needs) -> FirstRows | None:

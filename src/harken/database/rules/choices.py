@@ -202,17 +202,18 @@ class Choices:
         again as they had the last time."""
         if self.is_of_far(node) and not self._counts_far():
             return False  # to keep them, all members would have to come here once
+        if isinstance(node.totals, FirstRows):
+            return True
         updates = self.statistics.updates
         changes = sum(updates[name].transactions for name in node.part.stored if name in updates)
         if not node.asked_at or changes >= 2 * node.asked_at:
             node.asked_at = max(1, changes)
             members = self.members(node)
             weight = JOINED * max(1.0, members) if _is_joined(node) else members
-            node.wanted = weight >= KEEP_FROM or isinstance(node.totals, FirstRows)
+            node.wanted = weight >= KEEP_FROM
             if node.wanted and self.is_of_far(node):
                 rows = CostModel(self.statistics).program(node.part.program).rows
-                few = rows <= MOST_FAR_GROUPS * max(1.0, members)
-                node.wanted = few and isinstance(node.totals, Totals)
+                node.wanted = rows <= MOST_FAR_GROUPS * max(1.0, members)
         return node.wanted
 
     def is_of_far(self, node: Monitored) -> bool:

@@ -286,7 +286,7 @@ def build(nodes: Iterable[TotalsNode], planning: Planning) -> None:
     for node in nodes:
         table, program = node.table, node.part.program
         if isinstance(table, FirstRowsTable):
-            table.build(planning.compile(program))
+            table.build(planning.compile(table.kept.ahead(table.wanted)))
         else:
             key = (program.goal.id, table.counted_by, table.totals.present)
             together.setdefault(key, []).append(table)

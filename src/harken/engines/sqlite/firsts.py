@@ -34,10 +34,11 @@ class FirstRowsTable:
     def __init__(self, connection: Connection, kept: FirstRows) -> None:
         assert kept.first.count is not None
         self._connection = connection
+        self.kept = kept
         self._first = kept.first
         self._count = kept.first.count
         self._needed = self._count + kept.first.offset
-        self._ahead_of = max(AHEAD, TIMES * self._needed)
+        self.wanted = max(AHEAD, TIMES * self._needed)
         rows, name = kept.members.goal, kept.relation.id
         self.validity = Validity(connection, name)
         self._shown = f"temp.{quote(name)}"
@@ -56,7 +57,7 @@ class FirstRowsTable:
     # --- the tables ------------------------------------------------------------------------
 
     def build(self, rows: Query) -> None:
-        """Compute everything from the rows as they are."""
+        """Compute everything from the first of the rows as they are, as many as are `wanted`."""
         self.drop()
         run = self._connection.run
         run(f"CREATE TEMP TABLE {self._members} ({self._typed}, w INTEGER)")
@@ -66,11 +67,15 @@ class FirstRowsTable:
             run(f"CREATE TEMP TABLE {table} ({self._typed_shown})")
         rows.run_from(
             f"SELECT {self._columns}, count(*) FROM",
-            f"WHERE 1 GROUP BY {self._columns} ORDER BY {self._order} LIMIT {self._ahead_of}",
+            f"WHERE 1 GROUP BY {self._columns}",
             f"INSERT INTO {self._ahead}",
         )
         run(f"CREATE INDEX {self._index} ({self._keys})")
-        self._note_last()
+        if self._copies() >= self.wanted:  # of the last one there may be more
+            run(f"DELETE FROM {self._ahead} WHERE rowid = ({self._last_ahead('rowid')})")
+            self._note_last()
+            if self._copies() < self._needed:
+                return  # one row is there so often that it cannot be told how often
         self._show()
         self.validity.declare()
 
@@ -82,13 +87,17 @@ class FirstRowsTable:
     def size(self) -> int:
         return int(self._connection.value(f"SELECT count(*) FROM {self._ahead}"))
 
+    def _copies(self) -> int:
+        return int(self._connection.value(f"SELECT total(n) FROM {self._ahead}"))
+
+    def _last_ahead(self, columns: str) -> str:
+        last = f"(SELECT count(*) FROM {self._ahead}) - 1"
+        return f"SELECT {columns} FROM {self._ahead} ORDER BY {self._order} LIMIT 1 OFFSET {last}"
+
     def _note_last(self) -> None:
-        """If there are as many rows as are kept, more may come after the last of them."""
+        """What comes after all that are ahead does not matter from now on."""
         self._connection.run(f"DELETE FROM {self._last}")
-        self._connection.run(
-            f"INSERT INTO {self._last} SELECT {self._columns} FROM {self._ahead} "
-            f"ORDER BY {self._order} LIMIT 1 OFFSET {self._ahead_of - 1}"
-        )
+        self._connection.run(f"INSERT INTO {self._last} {self._last_ahead(self._columns)}")
 
     def _show(self) -> None:
         """Each of the rows is there at least once, so as many as are needed are enough."""
@@ -129,7 +138,7 @@ class FirstRowsTable:
             f"WHERE 1 GROUP BY {self._columns_shown} HAVING sum(w) <> 0"
         )
         run(f"DELETE FROM {self._before}")
-        if self.size() > TIMES * self._ahead_of:
+        if self.size() > TIMES * self.wanted:
             self._let_go()
         return True
 
@@ -167,16 +176,12 @@ class FirstRowsTable:
 
     def _are_enough(self) -> bool:
         """Are as many rows left as are needed, or are they all there are?"""
-        return bool(
-            self._connection.value(
-                f"SELECT NOT EXISTS (SELECT 1 FROM {self._last}) "
-                f"OR (SELECT sum(n) FROM {self._ahead}) >= {self._needed}"
-            )
-        )
+        is_all = self._connection.value(f"SELECT NOT EXISTS (SELECT 1 FROM {self._last})")
+        return self._copies() >= self._needed or bool(is_all)
 
     def _let_go(self) -> None:
         """Keep as many rows as at first."""
-        kept = f"SELECT rowid FROM {self._ahead} ORDER BY {self._order} LIMIT {self._ahead_of}"
+        kept = f"SELECT rowid FROM {self._ahead} ORDER BY {self._order} LIMIT {self.wanted}"
         self._connection.run(f"DELETE FROM {self._ahead} WHERE rowid NOT IN ({kept})")
         self._note_last()
 
