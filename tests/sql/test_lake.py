@@ -134,7 +134,7 @@ def test_what_all_groups_take_is_asked_for_once(tmp_path: Path) -> None:
         network = db._rules.network
         (totals,) = network.derived()
         assert isinstance(totals, TotalsNode)
-        ((query, _),) = totals._followers(frozenset(totals.part.stored), network._planning)
+        ((query, _),) = totals.followers_of(frozenset(totals.part.stored), network._planning)
         assert isinstance(query, FarQuery)
         asked = {(demand.relation.name, demand.columns) for demand, _ in query.asked}
         assert asked == {("item", (2,)), ("kind", (0,))}
