@@ -77,6 +77,10 @@ def old(relation: Relation) -> Relation:
     return replace(relation, name=f"old {relation.name}", kind=Kind.DERIVED, past=True)
 
 
+def is_old(relation: Relation) -> bool:
+    return relation.past and relation.name.startswith("old ")
+
+
 def copy_of(relation: Relation) -> Relation:
     """R@old where it is stored: a copy of R as it was after the last transaction."""
     return replace(relation, name=f"copy {relation.name}", kind=Kind.STORED, key=None, past=True)

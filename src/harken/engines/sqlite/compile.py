@@ -194,7 +194,7 @@ class Compiler:
 
     def __post_init__(self) -> None:
         self.grouping = Grouping(self.definitions, self.needs)
-        self.driving = Driving(self.definitions, self.grouping)
+        self.driving = Driving(self.grouping)
 
     # --- selects ---------------------------------------------------------------------------
 

@@ -11,13 +11,13 @@ Law: an order of joins never changes the rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from harken.calculus.affected import is_keys
-from harken.calculus.states import is_delta
+from harken.calculus.states import is_delta, is_old
 from harken.engines.sqlite.grouping import Grouping
-from harken.ir.clauses import Atom, Definition, Literal, literal_variables
+from harken.ir.clauses import Atom, Literal, literal_variables
 from harken.ir.relations import Kind, Relation
 from harken.ir.safety import is_bound, ready
 from harken.ir.terms import Variable
@@ -27,7 +27,6 @@ from harken.ir.terms import Variable
 class Driving:
     """Which relations of a statement are small, and the order of the joins that begin with them."""
 
-    definitions: Mapping[str, Definition]
     grouping: Grouping
     _small: dict[str, bool] = field(default_factory=dict)
 
@@ -50,8 +49,8 @@ class Driving:
     def ordered(self, body: Sequence[Literal]) -> tuple[Literal, ...] | None:
         """The body with its atoms in the order in which to join them; None if nothing is small.
 
-        Tables come first, each as soon as it can be looked up; what is derived comes last: of a
-        set it may only be asked whether it has the row.
+        Tables come first, in whatever state, each as soon as it can be looked up; then what is
+        derived: of a set it may only be asked whether it has the row.
         """
         waiting = list(_generators(body))
         if len(waiting) < 2 or not any(self.is_small(atom.relation) for atom in waiting):
@@ -67,18 +66,18 @@ class Driving:
             _follow(rest, known)
         return (*found, *rest)
 
-    def _rank(self, atom: Atom, known: Collection[Variable]) -> int:
+    def _rank(self, atom: Atom, known: set[Variable]) -> int:
         """How soon it should be joined: the lower the sooner."""
         relation = atom.relation
-        bound = {i for i, term in enumerate(atom.terms) if is_bound(term, set(known))}
+        bound = {i for i, term in enumerate(atom.terms) if is_bound(term, known)}
         by_join = any(isinstance(atom.terms[i], Variable) for i in bound)
         if self.is_small(relation):
-            return 0 if by_join or not known else 4
-        if relation.kind is not Kind.STORED or relation.id in self.definitions:
-            return 5
+            return 0 if by_join or not known else 6
+        if relation.kind is not Kind.STORED and not is_old(relation):
+            return 3 if by_join else 7
         if relation.key is not None and bound.issuperset(relation.key):
             return 1
-        return 2 if by_join else 3 + (not bound)
+        return 2 if by_join else 4 + (not bound)
 
 
 def _generators(body: Iterable[Literal]) -> list[Atom]:
