@@ -102,6 +102,26 @@ def test_the_first_evaluation_is_the_first_experience(db: Database) -> None:
     assert "naive evaluation took" in str(db.explain("total"))
 
 
+def test_close_to_the_first_evaluation_naive_evaluation_is_sampled(db: Database) -> None:
+    summed(db)
+    known = experience(db)
+    known.note_naive(0.3, is_first=True)
+    assert ways(db, LARGE) == BY_TOTALS
+    assert not known.is_first
+    assert known.naive is not None
+    assert known.naive < 0.03
+    assert ways(db, LARGE) == NAIVELY
+
+
+def test_a_sample_takes_no_longer_than_the_differentials_did(db: Database) -> None:
+    summed(db)
+    known = experience(db)
+    known.note_naive(0.003, is_first=True)
+    db.sql("UPDATE member SET v = v + 1 WHERE id BETWEEN 10 AND 15")
+    check(db)
+    assert known.naive == 0.003
+
+
 def test_differentials_are_broken_off_and_the_next_time_not_tried(db: Database) -> None:
     summed(db)
     assert ways(db, SMALL) == BY_TOTALS

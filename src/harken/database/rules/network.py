@@ -132,6 +132,7 @@ class Network(Topology):
                             self._advance(node, wave)
             self._drop_read(wave, level)
         wave.ways.finish()
+        wave.ways.sample(partial(self._naively, wave))
         self._settle(stored)
         for totals in wave.to_build:
             totals.build(self._planning)
@@ -334,6 +335,16 @@ class Network(Topology):
         if about is not None:
             plus = about.concerning(plus)
         return ConditionChange(condition, plus, minus, below, strategy)
+
+    def _naively(self, wave: Wave, node: ConditionNode) -> Callable[[], object]:
+        """The work of evaluating a condition naively."""
+        strategy = NAIVE if node.old_state is None else COPIED
+        below = frozenset(wave.changed & node.influents(strategy).keys())
+        if node.is_weighed(strategy):
+            queries = [node.weighted_query(strategy, below, self._planning)]
+        else:
+            queries = [node.query(sign, strategy, below, self._planning) for sign in (1, -1)]
+        return partial(_changes, node, strategy, queries)
 
     def _queries_of(
         self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]

@@ -17,17 +17,19 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from harken.database.rules.choices import SMALL_CHANGE, Choices
-from harken.database.rules.experience import Case, Experience
+from harken.database.rules.experience import SPARE, Case, Experience
 from harken.database.rules.nodes import (
     COPIED,
     INCREMENTAL,
     NAIVE,
     WITH_TOTALS,
+    ConditionNode,
     DerivedNode,
     Node,
     TotalsNode,
 )
-from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.connection import BrokenOff, Connection
+from harken.errors import HarkenError
 
 T = TypeVar("T")
 
@@ -217,6 +219,31 @@ class Ways:
                 self.note(node, self._expected_strategy(node))
         if not self._is_large and all(map(self._is_calm, self._asked.values())):
             self.choices.calm_down(self.stored.keys())
+
+    def sample(self, query: Callable[[ConditionNode], Callable[[], object]]) -> None:
+        """Where only the first evaluation of a view is known, and differentials took a part of it
+        that counts, find out what naive evaluation takes, if it does not take longer than they."""
+        for node in self._asked.values() if self.is_timed else ():
+            known = self._experience(node)
+            if not isinstance(node, ConditionNode) or known is None or self.goes_naive(node):
+                continue
+            spent = self._spent(node)
+            if spent >= WORTHWHILE and known.wants_sample(spent):
+                work = query(node)
+                known.is_first, node.is_fresh = node.is_fresh, False
+                took = self._sample(SPARE * spent, work)
+                if took is not None:
+                    known.note_naive(took)
+
+    def _sample(self, limit: float, work: Callable[[], object]) -> float | None:
+        """The seconds that it takes, if that is not too long; nothing more depends on it."""
+        started = self.connection.working_time()
+        try:
+            with self.connection.limited(limit):
+                work()
+        except (BrokenOff, HarkenError):
+            return None
+        return self.connection.working_time() - started
 
     def _is_calm(self, node: Node) -> bool:
         """Is there no question which way is the faster one for it?"""
