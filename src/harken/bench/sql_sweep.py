@@ -28,8 +28,9 @@ SCALES = (0.1,)
 CHANGES = (0.00001, 0.001, 0.01, 0.1, 1.0)
 CHOICE = "<= 1.2"
 STRATEGIES = INCREMENTAL, NAIVE, ADAPTIVE = ("incremental", "naive", "adaptive")
-WARMING = 2
-"""Turns of each strategy before those that count."""
+WARMING, WARMING_CHANGE = 2, 0.001
+"""So many transactions, of this size, come before all others, and as many turns of each strategy
+before those that count."""
 SHORT = 1.0
 """Each strategy has as many turns that count as fit into so many seconds: at least one, and"""
 MOST = 5
@@ -63,10 +64,10 @@ def figures(
 
 
 def _warm(resident: Resident, query: str, refresh: Refresh) -> None:
-    """The totals that are kept are there from the second transaction on."""
-    for _ in range(2):
+    """The totals that are kept are there when a second transaction reaches them."""
+    for _ in range(WARMING):
         with resident.db.transaction():
-            apply(transaction_for(query, 0.0, refresh), resident)
+            apply(transaction_for(query, WARMING_CHANGE, refresh), resident)
 
 
 def _take_turns(
