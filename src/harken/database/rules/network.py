@@ -282,16 +282,17 @@ class Network(Topology):
         strategy, below, queries = self._queries_below(node, wave)
         if not below:
             return "no change"
-        try:
-            ways.run(node, strategy, partial(_take_in, node, queries))
-        except BrokenOff:
-            node.delta.clear()
-            if ways.give_up_above(node):
-                self._miss(node, wave)
-                return "passed by: it took too long"
-            ways.give_up(node, strategy)
-            strategy, below, queries = self._queries_below(node, wave)
-            ways.run(node, strategy, partial(_take_in, node, queries))
+        while True:
+            try:
+                ways.run(node, strategy, partial(_take_in, node, queries))
+                break
+            except BrokenOff:
+                node.delta.clear()
+                if ways.give_up_above(node):
+                    self._miss(node, wave)
+                    return "passed by: it took too long"
+                ways.give_up(node, strategy)
+                strategy, below, queries = self._queries_below(node, wave)
         ways.note(node, strategy)
         if node.part.relation.is_set:
             self._keep_copy(node, strategy)

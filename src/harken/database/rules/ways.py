@@ -88,6 +88,8 @@ class Ways:
         said = self.goes_naive(node)
         if said is False and strategy != self._expected_strategy(node):
             said = self._says_experience(node, strategy)
+            if said:  # what was computed below was computed in vain
+                self.give_up(node)
         return said
 
     def _says_experience(self, node: Node, strategy: str | None) -> bool | None:
@@ -138,27 +140,34 @@ class Ways:
         is_fresh, node.is_fresh = node.is_fresh, False
         if not self.is_timed:
             return work()
+        is_naive = strategy in (NAIVE, COPIED)
+        if is_fresh and not is_naive:
+            self._fresh.add(node.id)
         clock = self.connection.working_time
         started = clock()
-        if strategy in (NAIVE, COPIED):
-            found = work()
-            self._note_naive(node, clock() - started)
-            return found
-        if is_fresh:
-            self._fresh.add(node.id)
         try:
             with self._limited(node, strategy):
-                return work()
+                found = work()
         finally:
-            self._took[node.id] = self._took.get(node.id, 0.0) + clock() - started
+            took = clock() - started
+            if not is_naive or isinstance(node, DerivedNode):  # it counts for what lies above
+                self._took[node.id] = self._took.get(node.id, 0.0) + took
+        if is_naive:
+            self._note_naive(node, took)
+        return found
 
     def _limited(self, node: Node, strategy: str) -> AbstractContextManager[None]:
-        # What is written is read first if it may be broken off, and that costs.
-        is_trial = self._is_large and not self._is_measured(node, strategy)
-        if isinstance(node, DerivedNode) and not is_trial:
-            return nullcontext()
-        limit = self._left(node)
+        limit = math.inf
+        if strategy in (NAIVE, COPIED):
+            limit = self._left_above(node) if isinstance(node, DerivedNode) else math.inf
+        elif not isinstance(node, DerivedNode) or self._is_trial(node, strategy):
+            limit = self._left(node)
         return self.connection.limited(limit) if limit < math.inf else nullcontext()
+
+    def _is_trial(self, node: Node, strategy: str) -> bool:
+        """What is written is read first if it may be broken off, and that costs: it is limited
+        only where it is not known how long it takes."""
+        return self._is_large and not self._is_measured(node, strategy)
 
     def _is_measured(self, node: Node, strategy: str) -> bool:
         known = self._experience(node)
