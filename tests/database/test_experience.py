@@ -250,6 +250,25 @@ def test_nodes_between_are_passed_by_when_there_is_no_time_left(db: Database, li
         assert sorted(found) == sorted(db.sql(wanted).rows), n
 
 
+def test_what_nodes_below_take_counts_for_the_view(db: Database) -> None:
+    """Naively or not: here the view itself takes hardly any time."""
+    db.sql(NESTED)
+    for text in (SMALL, SMALL, LARGE, LARGE):
+        db.sql(text)
+    lines: list[str] = []
+    db.trace(lines.append)
+    experience(db).note_naive(0.002)
+    experience(db).taken.clear()
+    db.sql(LARGE)
+    assert any("passed by: it took too long" in line for line in lines)
+    lines.clear()
+    db.sql(LARGE)
+    *below, last = [line for line in lines if " from " in line]
+    assert "(naive, with a copy of the old state)" in last
+    assert below
+    assert all("passed by" in line or "not kept" in line for line in below)
+
+
 # --- breaking off ------------------------------------------------------------------------------
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
