@@ -103,6 +103,26 @@ def test_the_first_evaluation_is_the_first_experience(db: Database) -> None:
     assert "naive evaluation took" in str(db.explain("total"))
 
 
+def test_close_to_the_first_evaluation_naive_evaluation_is_sampled(db: Database) -> None:
+    summed(db)
+    known = experience(db)
+    known.note_naive(0.3, is_first=True)
+    assert ways(db, LARGE) == BY_TOTALS
+    assert not known.is_first
+    assert known.naive is not None
+    assert known.naive < 0.03
+    assert ways(db, LARGE) == NAIVELY
+
+
+def test_a_sample_takes_no_longer_than_the_differentials_did(db: Database) -> None:
+    summed(db)
+    known = experience(db)
+    known.note_naive(0.003, is_first=True)
+    db.sql("UPDATE member SET v = v + 1 WHERE id BETWEEN 10 AND 15")
+    check(db)
+    assert known.naive == 0.003
+
+
 def test_differentials_are_broken_off_and_the_next_time_not_tried(db: Database) -> None:
     summed(db)
     assert ways(db, SMALL) == BY_TOTALS
@@ -229,6 +249,25 @@ def test_nodes_between_are_passed_by_when_there_is_no_time_left(db: Database, li
         db.sql(text)
         found = db.sql("SELECT * FROM total").rows
         assert sorted(found) == sorted(db.sql(wanted).rows), n
+
+
+def test_what_nodes_below_take_counts_for_the_view(db: Database) -> None:
+    """Naively or not: here the view itself takes hardly any time."""
+    db.sql(NESTED)
+    for text in (SMALL, SMALL, LARGE, LARGE):
+        db.sql(text)
+    lines: list[str] = []
+    db.trace(lines.append)
+    experience(db).note_naive(0.002)
+    experience(db).taken.clear()
+    db.sql(LARGE)
+    assert any("passed by: it took too long" in line for line in lines)
+    lines.clear()
+    db.sql(LARGE)
+    *below, last = [line for line in lines if " from " in line]
+    assert "(naive, with a copy of the old state)" in last
+    assert below
+    assert all("passed by" in line or "not kept" in line for line in below)
 
 
 # --- breaking off ------------------------------------------------------------------------------

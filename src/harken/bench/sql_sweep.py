@@ -35,8 +35,9 @@ SCALES = (0.1,)
 CHANGES = (0.00001, 0.001, 0.01, 0.1, 1.0)
 CHOICE = "<= 1.2"
 STRATEGIES = INCREMENTAL, NAIVE, ADAPTIVE = ("incremental", "naive", "adaptive")
-WARMING = 2
-"""Turns of each strategy before those that count."""
+WARMING, WARMING_CHANGE = 2, 0.001
+"""So many transactions, of this size, come before all others, and as many turns of each strategy
+before those that count."""
 SHORT = 1.0
 """Each strategy has as many turns that count as fit into so many seconds: at least one, and"""
 MOST = 5
@@ -100,9 +101,9 @@ class Sweep:
             self.store.drop_view(query)
 
     def _warm(self, query: str) -> None:
-        for _ in range(2):
+        for _ in range(WARMING):
             with self.store.db.transaction():
-                apply(transaction_for(query, 0.0, self.refresh), self.store)
+                apply(transaction_for(query, WARMING_CHANGE, self.refresh), self.store)
 
     def _take_turns(self, query: str, change: float) -> dict[str, float]:
         """The median seconds of each strategy."""

@@ -18,9 +18,10 @@ from typing import TypeAlias
 
 LONGER = 2.0
 """What was broken off is taken to last so many times as long."""
-FIRST = 0.25
-"""The first evaluation of a view may take much longer than others: it has the plan to make, and the
-indexes are new. Until there is another one, it is taken to need but this part of that."""
+SAMPLED = 20.0
+"""The first evaluation of a view may take many times as long as others: it has the plan to make,
+and the indexes are new. Differentials that take less than it by no more than this are reason to
+evaluate naively once more."""
 FORGETTING = 0.97
 """What was passed over is thought a little faster each time, so that one day it is tried again."""
 CLOSE = 0.5
@@ -70,6 +71,10 @@ class Experience:
         if self.naive is None:
             return None
         return self.naive * (1 + self.now) / (1 + self.naive_rows)
+
+    def wants_sample(self, spent: float) -> bool:
+        """Is it worth finding out what naive evaluation takes, since differentials took so long?"""
+        return self.is_first and self.naive is not None and SAMPLED * spent > self.naive
 
     @property
     def budget(self) -> float:
@@ -123,7 +128,6 @@ class Experience:
         naive = self.naive_seconds
         if naive is None or self.naive is None:
             return None
-        naive *= FIRST if self.is_first else 1.0
         differentials = self.expected(case, size)
         if differentials > naive:
             known = self.taken[case].get(size.bit_length())

@@ -138,6 +138,7 @@ class Network(Topology):
                             self._advance(node, wave)
             self._drop_read(wave, level)
         wave.ways.finish()
+        wave.ways.sample(partial(self._naively, wave))
         self._settle(stored)
         build(wave.to_build, self._planning)
         for name in stored:
@@ -322,16 +323,17 @@ class Network(Topology):
         strategy, below, queries = self._queries_below(node, wave)
         if not below:
             return "no change"
-        try:
-            ways.run(node, strategy, partial(_take_in, node, queries))
-        except BrokenOff:
-            node.delta.clear()
-            if ways.give_up_above(node):
-                self._miss(node, wave)
-                return "passed by: it took too long"
-            ways.give_up(node, strategy)
-            strategy, below, queries = self._queries_below(node, wave)
-            ways.run(node, strategy, partial(_take_in, node, queries))
+        while True:
+            try:
+                ways.run(node, strategy, partial(_take_in, node, queries))
+                break
+            except BrokenOff:
+                node.delta.clear()
+                if ways.give_up_above(node):
+                    self._miss(node, wave)
+                    return "passed by: it took too long"
+                ways.give_up(node, strategy)
+                strategy, below, queries = self._queries_below(node, wave)
         ways.note(node, strategy)
         if node.part.relation.is_set:
             self._keep_copy(node, strategy)
@@ -386,6 +388,16 @@ class Network(Topology):
         if node.is_weighed(strategy):
             return counted(queries[0])
         return queries[0].rows(()), queries[1].rows(()) if len(queries) > 1 else []
+
+    def _naively(self, wave: Wave, node: ConditionNode) -> Callable[[], object]:
+        """The work of evaluating a condition naively."""
+        strategy = NAIVE if node.old_state is None else COPIED
+        below = frozenset(wave.changed & node.influents(strategy).keys())
+        if node.is_weighed(strategy):
+            queries = [node.weighted_query(strategy, below, self._planning)]
+        else:
+            queries = [node.query(sign, strategy, below, self._planning) for sign in (1, -1)]
+        return partial(self._changes, node, strategy, queries)
 
     def _queries_of(
         self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]

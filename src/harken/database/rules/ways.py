@@ -17,16 +17,18 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from harken.database.rules.choices import SMALL_CHANGE, Choices
-from harken.database.rules.experience import Case, Experience
+from harken.database.rules.experience import SPARE, Case, Experience
 from harken.database.rules.nodes import (
     FROM_SCRATCH,
     INCREMENTAL,
     WITH_TOTALS,
+    ConditionNode,
     DerivedNode,
     Node,
     TotalsNode,
 )
-from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.connection import BrokenOff, Connection
+from harken.errors import HarkenError
 
 T = TypeVar("T")
 
@@ -85,6 +87,8 @@ class Ways:
         said = self.goes_naive(node)
         if said is False and strategy != self._expected_strategy(node):
             said = self._says_experience(node, strategy)
+            if said:  # what was computed below was computed in vain
+                self.give_up(node)
         return said
 
     def _says_experience(self, node: Node, strategy: str | None) -> bool | None:
@@ -135,27 +139,34 @@ class Ways:
         is_fresh, node.is_fresh = node.is_fresh, False
         if not self.is_timed:
             return work()
+        is_naive = strategy in FROM_SCRATCH
+        if is_fresh and not is_naive:
+            self._fresh.add(node.id)
         clock = self.connection.working_time
         started = clock()
-        if strategy in FROM_SCRATCH:
-            found = work()
-            self._note_naive(node, clock() - started)
-            return found
-        if is_fresh:
-            self._fresh.add(node.id)
         try:
             with self._limited(node, strategy):
-                return work()
+                found = work()
         finally:
-            self._took[node.id] = self._took.get(node.id, 0.0) + clock() - started
+            took = clock() - started
+            if not is_naive or isinstance(node, DerivedNode):  # it counts for what lies above
+                self._took[node.id] = self._took.get(node.id, 0.0) + took
+        if is_naive:
+            self._note_naive(node, took)
+        return found
 
     def _limited(self, node: Node, strategy: str) -> AbstractContextManager[None]:
-        # What is written is read first if it may be broken off, and that costs.
-        is_trial = self._is_large and not self._is_measured(node, strategy)
-        if isinstance(node, DerivedNode) and not is_trial:
-            return nullcontext()
-        limit = self._left(node)
+        limit = math.inf
+        if strategy in FROM_SCRATCH:
+            limit = self._left_above(node) if isinstance(node, DerivedNode) else math.inf
+        elif not isinstance(node, DerivedNode) or self._is_trial(node, strategy):
+            limit = self._left(node)
         return self.connection.limited(limit) if limit < math.inf else nullcontext()
+
+    def _is_trial(self, node: Node, strategy: str) -> bool:
+        """What is written is read first if it may be broken off, and that costs: it is limited
+        only where it is not known how long it takes."""
+        return self._is_large and not self._is_measured(node, strategy)
 
     def _is_measured(self, node: Node, strategy: str) -> bool:
         known = self._experience(node)
@@ -216,6 +227,31 @@ class Ways:
                 self.note(node, self._expected_strategy(node))
         if not self._is_large and all(map(self._is_calm, self._asked.values())):
             self.choices.calm_down(self.stored.keys())
+
+    def sample(self, query: Callable[[ConditionNode], Callable[[], object]]) -> None:
+        """Where only the first evaluation of a view is known, and differentials took a part of it
+        that counts, find out what naive evaluation takes, if it does not take longer than they."""
+        for node in self._asked.values() if self.is_timed else ():
+            known = self._experience(node)
+            if not isinstance(node, ConditionNode) or known is None or self.goes_naive(node):
+                continue
+            spent = self._spent(node)
+            if spent >= WORTHWHILE and known.wants_sample(spent):
+                work = query(node)
+                known.is_first, node.is_fresh = node.is_fresh, False
+                took = self._sample(SPARE * spent, work)
+                if took is not None:
+                    known.note_naive(took)
+
+    def _sample(self, limit: float, work: Callable[[], object]) -> float | None:
+        """The seconds that it takes, if that is not too long; nothing more depends on it."""
+        started = self.connection.working_time()
+        try:
+            with self.connection.limited(limit):
+                work()
+        except (BrokenOff, HarkenError):
+            return None
+        return self.connection.working_time() - started
 
     def _is_calm(self, node: Node) -> bool:
         """Is there no question which way is the faster one for it?"""
