@@ -6,8 +6,9 @@ a view: changes are noted, and the view is written. What is changed in the table
 when all is committed, with a view or without. Beside it stands Spark, which recomputes the query
 from the same Delta tables, in the same warm session.
 
-Both are timed by the wall's clock: Spark has all processors. Only what is noted and written is timed
-by the processor's: it is little, SQLite's in this thread, and beside it Spark looks for the rows.
+Both are timed by the wall's clock: Spark has all processors. Only what is noted and written is
+timed by the processor's: it is little, SQLite's in this thread, and beside it Spark looks for the
+rows.
 
 Law: what is compared took turns in the same rounds, saw the same data, and gave the same rows.
 """
