@@ -11,6 +11,7 @@ import pytest
 
 import harken
 from harken.database.rules.nodes import TotalsNode
+from harken.engines.lake import limits
 from harken.engines.lake.query import FarQuery
 from sql.test_where_engines_go_wrong import CASES
 
@@ -138,3 +139,15 @@ def test_what_all_groups_take_is_asked_for_once(tmp_path: Path) -> None:
         assert isinstance(query, FarQuery)
         asked = {(demand.relation.name, demand.columns) for demand, _ in query.asked}
         assert asked == {("item", (2,)), ("kind", (0,))}
+
+
+def test_null_is_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an outer join left open was looked for, and then everything was brought."""
+    monkeypatch.setattr(limits, "SMALL", 0)
+    with harken.connect(tmp_path / "lake.db") as db:
+        db.sql(SALES)
+        engine = db._runtime.engine
+        (far,) = engine.far.values()
+        far.cache.clear()
+        engine.bring(far.relation, (0,), {(None,), (2,)})
+        assert far.cache.size() == 1

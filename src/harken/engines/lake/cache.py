@@ -167,7 +167,7 @@ class Cache:
         self, keys: Collection[Row], source: Source, known: Mapping[Row, Row] = NOTHING
     ) -> None:
         """Have the rows of these keys at hand; those of some are known, but for what is pending."""
-        missing = [key for key in keys if not self._is_present(key)]
+        missing = [key for key in keys if self._can_be(key) and not self._is_present(key)]
         if not missing:
             return
         rows = Counter(known[key] for key in missing if key in known)
@@ -200,6 +200,12 @@ class Cache:
 
     def _key(self, row: Row) -> Row:
         return tuple(row[i] for i in self.home)
+
+    def _can_be(self, key: Row) -> bool:
+        """NULL, which an outer join may ask for, is in no column that has none."""
+        columns = self.relation.columns
+        pairs = zip(self.home, key, strict=True)
+        return not any(part is None and not columns[i].type.nullable for i, part in pairs)
 
     def _is_present(self, key: Row) -> bool:
         where = " AND ".join(f"c{i} = ?" for i in self.home)

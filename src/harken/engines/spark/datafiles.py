@@ -10,11 +10,12 @@ from __future__ import annotations
 import datetime
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -61,10 +62,18 @@ def read_file(storage: Any, path: str, schema: pa.Schema) -> pa.Table:
 
 
 def read_matching(
-    storage: Any, path: str, schema: pa.Schema, keys: pa.Table
+    storage: Any,
+    path: str,
+    schema: pa.Schema,
+    keys: pa.Table,
+    find: Callable[[pa.Table], pa.Array] | None = None,
 ) -> tuple[pa.Table, int]:
     """The row groups that can hold one of the keys, by the bounds of their first column, and how
-    many these are. `keys` is sorted by that column."""
+    many these are. `keys` is sorted by that column.
+
+    Where the file is not, bounds say little: `find`, which gives the positions of matching rows,
+    is asked first, of the columns of the keys alone.
+    """
     first = keys.column_names[0]
     values = keys[first].combine_chunks().drop_null()
     with storage.open_input_file(path) as source:
@@ -75,7 +84,18 @@ def read_matching(
             for group in range(file.num_row_groups)
             if _may_hold(file.metadata.row_group(group).column(place).statistics, values, keys)
         ]
+        if find is not None and groups:
+            wanted = pa.schema([schema.field(name) for name in keys.column_names])
+            looked_at = file.read_row_groups(groups, columns=wanted.names).cast(wanted)
+            groups = _groups_at(file.metadata, groups, find(looked_at))
         return file.read_row_groups(groups, columns=schema.names).cast(schema), len(groups)
+
+
+def _groups_at(metadata: Any, groups: Sequence[int], positions: pa.Array) -> list[int]:
+    """Those of the row groups that these rows are in, which are counted through all of them."""
+    ends = np.cumsum([metadata.row_group(group).num_rows for group in groups])
+    hit = np.unique(np.searchsorted(ends, positions.to_numpy(zero_copy_only=False), side="right"))
+    return [groups[i] for i in hit]
 
 
 def _may_hold(statistics: Any, values: pa.Array, keys: pa.Table) -> bool:

@@ -319,11 +319,15 @@ class LakeTable:
         )
 
     def _read_matching(self, path: str, keys: pa.Table) -> pa.Table:
-        found, groups = read_matching(self._storage, path, self.schema, keys)
+        def find(rows: pa.Table) -> pa.Array:
+            if keys.column_names[0] == self.key[0]:
+                return rewrite.positions_in_order(rows, keys)
+            return rewrite.positions_of(rows, keys)
+
+        scattered = find if keys.column_names[0] != self.key[0] else None
+        found, groups = read_matching(self._storage, path, self.schema, keys, scattered)
         self.groups_read += groups
-        if keys.column_names[0] == self.key[0]:
-            return found.take(rewrite.positions_in_order(found, keys))
-        return found.take(rewrite.positions_of(found, keys))
+        return found.take(find(found))
 
     def _read(self, path: str) -> pa.Table:
         return read_file(self._storage, path, self.schema)
