@@ -228,8 +228,9 @@ class _Search:
 
 
 def _leading_to(terms: tuple[Term, ...], prefix: list[Literal]) -> tuple[Literal, ...]:
-    """Of what was followed, that which gives the terms their values, and tests of it. The rest
-    could only rule some of the values out, and may cost more to ask than it spares."""
+    """Of what was followed, that which gives the terms their values, and tests of it: comparisons,
+    and relations that are known in part. The rest could only rule some of the values out, and may
+    cost more to ask than it spares."""
     first: dict[Variable, int] = {}
     for place, literal in enumerate(prefix):
         for variable in literal_variables(literal):
@@ -242,12 +243,25 @@ def _leading_to(terms: tuple[Term, ...], prefix: list[Literal]) -> tuple[Literal
             kept.add(place)
             waiting += [first[variable] for variable in literal_variables(prefix[place])]
     known = {variable for variable, place in first.items() if place in kept}
+    for place, literal in enumerate(prefix):
+        if _is_test(literal, known):
+            kept.add(place)
+            known.update(literal_variables(literal))
     return tuple(
         literal
         for place, literal in enumerate(prefix)
         if place in kept
         or (isinstance(literal, Comparison) and known.issuperset(literal_variables(literal)))
     )
+
+
+def _is_test(literal: Literal, known: set[Variable]) -> bool:
+    """Does an atom ask for something of what is known, by its whole key?"""
+    if not isinstance(literal, Atom) or not literal.relation.key:
+        return False
+    by_key = all(is_bound(literal.terms[i], known) for i in literal.relation.key)
+    rest = (term for i, term in enumerate(literal.terms) if i not in (literal.relation.key or ()))
+    return by_key and any(not isinstance(term, Variable) for term in rest)
 
 
 def _made_of(definition: Definition) -> list[list[str]]:
