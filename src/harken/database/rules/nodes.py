@@ -279,8 +279,7 @@ Node: TypeAlias = DerivedNode | ConditionNode
 
 
 def build(nodes: Iterable[TotalsNode], planning: Planning) -> None:
-    """Compute totals from their members; those of the same groups together, if the members are far
-    away. And first rows."""
+    """Compute totals from their members, those of the same groups in one pass; and first rows."""
     together: dict[tuple[object, ...], list[TotalsTable]] = {}
     programs: dict[tuple[object, ...], Program] = {}
     for node in nodes:
@@ -300,7 +299,7 @@ def _build_together(tables: list[TotalsTable], query: Query) -> None:
     by = first.counted_by
     summed = {each.totals.value for each in tables if not each.totals.counts_values}
     values = sorted(each for each in summed if each is not None)
-    counted = query.counted(by, values, first.totals.present)
+    counted = query.counted(by, values, first.totals.present, many=len(tables) > 1)
     for table in tables:
         if counted is None:
             table.build(query)

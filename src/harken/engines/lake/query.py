@@ -55,13 +55,13 @@ class FarQuery(Query):
         return found
 
     def counted(
-        self, columns: Sequence[int], values: Sequence[int], present: int | None
+        self, columns: Sequence[int], values: Sequence[int], present: int | None, many: bool
     ) -> list[tuple[Any, ...]] | None:
         from harken.engines.spark.distributed import counted
 
         with self.engine.steady(), self.connection.fixed_time():
             if self.is_here(()):
-                return None
+                return Query.counted(self, columns, values, present, many)
             return counted(self.engine, self, columns, values, present)
 
     def is_here(self, values: Sequence[Any]) -> bool:

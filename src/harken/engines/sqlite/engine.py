@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import apsw
 
 from harken.engines.sqlite import faults, foreign, layout
-from harken.engines.sqlite.compile import Compiler, Slots, table_name
+from harken.engines.sqlite.compile import EXACT_SUM, VALUE, Compiler, Slots, table_name
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
@@ -81,12 +81,20 @@ class Query:
         return []
 
     def counted(
-        self, columns: Sequence[int], values: Sequence[int], present: int | None
+        self, columns: Sequence[int], values: Sequence[int], present: int | None, many: bool
     ) -> list[tuple[Any, ...]] | None:
         """Some columns of the rows, each once, with how often they occur and the sums of the values
         of others, which are exact; only of rows that have something in the column `present`. None
-        says that the rows had better be counted where they are."""
-        return None
+        says that the rows had better be counted where they are wanted, unless that is in `many`
+        places."""
+        if not many:
+            return None
+        by = ", ".join(f"c{i}" for i in columns)
+        sums = [VALUE.sub(f"c{i}", EXACT_SUM) for i in values]
+        shown = ", ".join([*(f"c{i}" for i in columns), "count(*)", *sums])
+        there = "1" if present is None else f"c{present} IS NOT NULL"
+        groups = f"GROUP BY {by}" if by else ""
+        return self.run_from(f"SELECT {shown} FROM", f"WHERE {there} {groups} HAVING count(*) > 0")
 
     def _fetch(self, fetch: Fetch, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
         if not self.fixpoints:
