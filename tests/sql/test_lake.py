@@ -13,6 +13,7 @@ import harken
 from harken.database.rules.nodes import TotalsNode
 from harken.engines.lake import limits
 from harken.engines.lake.query import FarQuery
+from harken.engines.sqlite import firsts
 from sql.test_where_engines_go_wrong import CASES
 
 if TYPE_CHECKING:
@@ -120,6 +121,31 @@ def test_from_scratch_beside_the_rows_that_are_kept(
         db.monitoring("naive")
         db.sql("DELETE FROM sale WHERE id = 1; INSERT INTO sale VALUES (5, 'c', 1, 1)")
         assert sorted(db.sql("SELECT * FROM shops").rows) == [("a",), ("b",), ("c",)]
+
+
+@pytest.mark.parametrize("forced", ["spark", "resident"])
+def test_first_rows(
+    spark: SparkSession, tmp_path: Path, forced: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So few are kept that they run out, and Spark finds others."""
+    monkeypatch.setattr(firsts, "AHEAD", 3)
+    monkeypatch.setattr(firsts, "TIMES", 1)
+    with harken.connect(tmp_path / "lake.db", spark=spark) as db:
+        db.sql(SALES)
+        db.sql("INSERT INTO sale SELECT id + 10, shop, amount + 1, pieces FROM sale")
+        db._runtime.engine.forced = forced
+        query = "SELECT amount, id FROM sale ORDER BY amount DESC, id LIMIT 2"
+        db.sql(f"CREATE MATERIALIZED VIEW dearest AS {query}")
+        for text in (
+            "UPDATE sale SET amount = 9 WHERE id = 3",
+            "DELETE FROM sale WHERE amount > 2",
+            "DELETE FROM sale WHERE id IN (2, 4, 11)",
+            "INSERT INTO sale VALUES (5, 'c', 7, 1), (6, 'c', 7, 1), (7, 'c', 7, 1)",
+            "DELETE FROM sale WHERE id > 0",
+        ):
+            db.sql(text)
+            kept = sorted(db.sql("SELECT * FROM dearest").rows)
+            assert kept == sorted(db.sql(query).rows)
 
 
 def test_what_all_groups_take_is_asked_for_once(tmp_path: Path) -> None:
