@@ -83,12 +83,15 @@ class Ways:
         return self._naive[node.id]
 
     def prefers_naive(self, node: Node, strategy: str) -> bool | None:
-        """The same, now that it is known whether there are totals."""
+        """The same, now that it is known whether there are totals. A node below a condition that
+        is being tried is tried as well: if it takes too long it is broken off."""
         said = self.goes_naive(node)
         if said is False and strategy != self._expected_strategy(node):
             said = self._says_experience(node, strategy)
             if said:  # what was computed below was computed in vain
                 self.give_up(node)
+        if said is None and self.is_timed and isinstance(node, DerivedNode):
+            return False if self._left_above(node) < math.inf else None
         return said
 
     def _says_experience(self, node: Node, strategy: str | None) -> bool | None:
