@@ -237,7 +237,9 @@ class Choices:
         updates = self.statistics.updates.get(relation.id)
         changes = max(1.0, updates.lately) if updates is not None else 1.0
         simple = 0 < len(nodes) <= ALTERNATIVES and all(
-            isinstance(node, ConditionNode) and node.kept is None and not node.condition.events
+            isinstance(node, ConditionNode)
+            and node.kept is None
+            and not (node.condition.events or node.condition.moves)
             for node in nodes
         )
         if not simple:

@@ -59,6 +59,11 @@ class Condition(ABC):
         return False
 
     @property
+    def moves(self) -> bool:
+        """Does it ask for the time, so that rows come and go without a change?"""
+        return False
+
+    @property
     def stored(self) -> Relation | None:
         """Where its rows stand as they were after the last propagation, if they are kept."""
         return None

@@ -424,6 +424,8 @@ class Network(Topology):
 
     def _choose(self, node: Node, wave: Wave) -> str:
         ways = wave.ways
+        if isinstance(node, ConditionNode) and node.condition.moves:
+            return NAIVE
         if self.choices.forced == NAIVE or ways.depends_on_missed(node) or ways.goes_naive(node):
             return NAIVE
         part, incremental = node.part, INCREMENTAL

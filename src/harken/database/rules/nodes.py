@@ -265,6 +265,8 @@ class ConditionNode(Monitored):
         names = Monitored.depends_on(self)
         for event in self.condition.events:
             names |= stored_relations(event.program)
+        if self.condition.moves:  # what lies between may be the same in both states as of now
+            names |= self.part.stored
         return names
 
     def is_for(self, condition: Condition) -> bool:

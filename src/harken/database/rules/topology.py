@@ -149,7 +149,7 @@ class Topology:
     def _attach(self, condition: Condition) -> None:
         before = self._conditions.get(condition.name)
         part = self.plan(condition)
-        node = ConditionNode(part, with_kept_totals(part), condition=condition)
+        node = _condition_node(part, condition)
         if before is not None and before.condition.says_the_same(condition):
             node.experience = before.experience
         self._conditions[condition.name] = node
@@ -326,7 +326,7 @@ class Topology:
         active."""
         known = self._conditions.get(condition.name)
         part = self.plan(condition)
-        node = known or ConditionNode(part, with_kept_totals(part), condition=condition)
+        node = known or _condition_node(part, condition)
         found: dict[str, DerivedNode] = {}
         self._look_below(node, condition.program, found)
         return node, found
@@ -353,6 +353,12 @@ class Topology:
         if relation.id in self._affects:
             return self._captures[relation.id].screener
         return self.choices.screener(relation, above)
+
+
+def _condition_node(part: Part, condition: Condition) -> ConditionNode:
+    """What is kept of a condition that moves would be that of another time."""
+    kept = None if condition.moves else with_kept_totals(part)
+    return ConditionNode(part, kept, condition=condition)
 
 
 def _made_from(relation: Relation, above: Node, program: Program) -> MadeFrom:

@@ -31,8 +31,7 @@ from harken.planner.prepare import prepare
 class KeptView(Condition):
     function: str
     table: Relation
-    moves: bool = False
-    """Does it ask for the time?"""
+    asks_time: bool = False
 
     @property
     def name(self) -> str:
@@ -47,10 +46,12 @@ class KeptView(Condition):
         return True
 
     @property
-    def stored(self) -> Relation | None:
-        """Rows that were computed at another time are not those that its query had then, as it
-        is asked now."""
-        return None if self.moves else self.table
+    def moves(self) -> bool:
+        return self.asks_time
+
+    @property
+    def stored(self) -> Relation:
+        return self.table
 
 
 def compile_kept(function: Function, catalog: Catalog) -> KeptView:
@@ -62,8 +63,12 @@ def compile_kept(function: Function, catalog: Catalog) -> KeptView:
     rows, draft, _ = translate_query(statement, node.expression, catalog, owner)
     program = assemble(rows.relation, draft.definitions.values(), catalog)
     prepare(program, catalog.hierarchy)
-    moves = bool(moving(program))
-    return KeptView(program=program, function=function.id, table=function.relation, moves=moves)
+    return KeptView(
+        program=program,
+        function=function.id,
+        table=function.relation,
+        asks_time=bool(moving(program)),
+    )
 
 
 def follow(runtime: Runtime, change: ConditionChange) -> None:

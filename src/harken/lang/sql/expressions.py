@@ -185,6 +185,8 @@ class Expressions:
                 return compute("today", (), DATE, body)
             case exp.CurrentTimestamp():
                 return compute("now", (), TIMESTAMP, body)
+            case exp.Anonymous(expressions=[]) if node.name.lower() == "now":
+                return compute("now", (), TIMESTAMP, body)
         operator = COMPARED.get(type(node))
         if operator is not None and isinstance(node.expression, exp.Any | exp.All):
             return self._quantified(operator, node, scope, body)
