@@ -8,7 +8,7 @@ multiplicities.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harken.ir.clauses import (
@@ -21,7 +21,7 @@ from harken.ir.clauses import (
     literal_terms,
     substitute_term,
 )
-from harken.ir.relations import Kind, is_extent
+from harken.ir.relations import Kind, Relation, is_extent
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import Hierarchy
 from harken.ir.unify import unify
@@ -50,7 +50,31 @@ def simplify(clause: Clause, hierarchy: Hierarchy) -> Clause | None:
     remaining = tuple(
         literal for literal, truth in zip(kept, decided, strict=True) if truth is None
     )
-    return Clause(replace(clause.head, terms=head), remaining)
+    missing = _not_null(head, clause.head.relation, remaining)
+    return Clause(replace(clause.head, terms=head), (*remaining, *missing))
+
+
+def _not_null(
+    head: Sequence[Term], relation: Relation, body: Sequence[Literal]
+) -> Iterator[Literal]:
+    """A variable of a column that has no NULL may be solved by one that may be NULL. Where nothing
+    else says that it is not, as when the column was an argument, the head does."""
+    for term, column in zip(head, relation.columns, strict=True):
+        if isinstance(term, Variable) and term.type.nullable and not column.type.nullable:
+            not_null = Comparison("!=", term, Constant(None, term.type))
+            if not_null not in body and not any(_has_value(term, each) for each in body):
+                yield not_null
+
+
+def _has_value(variable: Variable, literal: Literal) -> bool:
+    return (
+        isinstance(literal, Atom)
+        and not literal.negated
+        and any(
+            term == variable and not column.type.nullable
+            for term, column in zip(literal.terms, literal.relation.columns, strict=True)
+        )
+    )
 
 
 def _merge(body: Sequence[Literal]) -> tuple[Literal, ...]:

@@ -219,7 +219,7 @@ class Choices:
     def is_of_far(self, node: Monitored) -> bool:
         return any(self._is_far(relation) for relation in node.part.stored.values())
 
-    def is_flood(self, node: TotalsNode, sizes: Mapping[str, int]) -> bool:
+    def is_flood(self, node: Monitored, sizes: Mapping[str, int]) -> bool:
         """Has so much changed below that following it costs more than all from scratch?"""
         if self.forced is not None:
             return False

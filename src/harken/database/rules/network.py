@@ -37,10 +37,9 @@ from harken.database.rules.nodes import (
 )
 from harken.database.rules.occurrences import what_happened
 from harken.database.rules.topology import Topology
-from harken.database.rules.ways import FOLLOWED, Ways
+from harken.database.rules.ways import FOLLOWED, TookTooLong, Ways
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite import events
-from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
@@ -250,14 +249,20 @@ class Network(Topology):
     def _passes(self, node: DerivedNode, wave: Wave) -> bool:
         """Is the node to be evaluated as a whole, in both states, only for views that have their
         old rows? To evaluate the views takes one state."""
+        if isinstance(node, TotalsNode):
+            return False
+        if wave.ways.goes_naive(node) is None and self._is_flooded(node, wave):
+            return True
         return self._is_for_kept(node) and self._choose(node, wave) == NAIVE
 
-    def _is_for_kept(self, node: Node) -> bool:
+    def _is_for_kept(self, node: Node, through_totals: bool = False) -> bool:
+        """Is all that lies above views that have their old rows, with nothing kept between?"""
         if isinstance(node, ConditionNode):
             return node.old_state is not None
-        if isinstance(node, TotalsNode) or node.copy is not None:
+        if node.copy is not None or (isinstance(node, TotalsNode) and not through_totals):
             return False
-        return all(self._is_for_kept(above) for above in self._affects[node.id].values())
+        above = self._affects[node.id].values()
+        return all(self._is_for_kept(each, through_totals) for each in above)
 
     def _miss(self, node: DerivedNode, wave: Wave) -> None:
         """A change passes the node by: what it keeps is not up to date any more. Totals that are
@@ -287,7 +292,7 @@ class Network(Topology):
         followers = node.followers_of(changed, self._planning)
         try:
             followed = ways.run(node, FOLLOWED, lambda: node.follow(followers))
-        except BrokenOff:
+        except TookTooLong:
             ways.give_up_above(node)
             self._miss(node, wave)
             wave.flooded.add(node.id)
@@ -327,7 +332,7 @@ class Network(Topology):
             try:
                 ways.run(node, strategy, partial(_take_in, node, queries))
                 break
-            except BrokenOff:
+            except TookTooLong:
                 node.delta.clear()
                 if ways.give_up_above(node):
                     self._miss(node, wave)
@@ -369,7 +374,7 @@ class Network(Topology):
         ways = wave.ways
         try:
             plus, minus = ways.run(node, strategy, partial(self._changes, node, strategy, queries))
-        except BrokenOff:
+        except TookTooLong:
             ways.give_up(node, strategy)
             strategy, below, queries = self._queries_of(node, wave, wants_minus)
             plus, minus = ways.run(node, strategy, partial(self._changes, node, strategy, queries))
@@ -428,6 +433,8 @@ class Network(Topology):
             return NAIVE
         if self.choices.forced == NAIVE or ways.depends_on_missed(node) or ways.goes_naive(node):
             return NAIVE
+        if ways.goes_naive(node) is None and self._is_flooded(node, wave):
+            return NAIVE
         part, incremental = node.part, INCREMENTAL
         if node.kept is not None and self._are_kept(node.kept, wave):
             part, incremental = node.kept, WITH_TOTALS
@@ -439,6 +446,12 @@ class Network(Topology):
         if strategy == NAIVE or not node.is_unwieldy(strategy, frozenset(sizes)):
             return strategy
         return NAIVE
+
+    def _is_flooded(self, node: Node, wave: Wave) -> bool:
+        """Is so much new that to evaluate the views above takes less than to follow it? They have
+        their old rows; totals between are made anew when they are wanted again."""
+        is_flood = self.choices.is_flood(node, wave.sizes)
+        return is_flood and self._is_for_kept(node, through_totals=True)
 
     def _are_coming(self, node: Node, wave: Wave) -> bool:
         """Are totals of a query of SQL wanted and not there yet? Without them its groups are looked

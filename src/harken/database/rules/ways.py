@@ -39,6 +39,10 @@ CALM = 10.0
 """Where differentials take so many times less than naive evaluation, it need not be asked."""
 
 
+class TookTooLong(Exception):
+    """The differentials of a node were broken off: all from scratch takes less."""
+
+
 @dataclass(slots=True)
 class Ways:
     connection: Connection
@@ -150,6 +154,8 @@ class Ways:
         try:
             with self._limited(node, strategy):
                 found = work()
+        except BrokenOff:
+            raise TookTooLong from None
         finally:
             took = clock() - started
             if not is_naive or isinstance(node, DerivedNode):  # it counts for what lies above
