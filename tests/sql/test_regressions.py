@@ -47,6 +47,16 @@ CASES: dict[str, tuple[str, str, list[tuple[str, list[Any]]]]] = {
             ("DELETE FROM b", [(5,), (6,)]),
         ],
     ),
+    "a NULL in a column that is compared with one that has none": (
+        "CREATE TABLE a (k INT NOT NULL, x INT); CREATE TABLE b (k INT NOT NULL, y INT)",
+        "SELECT b.k, c.x FROM a AS c ANTI JOIN b AS d ON c.k = d.k RIGHT JOIN b ON c.x = b.k",
+        [
+            ("INSERT INTO a VALUES (1, NULL), (2, 5)", []),
+            ("INSERT INTO b VALUES (5, 0), (6, 0)", [(5, 5), (6, None)]),
+            ("UPDATE a SET x = NULL; INSERT INTO a VALUES (3, 6)", [(5, None), (6, 6)]),
+            ("DELETE FROM a WHERE x IS NULL", [(5, None), (6, 6)]),
+        ],
+    ),
 }  # fmt: skip
 
 

@@ -251,7 +251,7 @@ class Network(Topology):
         old rows? To evaluate the views takes one state."""
         if isinstance(node, TotalsNode):
             return False
-        if wave.ways.goes_naive(node) is None and self._is_flooded(node, wave):
+        if self._is_flooded(node, wave):
             return True
         return self._is_for_kept(node) and self._choose(node, wave) == NAIVE
 
@@ -433,7 +433,7 @@ class Network(Topology):
             return NAIVE
         if self.choices.forced == NAIVE or ways.depends_on_missed(node) or ways.goes_naive(node):
             return NAIVE
-        if ways.goes_naive(node) is None and self._is_flooded(node, wave):
+        if self._is_flooded(node, wave):
             return NAIVE
         part, incremental = node.part, INCREMENTAL
         if node.kept is not None and self._are_kept(node.kept, wave):
@@ -450,7 +450,7 @@ class Network(Topology):
     def _is_flooded(self, node: Node, wave: Wave) -> bool:
         """Is so much new that to evaluate the views above takes less than to follow it? They have
         their old rows; totals between are made anew when they are wanted again."""
-        is_flood = self.choices.is_flood(node, wave.sizes)
+        is_flood = wave.ways.is_first(node) and self.choices.is_flood(node, wave.sizes)
         return is_flood and self._is_for_kept(node, through_totals=True)
 
     def _are_coming(self, node: Node, wave: Wave) -> bool:

@@ -136,8 +136,13 @@ class Ways:
         return not isinstance(node, DerivedNode) or self.is_needed(node)
 
     def is_unknown(self, node: DerivedNode) -> bool:
-        """Has nothing above any experience to go by?"""
+        """Has nothing just above any experience to go by?"""
         return all(self.goes_naive(each) is None for each in self.affects[node.id].values())
+
+    def is_first(self, node: Node) -> bool:
+        """Is there no experience to go by, neither of the node nor of anything above?"""
+        above = self.affects[node.id].values() if isinstance(node, DerivedNode) else ()
+        return self.goes_naive(node) is None and all(map(self.is_first, above))
 
     # --- trying ----------------------------------------------------------------------------
 
