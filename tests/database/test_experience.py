@@ -204,18 +204,43 @@ class Counting:
         return 0.0
 
 
-def test_where_there_is_nothing_to_choose_small_changes_do_not_look_at_the_clock(
-    db: Database,
-) -> None:
+def test_where_there_is_nothing_to_choose_the_nodes_are_not_timed(db: Database) -> None:
     summed(db)
     assert ways(db, SMALL) == BY_TOTALS
     db._connection.working_time = clock = Counting()
     for _ in range(UNWATCHED // 2):
         ways(db, SMALL)
-    assert clock.looks == 0
+    assert clock.looks == UNWATCHED // 2 * 2  # the beginning and the end
     for _ in range(UNWATCHED):
         ways(db, SMALL)
-    assert clock.looks > 0
+    assert clock.looks > (UNWATCHED // 2 + UNWATCHED) * 2
+
+
+def calm(db: Database) -> bool:
+    return bool(db._rules.network.choices._calm)
+
+
+def test_calm_is_for_changes_no_larger(db: Database) -> None:
+    summed(db)
+    known = experience(db)
+    known.note_naive(1.0)
+    many = "UPDATE member SET v = v + 1 WHERE id < 200"
+    ways(db, many)  # it makes the plans
+    ways(db, many)
+    known.note_naive(0.0001)  # now all else would go naive
+    assert ways(db, many) == BY_TOTALS
+    assert ways(db, LARGE) != BY_TOTALS
+
+
+def test_calm_ends_with_a_change_that_takes_long(db: Database) -> None:
+    summed(db)
+    experience(db).note_naive(1.0)
+    ways(db, SMALL)
+    assert calm(db)
+    clock = db._connection.working_time
+    db._connection.working_time = lambda: 1000 * clock()
+    ways(db, SMALL)
+    assert not calm(db)
 
 
 def test_small_changes_of_rules_do_not_look_at_the_clock(db: Database) -> None:

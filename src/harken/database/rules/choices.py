@@ -9,6 +9,7 @@ have changed a good deal.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 
 from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import differentiate, recompute
@@ -45,7 +46,7 @@ OUTDATED = 2.0
 """Estimates are made anew when a relation has become so many times larger or smaller."""
 
 UNWATCHED = 50
-"""After a small change for which there was nothing to choose, so many are not looked at."""
+"""After a change for which there was nothing to choose, so many no larger are not looked at."""
 OTHERWISE = 4.0
 """A screener is chosen anew when transactions change so many times more rows, or fewer."""
 MANY_FAR = 20_000
@@ -55,6 +56,16 @@ the old state; besides, differentials join the change with the rest, and naive e
 CHANGED_ROW = 0.65
 """What a row of a change costs there, with its other half, beside a row of the relation: measured
 with `bench lake`, where the two ways meet at three quarters of the rows."""
+
+
+@dataclass(slots=True)
+class _Calm:
+    """Changes that are not looked at: so many more, up to this size, while none takes longer than
+    naive evaluation."""
+
+    left: int
+    size: int
+    naive: float
 
 
 class Choices:
@@ -72,7 +83,7 @@ class Choices:
         """`incremental` or `naive`, whatever it costs."""
         self.is_experienced = False
         """Is it known of any view what naive evaluation takes?"""
-        self._calm: dict[frozenset[str], int] = {}
+        self._calm: dict[frozenset[str], _Calm] = {}
 
     def strategy(
         self,
@@ -132,18 +143,25 @@ class Choices:
         known.now = sum(rows.values())
         return known
 
-    def is_calm(self, changed: Collection[str]) -> bool:
-        """Is there no need to look at experience for a small change of these relations?"""
-        if not self.is_experienced:
-            return True
-        left = self._calm.get(frozenset(changed), 0)
-        if left:
-            self._calm[frozenset(changed)] = left - 1
-        return left > 0
+    def is_calm(self, changed: Collection[str], size: int) -> bool:
+        """Is there no need to look at experience for a change of these relations?"""
+        calm = self._calm.get(frozenset(changed))
+        if calm is None or not calm.left or size > calm.size:
+            return False
+        calm.left -= 1
+        return True
 
-    def calm_down(self, changed: Collection[str]) -> None:
-        """A small change of these was far quicker than naive evaluation: so will be the next."""
-        self._calm[frozenset(changed)] = UNWATCHED
+    def calm_down(self, changed: Collection[str], size: int, naive: float) -> None:
+        """A change of these was far quicker than naive evaluation, which takes so many seconds: so
+        will be the next, unless it is larger."""
+        before = self._calm.get(frozenset(changed))
+        largest = max(size, SMALL_CHANGE - 1, before.size if before is not None else 0)
+        self._calm[frozenset(changed)] = _Calm(UNWATCHED, largest, naive)
+
+    def note_calm(self, changed: Collection[str], seconds: float) -> None:
+        """A change of these was not looked at, and took so long."""
+        if seconds > self._calm[frozenset(changed)].naive:
+            del self._calm[frozenset(changed)]
 
     def begin_experience(self, node: Monitored) -> Experience | None:
         """Of far relations there is none: it is not the processor here that works."""

@@ -35,7 +35,7 @@ T = TypeVar("T")
 FOLLOWED = "totals followed"
 WORTHWHILE = 0.001
 """What takes fewer seconds is not remembered, unless there is something to compare it with."""
-CALM = 10.0
+CALM = 4.0
 """Where differentials take so many times less than naive evaluation, it need not be asked."""
 
 
@@ -53,7 +53,10 @@ class Ways:
     """The sizes of the Δ-sets of stored relations."""
     is_timed: bool = False
     """Small changes are not worth looking at the clock, unless there is something to compare."""
-    _is_large: bool = False
+    _size: int = 0
+    _started: float = 0.0
+    _is_calm: bool = False
+    """Have changes like this one been followed far quicker than naive evaluation takes?"""
     missed: set[str] = field(default_factory=set)
     """Nodes that were passed by: their change is not known."""
     _naive: dict[str, bool | None] = field(default_factory=dict)
@@ -72,15 +75,23 @@ class Ways:
 
     def __post_init__(self) -> None:
         if self.choices.forced is None:
-            self._is_large = sum(self.stored.values()) >= SMALL_CHANGE
-            self.is_timed = self._is_large or not self.choices.is_calm(self.stored.keys())
+            self._size = sum(self.stored.values())
+            self._is_calm = self.choices.is_calm(self.stored.keys(), self._size)
+            is_worth_it = self._is_large or self.choices.is_experienced
+            self.is_timed = is_worth_it and not self._is_calm
+            if self._is_calm:
+                self._started = self.connection.working_time()
+
+    @property
+    def _is_large(self) -> bool:
+        return self._size >= SMALL_CHANGE
 
     # --- choosing --------------------------------------------------------------------------
 
     def goes_naive(self, node: Node) -> bool | None:
         """Does experience say that a node goes naive, with all that lies below it?"""
         if not self.is_timed:
-            return None
+            return False if self._is_calm else None
         if node.id not in self._naive:
             self._asked[node.id] = node
             self._naive[node.id] = self._says_experience(node, None)
@@ -90,7 +101,7 @@ class Ways:
         """The same, now that it is known whether there are totals. A node below a condition that
         is being tried is tried as well: if it takes too long it is broken off."""
         said = self.goes_naive(node)
-        if said is False and strategy != self._expected_strategy(node):
+        if said is False and self.is_timed and strategy != self._expected_strategy(node):
             said = self._says_experience(node, strategy)
             if said:  # what was computed below was computed in vain
                 self.give_up(node)
@@ -234,13 +245,18 @@ class Ways:
     def finish(self) -> None:
         """The wave has come to its end. Where no change reached a node, what it took to find that
         out is what its differentials took."""
+        if self._is_calm:
+            took = self.connection.working_time() - self._started
+            self.choices.note_calm(self.stored.keys(), took)
         if not self.is_timed:
             return
         for node in self._asked.values():
             if node.id not in self._noted and self.goes_naive(node) is False:
                 self.note(node, self._expected_strategy(node))
-        if not self._is_large and all(map(self._is_calm, self._asked.values())):
-            self.choices.calm_down(self.stored.keys())
+        if all(map(self._is_clear, self._asked.values())):
+            known = filter(None, map(self._experience, self._asked.values()))
+            naive = [each.naive_seconds for each in known if each.naive_seconds is not None]
+            self.choices.calm_down(self.stored.keys(), self._size, min(naive, default=math.inf))
 
     def sample(self, query: Callable[[ConditionNode], Callable[[], object]]) -> None:
         """Where only the first evaluation of a view is known, and differentials took a part of it
@@ -267,11 +283,14 @@ class Ways:
             return None
         return self.connection.working_time() - started
 
-    def _is_calm(self, node: Node) -> bool:
-        """Is there no question which way is the faster one for it?"""
+    def _is_clear(self, node: Node) -> bool:
+        """Is there no question which way is the faster one for it? Of a small change there is none
+        where nothing is known."""
         known = self._experience(node)
         naive = known.naive_seconds if known is not None else None
-        return naive is None or (not self.goes_naive(node) and CALM * self._spent(node) < naive)
+        if naive is None:
+            return not self._is_large or isinstance(node, DerivedNode)
+        return not self.goes_naive(node) and CALM * self._spent(node) < naive
 
     def _note(self, node: Node, strategy: str, spent: float, broken_off: bool = False) -> None:
         known = self._experience(node) or self.choices.begin_experience(node)

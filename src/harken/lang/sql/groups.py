@@ -76,11 +76,9 @@ class Grouping(Translation):
         out, clause = Scope(scope.parent), Body()
         out.captured.update(scope.captured)
         out.hidden = scope
-        plain = self._members(captured, key_terms, _present(values), body, bag=True)
+        plain = self._members(captured, key_terms, _present(values), body)
         distinct_ones = {
-            text: self._members(
-                captured, key_terms, _present([value, *beside[text]]), body, bag=False
-            )
+            text: self._distinct(captured, key_terms, _present([value, *beside[text]]), body)
             for (text, aggregate), value in zip(wanted.items(), values, strict=True)
             if _is_distinct(aggregate)
         }
@@ -169,13 +167,30 @@ class Grouping(Translation):
         keys: Sequence[Term],
         values: Sequence[Term],
         body: Body,
-        *,
-        bag: bool,
     ) -> Relation:
         """The rows that are grouped: the keys, and what the aggregates are taken of."""
         terms = [*keys, *values]
         columns = [Column(f"m{i}", each.type) for i, each in enumerate(terms)]
-        return self._draft.define("members", captured, columns, [(terms, body.literals)], bag=bag)
+        return self._draft.define("members", captured, columns, [(terms, body.literals)], bag=True)
+
+    def _distinct(
+        self,
+        captured: Sequence[Variable],
+        keys: Sequence[Term],
+        values: Sequence[Term],
+        body: Body,
+    ) -> Relation:
+        """Those rows once each, and how often they are there: with counts that are kept, it need
+        not be asked of a row that went whether there is another."""
+        members = self._members(captured, keys, values, body)
+        clause = Body()
+        row = self._groups([members], captured, [*keys, *values], clause)
+        place = (*captured, *row)
+        often = self._draft.fresh(INTEGER)
+        clause.add(Aggregation(often, "count", None, Atom(members, place), place))
+        columns = [*members.columns[len(captured) :], Column("often", INTEGER)]
+        heads = [([*row, often], clause.literals)]
+        return self._draft.define("distinct", captured, columns, heads, bag=True)
 
     def _groups(
         self,
