@@ -47,6 +47,17 @@ CASES: dict[str, tuple[str, str, list[tuple[str, list[Any]]]]] = {
             ("DELETE FROM b", [(5,), (6,)]),
         ],
     ),
+    "numbered rows of which totals are kept": (
+        "CREATE TABLE a (k INT NOT NULL, x INT)",
+        "SELECT DISTINCT c.s FROM (SELECT k, count(*) OVER () AS n, "
+        "last_value(k) OVER (ORDER BY k) AS s FROM a WHERE x > 0) AS c JOIN a ON c.k = a.k",
+        [
+            ("INSERT INTO a VALUES (1, 1), (2, 1), (3, 0)", [(1,), (2,)]),
+            ("UPDATE a SET x = 1 - x WHERE k > 1", [(1,), (3,)]),
+            ("INSERT INTO a VALUES (4, 1), (4, 2)", [(1,), (3,), (4,)]),
+            ("DELETE FROM a WHERE k = 3", [(1,), (4,)]),
+        ],
+    ),
     "a NULL in a column that is compared with one that has none": (
         "CREATE TABLE a (k INT NOT NULL, x INT); CREATE TABLE b (k INT NOT NULL, y INT)",
         "SELECT b.k, c.x FROM a AS c ANTI JOIN b AS d ON c.k = d.k RIGHT JOIN b ON c.x = b.k",

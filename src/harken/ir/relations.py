@@ -51,10 +51,14 @@ class Relation:
     past: bool = False
     nulls: frozenset[int] = field(init=False, repr=False)
     """The columns that may be NULL: types do not tell themselves apart by that, relations do."""
+    id: str = field(init=False, repr=False, compare=False)
+    """The name that is unique in a database: `delivery_time(item,supplier)`."""
 
     def __post_init__(self) -> None:
         nulls = frozenset(i for i, each in enumerate(self.columns) if each.type.nullable)
         object.__setattr__(self, "nulls", nulls)
+        inputs = ",".join(column.type.name for column in self.columns[: self.inputs])
+        object.__setattr__(self, "id", f"{self.name}({inputs})")
         if not 0 <= self.inputs <= len(self.columns):
             raise ValueError(f"{self.name}: {self.inputs} inputs among {len(self.columns)} columns")
         if self.key is not None and self.semantics is Semantics.BAG:
@@ -62,10 +66,9 @@ class Relation:
         if any(not 0 <= position < len(self.columns) for position in self.key or ()):
             raise ValueError(f"{self.name}: key {self.key} outside the columns")
 
-    @property
-    def id(self) -> str:
-        """The name that is unique in a database: `delivery_time(item,supplier)`."""
-        return f"{self.name}({','.join(c.type.name for c in self.columns[: self.inputs])})"
+    def __hash__(self) -> int:
+        """Equal relations have the same id, and its hash is known."""
+        return hash(self.id)
 
     @property
     def signature(self) -> str:

@@ -36,8 +36,11 @@ def stratify(program: Program) -> tuple[Stratum, ...]:
 
 
 def depends_on(definition: Definition) -> dict[str, None]:
-    """The ids of the relations a definition mentions, in the order in which it does."""
-    return {atom.relation.id: None for clause in definition.clauses for atom in atoms(clause.body)}
+    """The ids of the relations a definition mentions, in the order in which it does. Its clauses
+    may come to read totals of the rows that it chooses from, and it still does."""
+    found = {atom.relation.id: None for clause in definition.clauses for atom in atoms(clause.body)}
+    chosen_from = [each.relation for each in (definition.first, definition.numbered) if each]
+    return {**found, **dict.fromkeys(chosen_from)}
 
 
 def reachable(goal: Relation, definitions: Mapping[str, Definition]) -> dict[str, Definition]:

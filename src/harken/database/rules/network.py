@@ -138,6 +138,7 @@ class Network(Topology):
             self._drop_read(wave, level)
         wave.ways.finish()
         wave.ways.sample(partial(self._naively, wave))
+        wave.ways.calm_down()
         self._settle(stored)
         build(wave.to_build, self._planning)
         for name in stored:
@@ -450,8 +451,11 @@ class Network(Topology):
     def _is_flooded(self, node: Node, wave: Wave) -> bool:
         """Is so much new that to evaluate the views above takes less than to follow it? They have
         their old rows; totals between are made anew when they are wanted again."""
-        is_flood = wave.ways.is_first(node) and self.choices.is_flood(node, wave.sizes)
-        return is_flood and self._is_for_kept(node, through_totals=True)
+        return (
+            self.choices.is_flood(node, wave.sizes)
+            and wave.ways.is_first(node)
+            and self._is_for_kept(node, through_totals=True)
+        )
 
     def _are_coming(self, node: Node, wave: Wave) -> bool:
         """Are totals of a query of SQL wanted and not there yet? Without them its groups are looked

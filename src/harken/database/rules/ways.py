@@ -35,8 +35,6 @@ T = TypeVar("T")
 FOLLOWED = "totals followed"
 WORTHWHILE = 0.001
 """What takes fewer seconds is not remembered, unless there is something to compare it with."""
-CALM = 4.0
-"""Where differentials take so many times less than naive evaluation, it need not be asked."""
 
 
 class TookTooLong(Exception):
@@ -56,7 +54,7 @@ class Ways:
     _size: int = 0
     _started: float = 0.0
     _is_calm: bool = False
-    """Have changes like this one been followed far quicker than naive evaluation takes?"""
+    """Have changes like this one been followed quicker than naive evaluation takes?"""
     missed: set[str] = field(default_factory=set)
     """Nodes that were passed by: their change is not known."""
     _naive: dict[str, bool | None] = field(default_factory=dict)
@@ -245,18 +243,11 @@ class Ways:
     def finish(self) -> None:
         """The wave has come to its end. Where no change reached a node, what it took to find that
         out is what its differentials took."""
-        if self._is_calm:
-            took = self.connection.working_time() - self._started
-            self.choices.note_calm(self.stored.keys(), took)
         if not self.is_timed:
             return
         for node in self._asked.values():
             if node.id not in self._noted and self.goes_naive(node) is False:
                 self.note(node, self._expected_strategy(node))
-        if all(map(self._is_clear, self._asked.values())):
-            known = filter(None, map(self._experience, self._asked.values()))
-            naive = [each.naive_seconds for each in known if each.naive_seconds is not None]
-            self.choices.calm_down(self.stored.keys(), self._size, min(naive, default=math.inf))
 
     def sample(self, query: Callable[[ConditionNode], Callable[[], object]]) -> None:
         """Where only the first evaluation of a view is known, and differentials took a part of it
@@ -273,6 +264,17 @@ class Ways:
                 if took is not None:
                     known.note_naive(took)
 
+    def calm_down(self) -> None:
+        """Where differentials were the faster way, changes like this one are not looked at."""
+        changed = self.stored.keys()
+        if self._is_calm:
+            took = self.connection.working_time() - self._started
+            self.choices.note_calm(changed, took)
+        elif self.is_timed and all(map(self._is_clear, self._asked.values())):
+            known = filter(None, map(self._experience, self._asked.values()))
+            naive = [each.naive_seconds for each in known if each.naive_seconds is not None]
+            self.choices.calm_down(changed, self._size, min(naive, default=math.inf))
+
     def _sample(self, limit: float, work: Callable[[], object]) -> float | None:
         """The seconds that it takes, if that is not too long; nothing more depends on it."""
         started = self.connection.working_time()
@@ -284,13 +286,13 @@ class Ways:
         return self.connection.working_time() - started
 
     def _is_clear(self, node: Node) -> bool:
-        """Is there no question which way is the faster one for it? Of a small change there is none
-        where nothing is known."""
+        """Were differentials the faster way, for all that is known? Of a small change they are
+        where nothing is."""
         known = self._experience(node)
         naive = known.naive_seconds if known is not None else None
         if naive is None:
             return not self._is_large or isinstance(node, DerivedNode)
-        return not self.goes_naive(node) and CALM * self._spent(node) < naive
+        return not self.goes_naive(node) and self._spent(node) < naive
 
     def _note(self, node: Node, strategy: str, spent: float, broken_off: bool = False) -> None:
         known = self._experience(node) or self.choices.begin_experience(node)
