@@ -13,7 +13,7 @@ only for rows that those before it have brought. (It is the magic set of a singl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,7 +174,7 @@ class _Search:
         if isinstance(literal, Aggregation):
             return 5
         if literal.negated:
-            return 4
+            return 10  # it binds nothing, and what it asks for is the less, the more is known
         relation = literal.relation
         positions = {i for i, term in enumerate(literal.terms) if is_bound(term, bound)}
         if is_delta(relation):
@@ -228,9 +228,9 @@ class _Search:
 
 
 def _leading_to(terms: tuple[Term, ...], prefix: list[Literal]) -> tuple[Literal, ...]:
-    """Of what was followed, that which gives the terms their values, and tests of it: comparisons,
-    and relations that are known in part. The rest could only rule some of the values out, and may
-    cost more to ask than it spares."""
+    """Of what was followed, that which gives the terms their values, and what tests them, by
+    themselves or after a look at rows that they are, or have, the whole key of. The rest could only
+    rule some of the values out, and may cost more to ask than it spares."""
     first: dict[Variable, int] = {}
     for place, literal in enumerate(prefix):
         for variable in literal_variables(literal):
@@ -242,26 +242,45 @@ def _leading_to(terms: tuple[Term, ...], prefix: list[Literal]) -> tuple[Literal
         if place not in kept:
             kept.add(place)
             waiting += [first[variable] for variable in literal_variables(prefix[place])]
-    known = {variable for variable, place in first.items() if place in kept}
+    takes = {variable: frozenset[int]() for variable, place in first.items() if place in kept}
+    """For each variable that can be looked up, the literals that this takes."""
     for place, literal in enumerate(prefix):
-        if _is_test(literal, known):
-            kept.add(place)
-            known.update(literal_variables(literal))
-    return tuple(
-        literal
-        for place, literal in enumerate(prefix)
-        if place in kept
-        or (isinstance(literal, Comparison) and known.issuperset(literal_variables(literal)))
-    )
+        given = _looked_up_by(literal)
+        if place in kept or given is None or not takes.keys() >= given:
+            continue
+        needed = frozenset({place}).union(*(takes[variable] for variable in given))
+        found = set(literal_variables(literal)) - given
+        if _is_test(literal, found, takes.keys()):
+            kept |= needed
+        for variable in found:
+            takes.setdefault(variable, needed)
+    return tuple(literal for place, literal in enumerate(prefix) if place in kept)
 
 
-def _is_test(literal: Literal, known: set[Variable]) -> bool:
-    """Does an atom ask for something of what is known, by its whole key?"""
-    if not isinstance(literal, Atom) or not literal.relation.key:
-        return False
-    by_key = all(is_bound(literal.terms[i], known) for i in literal.relation.key)
-    rest = (term for i, term in enumerate(literal.terms) if i not in (literal.relation.key or ()))
-    return by_key and any(not isinstance(term, Variable) for term in rest)
+def _looked_up_by(literal: Literal) -> set[Variable] | None:
+    """The variables that must be known to look at no more than a row; None if there are none."""
+    match literal:
+        case Comparison():
+            return set(literal_variables(literal))
+        case Computation():
+            return {term for term in literal.arguments if isinstance(term, Variable)}
+        case Atom(negated=False) if literal.relation.key:
+            key = (literal.terms[i] for i in literal.relation.key)
+            return {term for term in key if isinstance(term, Variable)}
+    return None
+
+
+def _is_test(literal: Literal, found: set[Variable], known: Collection[Variable]) -> bool:
+    """Can a literal, looked up, fail for what it gives?"""
+    match literal:
+        case Comparison():
+            return True
+        case Computation():
+            return not found or not found.isdisjoint(known)
+        case Atom():
+            rest = [t for i, t in enumerate(literal.terms) if i not in (literal.relation.key or ())]
+            return any(not isinstance(term, Variable) or term in known for term in rest)
+    return False
 
 
 def _made_of(definition: Definition) -> list[list[str]]:
