@@ -152,8 +152,8 @@ class Choices:
         return True
 
     def calm_down(self, changed: Collection[str], size: int, naive: float) -> None:
-        """A change of these was followed quicker than naive evaluation, which takes so many seconds:
-        so will be the next, unless it is larger."""
+        """A change of these was followed quicker than by naive evaluation, which takes so many
+        seconds: so will be the next, unless it is larger."""
         before = self._calm.get(frozenset(changed))
         largest = max(size, SMALL_CHANGE - 1, before.size if before is not None else 0)
         self._calm[frozenset(changed)] = _Calm(UNWATCHED, largest, naive)

@@ -47,15 +47,22 @@ class LakeEngine(Exchange):
 
     # --- bringing rows ---------------------------------------------------------------------
 
-    def bring(self, relation: Relation, columns: tuple[int, ...], values: Collection[Row]) -> None:
-        """Have the rows with one of these values in the columns at hand."""
+    def bring(
+        self,
+        relation: Relation,
+        columns: tuple[int, ...],
+        values: Collection[Row],
+        most: int | None = None,
+    ) -> None:
+        """Have the rows with one of these values in the columns at hand, if they are not more than
+        `most` (TooManyRows says that they are)."""
         far = self.far[relation.id]
         if far.cache.is_whole() or not values:
             return
         if far.size() <= limits.SMALL:
             far.cache.bring_all(far)
         else:
-            far.cache.bring(columns, values, far)
+            far.cache.bring(columns, values, far if most is None else far.at_most(most))
 
     def bring_all(self, relation: Relation) -> None:
         far = self.far[relation.id]
@@ -227,7 +234,10 @@ class LakeEngine(Exchange):
                 keys = set(question.rows(values))
                 if self.has_spark and self._are_many(far, demand.columns, len(keys)):
                     return False
-                self.bring(demand.relation, demand.columns, keys)
+                most = limits.MOST_ROWS if self.has_spark else None
+                self.bring(demand.relation, demand.columns, keys, most)
+        except limits.TooManyRows:
+            return False
         except HarkenError:
             # What was asked too early may fail where the query itself does not.
             for demand, _ in query.asked:

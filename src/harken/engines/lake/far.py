@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from harken.engines.lake import faults
+from harken.engines.lake import faults, limits
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.cache import Cache
 from harken.engines.lake.catalog import UNWRITTEN, Pending, Place
@@ -142,7 +144,12 @@ class FarRelation:
             return 0
         return sum(file.size for file in self.table.files(self.place.version))
 
-    def rows(self, columns: Sequence[int] = (), values: Collection[Row] | None = None) -> list[Row]:
+    def rows(
+        self,
+        columns: Sequence[int] = (),
+        values: Collection[Row] | None = None,
+        most: float = math.inf,
+    ) -> list[Row]:
         """The rows of the version that is read, or those with one of the values."""
         if not self.is_written:
             return []
@@ -155,7 +162,12 @@ class FarRelation:
         self._tally.files += len(files)
         self._tally.row_groups += getattr(self.table, "groups_read", 0) - groups
         self._tally.rows += found.num_rows
+        if found.num_rows > most:
+            raise limits.TooManyRows
         return conversion.from_arrow(found.select(self.columns), self.relation.columns)
+
+    def at_most(self, most: int) -> AtMost:
+        return AtMost(self, most)
 
     def keys(self, columns: Sequence[int], values: list[Row]) -> pa.Table:
         chosen = [self.relation.columns[i] for i in columns]
@@ -241,3 +253,17 @@ class FarRelation:
 
 def remove_files(path: str) -> None:
     shutil.rmtree(path, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """A far relation that gives no more rows than these at once."""
+
+    far: FarRelation
+    most: int
+
+    def size(self) -> int:
+        return self.far.size()
+
+    def rows(self, columns: Sequence[int] = (), values: Collection[Row] | None = None) -> list[Row]:
+        return self.far.rows(columns, values, self.most)
