@@ -148,6 +148,10 @@ class SQLiteEngine:
     def insert_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
         self.connection.run_many(layout_changes(relation).insert, rows)
 
+    def add_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
+        """Insert those that are not there yet; all columns of the relation are its key."""
+        self.connection.run_many(layout_changes(relation).set, rows)
+
     def insert_column(self, relation: Relation, first: int, column: Sequence[Any]) -> None:
         """The rows (first, column[0]), (first + 1, column[1]), ...; of an extent only the first
         parts. The column is an array of numbers or a tuple of texts: SQLite walks it by itself."""

@@ -43,6 +43,8 @@ class Table:
     new: str
     arity: int
     columns: str
+    limit: int | None = None
+    """With so many rows it is enough."""
 
     def create(self) -> list[str]:
         key = ", ".join(f"c{i}" for i in range(max(1, self.arity)))
@@ -54,6 +56,12 @@ class Table:
 
     def clear(self) -> list[str]:
         return [f"DELETE FROM temp.{quote(name)}" for name in (self.full, self.delta, self.new)]
+
+    def is_full(self, connection: Connection) -> bool:
+        if self.limit is None:
+            return False
+        rows = connection.value(f"SELECT count(*) FROM temp.{quote(self.full)}")
+        return int(rows) >= self.limit
 
     def advance(self) -> list[str]:
         """Make what is new the next delta."""
@@ -98,6 +106,8 @@ class Fixpoint:
         for table in self.tables:
             for sql in table.advance():
                 connection.run(sql)
+        if any(table.is_full(connection) for table in self.tables):
+            return False
         return any(
             connection.value(f"SELECT EXISTS (SELECT 1 FROM temp.{quote(table.delta)})")
             for table in self.tables
@@ -118,6 +128,7 @@ def compile_stratum(
             f"{name} new",
             relation.arity,
             layout.typed_columns(relation),
+            definition.limit,
         )
         tables[definition.relation.id] = f"{name} full"
         tables[_delta(definition.relation).id] = f"{name} delta"
