@@ -6,7 +6,8 @@ states of a derived relation is kept beside its rules: taken back, it may still 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from harken.database.datalog.clauses import facts_relation
 from harken.database.datalog.reading import Reading, Row
@@ -20,7 +21,7 @@ from harken.ir.relations import Relation
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant
 from harken.lang.datalog import syntax
-from harken.lang.datalog.known import Known, relation_named, relation_of
+from harken.lang.datalog.known import Known, relation_named
 from harken.lang.datalog.translate import Translator
 
 
@@ -32,25 +33,21 @@ class Facts:
 
     def row(self, atom: syntax.Atom) -> Row:
         """A fact as it is stored."""
-        relation_of(self._schema.relations, atom)
         translator = Translator(self._schema.relations, self._schema.types, "fact")
         (clause,) = translator.clauses(atom, None)
         constants = [term for term in clause.head.terms if isinstance(term, Constant)]
         if clause.body or len(constants) < len(clause.head.terms):
-            return self._reading.fact(atom)
+            with located(atom.span):
+                return self._reading.fact(atom)
         return tuple(encode(each.value, each.type) for each in constants)
 
     def change(self, node: syntax.Change) -> None:
         row = self.row(node.atom)
         relation = self._target(node.atom.name, node.span)
-        try:
-            if node.adds:
-                self._add(relation, [row])
-            else:
-                self._runtime.engine.remove_row(relation, row)
-        except HarkenError as error:
-            error.span = error.span or node.span
-            raise
+        if node.adds:
+            self._add(relation, [row])
+        else:
+            self._runtime.engine.remove_row(relation, row)
 
     def add(self, name: str, rows: Sequence[Row], span: Span) -> None:
         """Add rows with their attributes in the order of declaration."""
@@ -100,6 +97,17 @@ class Facts:
                         hint="remove that one first",
                     )
             engine.insert_many(relation, [row])
+
+
+@contextmanager
+def located(span: Span) -> Iterator[None]:
+    """An error that knows no place has this one."""
+    try:
+        yield
+    except HarkenError as error:
+        if error.span is None and error.text is None:
+            error.span = span
+        raise
 
 
 def stored_row(known: Known, row: Row) -> Row:

@@ -23,7 +23,7 @@ from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.datalog import syntax
 from harken.lang.datalog.cycles import refuse_negative_cycles
-from harken.lang.datalog.known import Known, relation_named
+from harken.lang.datalog.known import Known, unknown_relation
 from harken.lang.datalog.parser import Program
 from harken.planner.prepare import prepare
 
@@ -133,14 +133,10 @@ class Schema:
         if name in self._wanted:
             self._wanted[name].has_facts = True
             return
-        relation_named(self.relations, name, node.span)
-        function = self.relations.function(name)
-        if function is not None and is_datalog(function):
+        if is_datalog(self._function(name, node)):
             wanted = self._about(name, node)
             wanted.has_facts = True
-            missing = function.kind is FunctionKind.DERIVED and (
-                facts_relation(name, self._catalog) is None
-            )
+            missing = wanted.is_derived and facts_relation(name, self._catalog) is None
             wanted.changed = wanted.changed or missing
 
     def _note_limit(self, node: syntax.Directive) -> None:
@@ -158,9 +154,8 @@ class Schema:
     def _about(self, name: str, node: syntax.Atom | syntax.Directive) -> Wanted:
         """What is wanted of a relation that rules are added to; it is one of Datalog."""
         if name not in self._wanted:
-            relation_named(self.relations, name, node.span)
-            function = self.relations.function(name)
-            if function is None or not is_datalog(function):
+            function = self._function(name, node)
+            if not is_datalog(function):
                 raise TypeFault(
                     f"{name} is not a relation of Datalog: no rules can be added to it",
                     code="not-updatable",
@@ -172,6 +167,12 @@ class Schema:
                 text.declaration, list(text.rules), list(text.rule_texts), text.limit, function
             )
         return self._wanted[name]
+
+    def _function(self, name: str, node: syntax.Atom | syntax.Directive) -> Function:
+        function = self.relations.function(name)
+        if function is None:
+            raise unknown_relation(name, [*self._wanted, *self.relations.names()], node.span)
+        return function
 
     # --- what the catalog gets -------------------------------------------------------------
 

@@ -8,12 +8,11 @@ it. The steps, `+fact.`, `-fact.`, `?- query.`, `.monitor` and `.commit`, are do
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from harken.database.datalog import files
-from harken.database.datalog.facts import Facts
+from harken.database.datalog.facts import Facts, located
 from harken.database.datalog.reading import Reading
 from harken.database.datalog.results import Changed, Output
 from harken.database.datalog.schema import Schema, ignored
@@ -92,11 +91,11 @@ class _Run:
                 self._state()
                 self._session.rules.synchronise()
         for statement in statements:
-            with located(statement):
+            with located(statement.span):
                 self._step(statement)
         for statement in statements:
             if isinstance(statement, syntax.Directive):
-                with located(statement):
+                with located(statement.span):
                     self._finish(statement)
         if self._owns:
             self._transactions.commit()
@@ -182,17 +181,6 @@ DEFINING = syntax.Declaration | syntax.TypeDeclaration | syntax.Rule | syntax.Di
 def _declared(known: Known, row: tuple[object, ...]) -> tuple[object, ...]:
     """A row of the relation with its attributes in the order of declaration."""
     return tuple(row[i] for i in known.positions)
-
-
-@contextmanager
-def located(statement: syntax.Statement) -> Iterator[None]:
-    """An error that knows no place has that of its statement."""
-    try:
-        yield
-    except HarkenError as error:
-        if error.span is None and error.text is None:
-            error.span = statement.span
-        raise
 
 
 def _warn(program: Program, source: str | None, warn: Callable[[str], None] | None) -> None:

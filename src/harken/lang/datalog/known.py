@@ -37,14 +37,18 @@ class Relations(Protocol):
 def relation_named(relations: Relations, name: str, span: Span) -> Known:
     known = relations.find(name)
     if known is None:
-        near = nearest(name, relations.names())
-        raise NameFault(
-            f"there is no relation {name}",
-            code="unknown-relation",
-            span=span,
-            hint=f"did you mean {near}?" if near else f"declare it: .decl {name}(...)",
-        )
+        raise unknown_relation(name, relations.names(), span)
     return known
+
+
+def unknown_relation(name: str, names: Iterable[str], span: Span) -> NameFault:
+    near = nearest(name, names)
+    return NameFault(
+        f"there is no relation {name}",
+        code="unknown-relation",
+        span=span,
+        hint=f"did you mean {near}?" if near else f"declare it: .decl {name}(...)",
+    )
 
 
 def relation_of(relations: Relations, atom: syntax.Atom) -> Known:

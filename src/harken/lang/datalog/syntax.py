@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 from harken.errors import Span
 
-
 # --- expressions ---------------------------------------------------------------------------
 
 
