@@ -155,7 +155,7 @@ def test_an_error_undoes_its_file_and_stops_the_rest(
     [
         ("p.txt", b"", "unknown-suffix"),
         ("program", b"", "unknown-suffix"),
-        ("p.dl", b".decl edge(x: symbol)", "unsupported"),
+        ("p.dl", b"// \xff", "not-utf-8"),
         ("p.amosql", b"print(1);\nprint('\xff');", "not-utf-8"),
     ],
 )

@@ -66,4 +66,8 @@ class Reading:
     def _evaluate(self, goal: Relation, own: tuple[Definition, ...]) -> list[Row]:
         catalog = self._runtime.catalog
         plan = prepare(assemble(goal, own, catalog), catalog.hierarchy)
-        return list(self._runtime.engine.compile(plan).rows(()))
+        query = self._runtime.engine.compile(plan)
+        try:
+            return list(query.rows(()))
+        finally:
+            query.release()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 from typing import Any, TypeAlias
@@ -16,7 +16,7 @@ from harken.engines.sqlite.compile import EXACT_SUM, VALUE, Compiler, Slots, tab
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
-from harken.engines.sqlite.recursion import Bind, Fixpoint, compile_stratum
+from harken.engines.sqlite.recursion import Bind, Fixpoint, Statement, compile_stratum
 from harken.engines.sqlite.statistics import Statistics
 from harken.engines.sqlite.values import encoder
 from harken.errors import StorageError
@@ -102,7 +102,17 @@ class Query:
         with self.connection.snapshot():
             for fixpoint in self.fixpoints:
                 fixpoint.run(self.connection, bind)
-            return fetch(sql, bind(self.slots))
+            rows = fetch(sql, bind(self.slots))
+            for fixpoint in self.fixpoints:
+                fixpoint.clear(self.connection)
+            return rows
+
+    def release(self) -> None:
+        """It is not going to be run again: let go of its tables."""
+        for fixpoint in self.fixpoints:
+            for table in fixpoint.tables:
+                for sql in table.drop():
+                    self.connection.run(sql)
 
 
 MEASURE = "PRAGMA main.optimize = 0x10012"
@@ -191,8 +201,30 @@ class SQLiteEngine:
         wanted = list(compiler.lookups)
         if not query.fixpoints:
             wanted += self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
+            self.indexes.ensure(wanted)
+            return query
+        fixpoints = [self._indexed(each, compiler, wanted) for each in query.fixpoints]
         self.indexes.ensure(wanted)
-        return query
+        return replace(query, fixpoints=tuple(fixpoints))
+
+    def _indexed(
+        self, fixpoint: Fixpoint, compiler: Compiler, stored: list[tuple[Relation, tuple[int, ...]]]
+    ) -> Fixpoint:
+        """A fixpoint with the indexes that its rounds need; what they need of stored relations is
+        added to `stored`."""
+        for table in fixpoint.tables:
+            for sql in table.create():
+                self.connection.run(sql)
+
+        def wanted(statement: Statement) -> Iterator[tuple[str, tuple[int, ...]]]:
+            found = self.indexes.looked_up(statement.sql, len(statement.slots), compiler.aliases)
+            for relation, columns in found:
+                if relation.id in compiler.tables:
+                    yield compiler.tables[relation.id], columns
+                elif relation.kind is Kind.STORED:
+                    stored.append((relation, columns))
+
+        return fixpoint.indexed(wanted)
 
     def _compile(self, plan: Plan) -> tuple[Query, Compiler]:
         tables: dict[str, str] = {}

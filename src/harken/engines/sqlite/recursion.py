@@ -10,13 +10,14 @@ not, mutual or not).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.compile import Compiler, Slots
 from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.driving import RECENT
 from harken.engines.sqlite.expressions import quote
 from harken.errors import EvaluationError
 from harken.ir.clauses import Atom, Clause, Definition
@@ -45,13 +46,26 @@ class Table:
     columns: str
     limit: int | None = None
     """With so many rows it is enough."""
+    lookups: tuple[int, ...] = ()
+    """The columns by which rounds look rows up in `full`."""
 
     def create(self) -> list[str]:
         key = ", ".join(f"c{i}" for i in range(max(1, self.arity)))
-        return [
+        tables = [
             f"CREATE TEMP TABLE IF NOT EXISTS {quote(name)} "
             f"({self.columns or 'c0'}, PRIMARY KEY ({key})) WITHOUT ROWID"
             for name in (self.full, self.delta, self.new)
+        ]
+        indexes = [
+            f"CREATE INDEX IF NOT EXISTS temp.{quote(f'{self.full} by {column}')} "
+            f"ON {quote(self.full)} (c{column})"
+            for column in self.lookups
+        ]
+        return tables + indexes
+
+    def drop(self) -> list[str]:
+        return [
+            f"DROP TABLE IF EXISTS temp.{quote(name)}" for name in (self.full, self.delta, self.new)
         ]
 
     def clear(self) -> list[str]:
@@ -102,6 +116,26 @@ class Fixpoint:
             hint="a recursive function must not make new values for ever",
         )
 
+    def clear(self, connection: Connection) -> None:
+        """Let go of the rows."""
+        for table in self.tables:
+            for sql in table.clear():
+                connection.run(sql)
+
+    def indexed(
+        self, wanted: Callable[[Statement], Iterable[tuple[str, tuple[int, ...]]]]
+    ) -> Fixpoint:
+        """The same, with indexes on what its rounds look up; `wanted` tells for a statement which
+        tables it would index for one run, and by which columns."""
+        found: dict[str, dict[int, None]] = {}
+        for statement in self.step:
+            for table, columns in wanted(statement):
+                found.setdefault(table, {})[columns[0]] = None
+        tables = tuple(
+            replace(table, lookups=tuple(found.get(table.full, ()))) for table in self.tables
+        )
+        return replace(self, tables=tables)
+
     def _advance(self, connection: Connection) -> bool:
         for table in self.tables:
             for sql in table.advance():
@@ -147,7 +181,7 @@ def compile_stratum(
 
 
 def _delta(relation: Relation) -> Relation:
-    return replace(relation, name=f"recent {relation.name}", kind=Kind.STORED)
+    return replace(relation, name=f"{RECENT}{relation.name}", kind=Kind.STORED)
 
 
 def _delta_clauses(clause: Clause, recursive: frozenset[str]) -> list[Clause]:
