@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harken.errors import NameFault, Span, SyntaxFault, nearest
+from harken.errors import HarkenError, NameFault, Span, SyntaxFault, nearest
 from harken.lang.datalog import syntax
 from harken.lang.datalog.formulas import Formulas
 from harken.lang.datalog.reader import Reader
@@ -53,6 +53,22 @@ def parse(text: str) -> Program:
         return Program(text, tuple(_Parser(Reader(tokens(text))).statements()))
     except RecursionError:
         raise SyntaxFault("this text is nested too deeply") from None
+
+
+def is_closed(text: str) -> bool:
+    """Is this nothing but whole statements? What is wrong before its end is for `parse` to say.
+
+    >>> is_closed("p(1)."), is_closed("p(x) :-"), is_closed("p(1)) .")
+    (True, False, True)
+    """
+    try:
+        parse(text)
+    except SyntaxFault as fault:
+        rest = text[fault.span.start :] if fault.span is not None else "?"
+        return rest.strip() != "" and not rest.startswith("/*")
+    except HarkenError:
+        return True
+    return True
 
 
 class _Parser:
