@@ -141,7 +141,7 @@ class Definition:
     duplicates. `first` says that they are the first rows of another relation, `numbered` that they
     are its rows with a number. All of that is in the clauses, too; an engine that can do better
     with it does. With a `limit` the evaluation of a recursive relation ends with the round in
-    which it has so many rows.
+    which it has so many rows. A `tabled` relation may be computed once for all who mention it.
     """
 
     relation: Relation
@@ -151,6 +151,7 @@ class Definition:
     first: First | None = None
     numbered: Numbered | None = None
     limit: int | None = None
+    tabled: bool = False
 
     def __post_init__(self) -> None:
         if any(clause.head.relation != self.relation for clause in self.clauses):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +11,9 @@ from harken.database.datalog.relations import CatalogRelations
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
 from harken.ir.assemble import assemble
-from harken.ir.clauses import Clause, Definition
+from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Kind, Relation
+from harken.ir.terms import Variable
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.known import Known
@@ -28,15 +31,35 @@ class Reading:
         self._relations = relations
         self._types = types
 
+    @contextmanager
+    def together(self, wanted: Iterable[Known]) -> Iterator[Callable[[Known], list[Row]]]:
+        """In the block, how to get the rows of relations; what several of them are derived from is
+        derived once."""
+        engine, catalog = self._runtime.engine, self._runtime.catalog
+        relations = {each.relation.id: each.relation for each in wanted}
+        derived = [each for each in relations.values() if each.kind is Kind.DERIVED]
+        if len(derived) < 2 or engine.far:
+            yield self.rows
+            return
+        goal = mentioning(derived)
+        program = assemble(goal.relation, (goal,), catalog)
+        plan = prepare(program, catalog.hierarchy, wanted=[each.id for each in derived])
+        query = engine.compile(plan)
+        try:
+            with query.evaluated() as rows_of:
+                yield (
+                    lambda known: (
+                        _ordered(known, rows_of(known.relation))
+                        if known.relation in derived
+                        else self.rows(known)
+                    )
+                )
+        finally:
+            query.release()
+
     def rows(self, known: Known) -> list[Row]:
         """All rows of a relation, in order, with its attributes in the order of declaration."""
-        found = self._evaluate(known.relation, ())
-        if not known.attributes:
-            return [()] if found else []
-        return sorted(
-            {tuple(row[i] for i in known.positions) for row in found},
-            key=lambda row: tuple((value is not None, value) for value in row),
-        )
+        return _ordered(known, self._evaluate(known.relation, ()))
 
     def values(self, known: Known, rows: list[Row]) -> list[Row]:
         """Stored rows as Python values."""
@@ -71,3 +94,22 @@ class Reading:
             return list(query.rows(()))
         finally:
             query.release()
+
+
+def _ordered(known: Known, found: Iterable[Row]) -> list[Row]:
+    if not known.attributes:
+        return [()] if list(found) else []
+    return sorted(
+        {tuple(row[i] for i in known.positions) for row in found},
+        key=lambda row: tuple((value is not None, value) for value in row),
+    )
+
+
+def mentioning(relations: Iterable[Relation]) -> Definition:
+    """Something that depends on all of these, so that they are looked at together."""
+    goal = Relation("program", (), 0, Kind.DERIVED)
+    clauses = []
+    for relation in relations:
+        row = tuple(Variable(f"X{i}", c.type) for i, c in enumerate(relation.columns))
+        clauses.append(Clause(Atom(goal, ()), (Atom(relation, row),)))
+    return Definition(goal, tuple(clauses))

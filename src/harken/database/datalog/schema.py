@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from harken.database.datalog.clauses import facts_relation, translate_rules
+from harken.database.datalog.reading import mentioning
 from harken.database.datalog.relations import CatalogRelations, columns_of, types_of
 from harken.database.datalog.text import facts_name, is_datalog, kept, relation_text
 from harken.database.memory import Dependencies
@@ -19,13 +20,13 @@ from harken.database.schema_changes import recheck, store
 from harken.database.system import relation_of
 from harken.errors import IntegrityError, NameFault, Span, SyntaxFault, TypeFault
 from harken.ir.assemble import assemble
-from harken.ir.clauses import Definition
+from harken.ir.clauses import Definition, Program
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.datalog import syntax
 from harken.lang.datalog.cycles import refuse_negative_cycles
 from harken.lang.datalog.known import Known, unknown_relation
-from harken.lang.datalog.parser import Program
-from harken.planner.prepare import prepare
+from harken.lang.datalog.parser import Program as Text
+from harken.planner.prepare import check
 
 LONGEST_NAME = 200
 
@@ -51,7 +52,7 @@ class Wanted:
 class Schema:
     """Brings the catalog to what a program says."""
 
-    def __init__(self, runtime: Runtime, program: Program) -> None:
+    def __init__(self, runtime: Runtime, program: Text) -> None:
         self._runtime = runtime
         self._catalog = runtime.catalog
         self._program = program
@@ -240,11 +241,12 @@ class Schema:
             found, names = translate_rules(function, wanted.rules, self._catalog, self.types)
             own += found
             mentioned[function.id] = names
+        goal = mentioning(each.relation for each, _ in made if each.relation is not None)
+        program = assemble(goal.relation, (goal, *own), self._catalog)
         for function, _ in made:
             assert function.relation is not None
-            program = assemble(function.relation, own, self._catalog)
-            refuse_negative_cycles(program)
-            prepare(program, self._catalog.hierarchy)
+            refuse_negative_cycles(Program(function.relation, program.definitions))
+        check(program, self._catalog.hierarchy)
         for function, _ in made:
             self._catalog.add_function(function, Dependencies(mentioned[function.id]))
 
@@ -270,7 +272,7 @@ def _shown(known: Known) -> str:
     return ", ".join(f"{name}: {type_}" for name, type_ in pairs)
 
 
-def ignored(program: Program) -> Iterator[tuple[str, Span]]:
+def ignored(program: Text) -> Iterator[tuple[str, Span]]:
     """What is read and has no effect: the words, and where they are."""
     for statement in program.statements:
         match statement:

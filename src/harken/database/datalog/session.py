@@ -8,12 +8,12 @@ it. The steps, `+fact.`, `-fact.`, `?- query.`, `.monitor` and `.commit`, are do
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harken.database.datalog import files
 from harken.database.datalog.facts import Facts, located
-from harken.database.datalog.reading import Reading
+from harken.database.datalog.reading import Reading, Row
 from harken.database.datalog.results import Changed, Output
 from harken.database.datalog.schema import Schema, ignored
 from harken.database.monitors.changes import Change
@@ -93,10 +93,7 @@ class _Run:
         for statement in statements:
             with located(statement.span):
                 self._step(statement)
-        for statement in statements:
-            if isinstance(statement, syntax.Directive):
-                with located(statement.span):
-                    self._finish(statement)
+        self._finish([each for each in statements if isinstance(each, syntax.Directive)])
         if self._owns:
             self._transactions.commit()
 
@@ -152,20 +149,26 @@ class _Run:
 
     # --- at the end ------------------------------------------------------------------------
 
-    def _finish(self, node: syntax.Directive) -> None:
-        match node.kind:
-            case "output":
-                self._put_out(node)
-            case "printsize":
-                known = relation_named(self._relations, node.relation, node.span)
-                size = len(self._reading.rows(known))
-                self._runtime.emit("print", (), [(node.relation, size)])
+    def _finish(self, directives: Sequence[syntax.Directive]) -> None:
+        wanted = [
+            (node, relation_named(self._relations, node.relation, node.span))
+            for node in directives
+            if node.kind in ("output", "printsize")
+        ]
+        if not wanted:
+            return
+        with located(wanted[0][0].span), self._reading.together(k for _, k in wanted) as rows_of:
+            for node, known in wanted:
+                with located(node.span):
+                    rows = self._reading.values(known, rows_of(known))
+                    if node.kind == "output":
+                        self._put_out(node, known, rows)
+                    else:
+                        self._runtime.emit("print", (), [(node.relation, len(rows))])
 
-    def _put_out(self, node: syntax.Directive) -> None:
-        known = relation_named(self._relations, node.relation, node.span)
+    def _put_out(self, node: syntax.Directive, known: Known, rows: list[Row]) -> None:
         directory = self._output or Path()
         form = files.form_of("output", node.relation, node.parameters, directory, node.span)
-        rows = self._reading.values(known, self._reading.rows(known))
         if self._output is not None and not form.to_stdout:
             files.write_rows(form, known, rows, node.span)
             return

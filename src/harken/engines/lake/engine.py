@@ -206,6 +206,7 @@ class LakeEngine(Exchange):
             query.slots,
             query.fixpoints,
             query.connection,
+            query.tables,
             plan,
             asked,
             deltas,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
@@ -16,7 +16,7 @@ from harken.engines.sqlite.compile import EXACT_SUM, VALUE, Compiler, Slots, tab
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
-from harken.engines.sqlite.recursion import Bind, Fixpoint, Statement, compile_stratum
+from harken.engines.sqlite.recursion import Bind, Fixpoint, compile_stratum
 from harken.engines.sqlite.statistics import Statistics
 from harken.engines.sqlite.values import encoder
 from harken.errors import StorageError
@@ -39,6 +39,8 @@ class Query:
     slots: tuple[tuple[int, Type], ...]
     fixpoints: tuple[Fixpoint, ...]
     connection: Connection
+    tables: Mapping[str, str]
+    """By the id of a relation the table that fixpoints fill."""
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         def bind(slots: Sequence[tuple[int, Type]]) -> tuple[Any, ...]:
@@ -106,6 +108,19 @@ class Query:
             for fixpoint in self.fixpoints:
                 fixpoint.clear(self.connection)
             return rows
+
+    @contextmanager
+    def evaluated(self) -> Iterator[Callable[[Relation], list[tuple[Any, ...]]]]:
+        """In the block, the rows of the relations that became tables on the way; it has no
+        parameters."""
+        with self.connection.fixed_time(), self.connection.snapshot():
+            for fixpoint in self.fixpoints:
+                fixpoint.run(self.connection, lambda _: ())
+            yield self._table_rows
+
+    def _table_rows(self, relation: Relation) -> list[tuple[Any, ...]]:
+        columns = ", ".join(f"c{i}" for i in range(relation.arity)) or "1"
+        return self.connection.read(f"SELECT {columns} FROM temp.{quote(self.tables[relation.id])}")
 
     def release(self) -> None:
         """It is not going to be run again: let go of its tables."""
@@ -203,35 +218,40 @@ class SQLiteEngine:
             wanted += self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
             self.indexes.ensure(wanted)
             return query
-        fixpoints = [self._indexed(each, compiler, wanted) for each in query.fixpoints]
+        lookups = self._lookups_of(query.fixpoints, compiler, wanted)
         self.indexes.ensure(wanted)
-        return replace(query, fixpoints=tuple(fixpoints))
+        return replace(
+            query, fixpoints=tuple(each.with_lookups(lookups) for each in query.fixpoints)
+        )
 
-    def _indexed(
-        self, fixpoint: Fixpoint, compiler: Compiler, stored: list[tuple[Relation, tuple[int, ...]]]
-    ) -> Fixpoint:
-        """A fixpoint with the indexes that its rounds need; what they need of stored relations is
-        added to `stored`."""
-        for table in fixpoint.tables:
-            for sql in table.create():
-                self.connection.run(sql)
-
-        def wanted(statement: Statement) -> Iterator[tuple[str, tuple[int, ...]]]:
-            found = self.indexes.looked_up(statement.sql, len(statement.slots), compiler.aliases)
-            for relation, columns in found:
-                if relation.id in compiler.tables:
-                    yield compiler.tables[relation.id], columns
-                elif relation.kind is Kind.STORED:
-                    stored.append((relation, columns))
-
-        return fixpoint.indexed(wanted)
+    def _lookups_of(
+        self,
+        fixpoints: Sequence[Fixpoint],
+        compiler: Compiler,
+        stored: list[tuple[Relation, tuple[int, ...]]],
+    ) -> dict[str, set[int]]:
+        """For the tables of fixpoints the columns by which rounds look them up; what is looked up
+        in stored relations is added to `stored`."""
+        found: dict[str, set[int]] = {}
+        for fixpoint in fixpoints:
+            fixpoint.create(self.connection)
+        for fixpoint in fixpoints:
+            for statement in (*fixpoint.start, *fixpoint.step):
+                slots = len(statement.slots)
+                looked_up = self.indexes.looked_up(statement.sql, slots, compiler.aliases)
+                for relation, columns in looked_up:
+                    if relation.id not in compiler.tables:
+                        stored += [(relation, columns)] if relation.kind is Kind.STORED else []
+                    elif statement in fixpoint.step:
+                        found.setdefault(compiler.tables[relation.id], set()).add(columns[0])
+        return found
 
     def _compile(self, plan: Plan) -> tuple[Query, Compiler]:
         tables: dict[str, str] = {}
         compiler = Compiler(plan.program.definitions, plan.needs, tables=tables)
         fixpoints = tuple(
             compile_stratum(stratum, compiler, tables, f"recursion {next(_names)}")
-            for stratum in plan.recursive
+            for stratum in plan.computed
         )
         compiler.slots = Slots()
         goal = plan.program.goal
@@ -242,7 +262,7 @@ class SQLiteEngine:
         else:
             sql = compiler.definition(definition)
         slots = compiler.slots.bound_in(sql)
-        return Query(goal, sql, slots, fixpoints, self.connection), compiler
+        return Query(goal, sql, slots, fixpoints, self.connection, tables), compiler
 
     def explain_sql(self, plan: Plan) -> str:
         return self._compile(plan)[0].sql

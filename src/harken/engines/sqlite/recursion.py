@@ -1,4 +1,5 @@
-"""Recursive relations by semi-naive evaluation: each round joins only what the last one found.
+"""Relations as tables. Recursive ones are evaluated semi-naively: each round joins only what the
+last one found.
 
     full ← the clauses without recursion;  delta ← full
     until delta is empty:  new ← the recursive clauses with one recursive atom over delta
@@ -10,7 +11,7 @@ not, mutual or not).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,7 +38,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The three temporary tables of a recursive relation."""
+    """The three temporary tables of a recursive relation, or the one of another."""
 
     full: str
     delta: str
@@ -46,15 +47,20 @@ class Table:
     columns: str
     limit: int | None = None
     """With so many rows it is enough."""
+    recursive: bool = True
     lookups: tuple[int, ...] = ()
     """The columns by which rounds look rows up in `full`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.full, self.delta, self.new) if self.recursive else (self.full,)
 
     def create(self) -> list[str]:
         key = ", ".join(f"c{i}" for i in range(max(1, self.arity)))
         tables = [
             f"CREATE TEMP TABLE IF NOT EXISTS {quote(name)} "
             f"({self.columns or 'c0'}, PRIMARY KEY ({key})) WITHOUT ROWID"
-            for name in (self.full, self.delta, self.new)
+            for name in self.names
         ]
         indexes = [
             f"CREATE INDEX IF NOT EXISTS temp.{quote(f'{self.full} by {column}')} "
@@ -64,12 +70,10 @@ class Table:
         return tables + indexes
 
     def drop(self) -> list[str]:
-        return [
-            f"DROP TABLE IF EXISTS temp.{quote(name)}" for name in (self.full, self.delta, self.new)
-        ]
+        return [f"DROP TABLE IF EXISTS temp.{quote(name)}" for name in self.names]
 
     def clear(self) -> list[str]:
-        return [f"DELETE FROM temp.{quote(name)}" for name in (self.full, self.delta, self.new)]
+        return [f"DELETE FROM temp.{quote(name)}" for name in self.names]
 
     def is_full(self, connection: Connection) -> bool:
         if self.limit is None:
@@ -100,10 +104,13 @@ class Fixpoint:
     names: tuple[str, ...]
 
     def run(self, connection: Connection, bind: Bind) -> None:
-        for table in self.tables:
-            for sql in (*table.create(), *table.clear()):
-                connection.run(sql)
+        self.create(connection)
+        self.clear(connection)
         statements = self.start
+        if not self.step:
+            for statement in statements:
+                connection.run(statement.sql, bind(statement.slots))
+            return
         for _ in range(ROUND_LIMIT):
             for statement in statements:
                 connection.run(statement.sql, bind(statement.slots))
@@ -116,25 +123,23 @@ class Fixpoint:
             hint="a recursive function must not make new values for ever",
         )
 
+    def create(self, connection: Connection) -> None:
+        for table in self.tables:
+            for sql in table.create():
+                connection.run(sql)
+
     def clear(self, connection: Connection) -> None:
         """Let go of the rows."""
         for table in self.tables:
             for sql in table.clear():
                 connection.run(sql)
 
-    def indexed(
-        self, wanted: Callable[[Statement], Iterable[tuple[str, tuple[int, ...]]]]
-    ) -> Fixpoint:
-        """The same, with indexes on what its rounds look up; `wanted` tells for a statement which
-        tables it would index for one run, and by which columns."""
-        found: dict[str, dict[int, None]] = {}
-        for statement in self.step:
-            for table, columns in wanted(statement):
-                found.setdefault(table, {})[columns[0]] = None
-        tables = tuple(
-            replace(table, lookups=tuple(found.get(table.full, ()))) for table in self.tables
+    def with_lookups(self, wanted: Mapping[str, Iterable[int]]) -> Fixpoint:
+        """The same, with indexes on the columns by which its tables are looked up."""
+        tables = (
+            replace(each, lookups=tuple(sorted(wanted.get(each.full, ())))) for each in self.tables
         )
-        return replace(self, tables=tables)
+        return replace(self, tables=tuple(tables))
 
     def _advance(self, connection: Connection) -> bool:
         for table in self.tables:
@@ -151,7 +156,8 @@ class Fixpoint:
 def compile_stratum(
     stratum: Stratum, compiler: Compiler, tables: dict[str, str], prefix: str
 ) -> Fixpoint:
-    """Compile a recursive stratum; adds its full tables to `tables` for those above it."""
+    """Compile a stratum; adds its full tables to `tables` for those above it. One that is not
+    recursive has no rounds: its rows go where they are to be at once."""
     made: dict[str, Table] = {}
     for number, definition in enumerate(stratum.definitions):
         name = f"{prefix} {number}"
@@ -163,13 +169,15 @@ def compile_stratum(
             relation.arity,
             layout.typed_columns(relation),
             definition.limit,
+            stratum.recursive,
         )
         tables[definition.relation.id] = f"{name} full"
         tables[_delta(definition.relation).id] = f"{name} delta"
     start: list[Statement] = []
     step: list[Statement] = []
     for definition in stratum.definitions:
-        target = made[definition.relation.id].new
+        table = made[definition.relation.id]
+        target = table.new if stratum.recursive else table.full
         for clause in definition.clauses:
             rounds = _delta_clauses(clause, stratum.names)
             if rounds:

@@ -54,7 +54,7 @@ class Translator:
             for head in rule.heads:
                 if head.name == known.name:
                     found += self.clauses(head, rule.body)
-        return ir.Definition(known.relation, tuple(found))
+        return ir.Definition(known.relation, tuple(found), tabled=True)
 
     def clauses(self, head: syntax.Atom, body: syntax.Formula | None) -> list[ir.Clause]:
         known = relation_of(self.relations, head)
