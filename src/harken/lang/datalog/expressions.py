@@ -34,6 +34,9 @@ LEVELS = (
     ("*", "/", "%"),
 )
 """The operators between two values, those that bind least first; all of them group to the left."""
+_LEVEL = {operator: level for level, operators in enumerate(LEVELS) for operator in operators}
+OPERATORS = ("symbol", "name")
+"""The kinds of tokens that operators are."""
 PREFIXES = ("bnot", "lnot")
 WORDS = frozenset(word for level in LEVELS for word in level if word.isalpha()) | set(PREFIXES)
 RESERVED = WORDS | set(AGGREGATES) | set(FUNCTORS) | {"match", "contains", "true", "false", "as"}
@@ -51,15 +54,14 @@ class Expressions:
         self._reader = reader
         self._body = body
 
-    def expression(self, level: int = 0) -> syntax.Expression:
+    def expression(self, least: int = 0) -> syntax.Expression:
+        """An expression whose operators, outside of parentheses, bind at least so strongly."""
         reader = self._reader
-        if level == len(LEVELS):
-            return self._prefixed()
         start = reader.next
-        left = self.expression(level + 1)
-        while reader.is_symbol(*LEVELS[level]) or reader.is_word(*LEVELS[level]):
+        left = self._prefixed()
+        while reader.next.kind in OPERATORS and _LEVEL.get(reader.next.text, -1) >= least:
             operator = reader.take().text
-            right = self.expression(level + 1)
+            right = self.expression(_LEVEL[operator] + 1)
             left = syntax.Functor(operator, (left, right), reader.since(start))
         return left
 

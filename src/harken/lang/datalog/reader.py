@@ -30,10 +30,12 @@ class Reader:
         return token
 
     def is_symbol(self, *symbols: str) -> bool:
-        return self.next.kind == "symbol" and self.next.text in symbols
+        token = self.next
+        return token.kind == "symbol" and token.text in symbols
 
     def is_word(self, *words: str) -> bool:
-        return self.next.kind == "name" and self.next.text in words
+        token = self.next
+        return token.kind == "name" and token.text in words
 
     def accept(self, *symbols: str) -> Token | None:
         return self.take() if self.is_symbol(*symbols) else None
