@@ -140,8 +140,7 @@ class Definition:
     `groups` names relations of which these rows are the groups: their first columns, without
     duplicates. `first` says that they are the first rows of another relation, `numbered` that they
     are its rows with a number. All of that is in the clauses, too; an engine that can do better
-    with it does. With a `limit` the evaluation of a recursive relation ends with the round in
-    which it has so many rows. A `tabled` relation may be computed once for all who mention it.
+    with it does.
     """
 
     relation: Relation
@@ -150,8 +149,6 @@ class Definition:
     groups: frozenset[str] = frozenset()
     first: First | None = None
     numbered: Numbered | None = None
-    limit: int | None = None
-    tabled: bool = False
 
     def __post_init__(self) -> None:
         if any(clause.head.relation != self.relation for clause in self.clauses):
@@ -287,8 +284,7 @@ def rename_relations(definition: Definition, named: Callable[[Relation], Relatio
         Clause(atom(clause.head), tuple(literal(each) for each in clause.body))
         for clause in definition.clauses
     )
-    relation = named(definition.relation)
-    return Definition(relation, clauses, definition.exclusive, limit=definition.limit)
+    return Definition(named(definition.relation), clauses, definition.exclusive)
 
 
 def written_out(program: Program) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from harken.database.catalog import Catalog
 from harken.database.datalog.relations import CatalogRelations, types_of
@@ -32,8 +31,7 @@ def translate_rules(
     known = relations.find(function.name)
     assert known is not None
     base = facts_relation(function.name, catalog)
-    main = translator.definition(known, rules, base=base)
-    main = replace(main, limit=kept(function.text).limit)
+    main = translator.definition(known, rules, base=base, limit=kept(function.text).limit)
     mentioned = set(translator.mentioned)
     if base is not None:
         mentioned.add(base.name)

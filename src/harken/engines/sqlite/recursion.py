@@ -168,7 +168,7 @@ def compile_stratum(
             f"{name} new",
             relation.arity,
             layout.typed_columns(relation),
-            definition.limit,
+            relation.limit,
             stratum.recursive,
         )
         tables[definition.relation.id] = f"{name} full"

@@ -8,7 +8,7 @@ relation of all variables in its braces (so that every solution counts once), a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from harken.errors import TypeFault
@@ -43,7 +43,12 @@ class Translator:
     _numbers: count[int] = field(default_factory=lambda: count(1))
 
     def definition(
-        self, known: Known, rules: Iterable[syntax.Rule], *, base: Relation | None = None
+        self,
+        known: Known,
+        rules: Iterable[syntax.Rule],
+        *,
+        base: Relation | None = None,
+        limit: int | None = None,
     ) -> ir.Definition:
         """A derived relation: the clauses of its rules, and the rows of `base` if there is one."""
         found: list[ir.Clause] = []
@@ -54,7 +59,8 @@ class Translator:
             for head in rule.heads:
                 if head.name == known.name:
                     found += self.clauses(head, rule.body)
-        return ir.Definition(known.relation, tuple(found), tabled=True)
+        relation = replace(known.relation, tabled=True, limit=limit)
+        return ir.Definition(relation, tuple(found))
 
     def clauses(self, head: syntax.Atom, body: syntax.Formula | None) -> list[ir.Clause]:
         known = relation_of(self.relations, head)
