@@ -165,3 +165,33 @@ def test_a_view_keeps_a_relation_as_it_is(db: harken.Database) -> None:
     db.sql("CREATE VIEW v AS SELECT x + 1 AS y FROM p")
     db.datalog("p(x + 10) :- p(x), x < 10.")
     assert sorted(db.sql("SELECT y FROM v").rows) == [(2,), (12,)]
+
+
+def test_names_that_differ_only_in_case_are_refused(db: harken.Database) -> None:
+    for program in (".decl Edge, edge(x: number)", ".decl edge(x: number) .commit .decl eDge()"):
+        with pytest.raises(harken.HarkenError) as caught:
+            db.datalog(program)
+        assert caught.value.code == "exists"
+    db.datalog(".decl Node(x: number)")
+    with pytest.raises(harken.HarkenError) as caught:
+        db.datalog("?- node(x).")
+    assert caught.value.code == "unknown-relation"
+    assert caught.value.hint == "did you mean Node?"
+
+
+def test_a_relation_may_be_called_as_something_built_in_is(db: harken.Database) -> None:
+    db.datalog(
+        """
+        .decl name(x: symbol) .decl calls(f: symbol, g: symbol) .decl print(x: symbol)
+        name("f"). name("g"). calls("f", "g").
+        print(x) :- name(x), !calls(_, x).
+        """
+    )
+    assert db.datalog("?- print(x).").rows == [("f",)]
+    assert ("print",) in db.amosql("select name(f) for each function f;").rows
+    assert db.sql("SELECT x FROM name ORDER BY x").rows == [("f",), ("g",)]
+
+
+def test_a_relation_of_datalog_in_an_expression_of_amosql(db: harken.Database) -> None:
+    db.datalog(".decl p, q(x: number) p(1). p(2). q(x) :- p(x), x > 1.")
+    assert db.amosql("count(q());").rows == [(1,)]

@@ -42,7 +42,8 @@ class CatalogRelations:
         named = [f for f in self._catalog.named(name) if f.relation is not None and not f.system]
         if len(named) == 1:
             return named[0]
-        return SqlTables(self._catalog).function(name.lower())
+        found = SqlTables(self._catalog).function(name.lower())
+        return None if found is not None and is_datalog(found) else found
 
     def names(self) -> Iterator[str]:
         for function in self._catalog.functions():

@@ -107,7 +107,19 @@ class Schema:
                 hint=f"it is {node.name}({_shown(known)})" if known is not None else None,
             )
         if known is None:
+            self._refuse_same_letters(node)
             self._wanted[node.name] = Wanted(node, changed=True)
+
+    def _refuse_same_letters(self, node: syntax.Declaration) -> None:
+        """SQL does not tell upper and lower case apart, and neither do the tables."""
+        for name in (*self._wanted, *self.relations.names()):
+            if name != node.name and name.lower() == node.name.lower():
+                raise NameFault(
+                    f"there is already a relation {name}, and to SQL that is the same name",
+                    code="exists",
+                    span=node.span,
+                    hint="choose a name with other letters",
+                )
 
     def _is_same(self, node: syntax.Declaration, known: Known) -> bool:
         function = self.relations.function(node.name)
