@@ -46,7 +46,7 @@ def kept(text: str) -> Kept:
     return Kept(
         declaration=next(each for each in statements if isinstance(each, syntax.Declaration)),
         rules=rules,
-        rule_texts=tuple(written(each.span.start, each.span.end, text) for each in rules),
+        rule_texts=tuple(text[each.span.start : each.span.end] for each in rules),
         types=tuple(
             (each, text[each.span.start : each.span.end])
             for each in statements
@@ -54,10 +54,6 @@ def kept(text: str) -> Kept:
         ),
         limit=limits[0] if limits else None,
     )
-
-
-def written(start: int, end: int, text: str) -> str:
-    return text[start:end]
 
 
 def relation_text(
