@@ -195,3 +195,18 @@ def test_a_relation_may_be_called_as_something_built_in_is(db: harken.Database) 
 def test_a_relation_of_datalog_in_an_expression_of_amosql(db: harken.Database) -> None:
     db.datalog(".decl p, q(x: number) p(1). p(2). q(x) :- p(x), x > 1.")
     assert db.amosql("count(q());").rows == [(1,)]
+
+
+def test_outputs_of_views_with_nulls(db: harken.Database) -> None:
+    db.sql("CREATE TABLE t (x INT, y INT); INSERT INTO t VALUES (1, NULL), (2, 3), (2, 3)")
+    db.sql("CREATE VIEW v AS SELECT y, x FROM t; CREATE VIEW w AS SELECT DISTINCT y FROM t")
+    program = ".decl p, q(x: number) p(x) :- v(_, x). q(x) :- p(x). "
+    outputs = db.datalog(program + ".output v, w, p, q .output t .printsize t")
+    assert [each.rows for each in outputs] == [
+        [(None, 1), (3, 2)],
+        [(None,), (3,)],
+        [(1,), (2,)],
+        [(1,), (2,)],
+        [(1, None), (2, 3)],
+        [("t", 2)],
+    ]

@@ -32,14 +32,18 @@ class Reading:
         self._types = types
 
     @contextmanager
-    def together(self, wanted: Iterable[Known]) -> Iterator[Callable[[Known], list[Row]]]:
+    def together(self, wanted: Iterable[Known]) -> Iterator[Callable[[Known], set[Row]]]:
         """In the block, how to get the rows of relations; what several of them are derived from is
         derived once."""
         engine, catalog = self._runtime.engine, self._runtime.catalog
         relations = {each.relation.id: each.relation for each in wanted}
-        derived = [each for each in relations.values() if each.kind is Kind.DERIVED]
+        derived = [
+            each
+            for each in relations.values()
+            if each.kind is Kind.DERIVED and each.is_set and not each.nulls
+        ]
         if len(derived) < 2 or engine.far:
-            yield self.rows
+            yield self._rows
             return
         goal = mentioning(derived)
         program = assemble(goal.relation, (goal,), catalog)
@@ -49,22 +53,23 @@ class Reading:
             with query.evaluated() as rows_of:
                 yield (
                     lambda known: (
-                        _ordered(known, rows_of(known.relation))
+                        _declared(known, rows_of(known.relation))
                         if known.relation in derived
-                        else self.rows(known)
+                        else self._rows(known)
                     )
                 )
         finally:
             query.release()
 
-    def rows(self, known: Known) -> list[Row]:
-        """All rows of a relation, in order, with its attributes in the order of declaration."""
-        return _ordered(known, self._evaluate(known.relation, ()))
+    def _rows(self, known: Known) -> set[Row]:
+        return _declared(known, self._evaluate(known.relation, ()))
 
-    def values(self, known: Known, rows: list[Row]) -> list[Row]:
-        """Stored rows as Python values."""
+    def values(self, known: Known, rows: set[Row]) -> list[Row]:
+        """Stored rows as Python values, in order."""
+        nullable = any(known.relation.columns[i].type.nullable for i in known.positions)
         types = tuple(known.relation.columns[i].type for i in known.positions)
-        return decode_rows(rows, types, self._runtime.catalog.home)
+        ordered = sorted(rows, key=_nulls_first if nullable else None)
+        return decode_rows(ordered, types, self._runtime.catalog.home)
 
     def query(self, node: syntax.Query) -> tuple[tuple[str, ...], list[Row]]:
         """The variables of a query and its solutions; for one without variables, whether it
@@ -96,13 +101,17 @@ class Reading:
             query.release()
 
 
-def _ordered(known: Known, found: Iterable[Row]) -> list[Row]:
+def _declared(known: Known, found: list[Row]) -> set[Row]:
+    """Rows with their attributes in the order of declaration."""
     if not known.attributes:
-        return [()] if list(found) else []
-    return sorted(
-        {tuple(row[i] for i in known.positions) for row in found},
-        key=lambda row: tuple((value is not None, value) for value in row),
-    )
+        return {()} if found else set()
+    if known.positions == tuple(range(known.relation.arity)):
+        return set(found)
+    return {tuple(row[i] for i in known.positions) for row in found}
+
+
+def _nulls_first(row: Row) -> Row:
+    return tuple((value is not None, value) for value in row)
 
 
 def mentioning(relations: Iterable[Relation]) -> Definition:

@@ -160,9 +160,9 @@ class _Run:
         with located(wanted[0][0].span), self._reading.together(k for _, k in wanted) as rows_of:
             for node, known in wanted:
                 with located(node.span):
-                    rows = self._reading.values(known, rows_of(known))
+                    rows = rows_of(known)
                     if node.kind == "output":
-                        self._put_out(node, known, rows)
+                        self._put_out(node, known, self._reading.values(known, rows))
                     else:
                         self._runtime.emit("print", (), [(node.relation, len(rows))])
 
