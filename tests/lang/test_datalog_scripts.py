@@ -238,3 +238,35 @@ def test_output_and_size_come_last(db: harken.Database) -> None:
 def test_explain_shows_the_clauses(db: harken.Database) -> None:
     db.datalog(CLOSURE)
     assert "path_charstring,charstring(x, z) ←" in str(db.explain("path"))
+
+
+def test_a_monitor_asked_for_twice_tells_once(db: harken.Database) -> None:
+    db.datalog(CLOSURE + ".monitor edge .monitor edge")
+    db.datalog(CLOSURE + ".monitor edge")
+    assert lines(db.datalog('+edge("x", "y").')) == ['+edge("x", "y")']
+
+
+def test_a_monitor_of_a_relation_without_attributes(db: harken.Database) -> None:
+    db.datalog(".decl p(x: number) .decl some() some() :- p(_). .monitor some")
+    assert lines(db.datalog("+p(1). +p(2).")) == ["+some()"]
+    assert lines(db.datalog("-p(1).")) == []
+    assert lines(db.datalog("-p(2).")) == ["-some()"]
+
+
+def test_a_database_that_is_only_read(tmp_path: Path) -> None:
+    with harken.connect(tmp_path / "p.db") as db:
+        db.datalog(CLOSURE)
+    with harken.connect(tmp_path / "p.db", read_only=True) as db:
+        assert len(db.datalog("?- path(x, y).").rows) == 3
+        assert len(db.datalog(".output path").rows) == 3
+        with pytest.raises(harken.HarkenError) as caught:
+            db.datalog('+edge("x", "y").')
+        assert caught.value.code == "read-only"
+
+
+def test_a_text_joins_a_transaction_that_is_open(db: harken.Database) -> None:
+    db.datalog(".decl p(x: number)")
+    db.sql("BEGIN")
+    db.datalog("+p(1).")
+    db.sql("ROLLBACK")
+    assert db.datalog("?- p(x).").rows == []

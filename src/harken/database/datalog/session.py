@@ -42,6 +42,8 @@ class DatalogSession:
         self.transactions = transactions
         self.rules = rules
         self.watch = watch
+        self.watched: set[str] = set()
+        """The ids of the functions whose changes are told: once, however often that is asked."""
 
     def run(
         self,
@@ -85,7 +87,7 @@ class _Run:
 
     def run(self) -> None:
         statements = self._program.statements
-        if any(isinstance(each, DEFINING) for each in statements):
+        if any(map(_defines, statements)):
             with self._transactions.statement():
                 self._schema.define()
                 self._state()
@@ -136,6 +138,8 @@ class _Run:
         known = relation_named(self._relations, node.relation, node.span)
         if self._owns:
             self._transactions.commit()
+        if known.relation.id in self._session.watched:
+            return
         runtime = self._runtime
 
         def tell(change: Change) -> None:
@@ -146,6 +150,7 @@ class _Run:
             )
 
         self._session.watch(known.relation.name, tell)
+        self._session.watched.add(known.relation.id)
 
     # --- at the end ------------------------------------------------------------------------
 
@@ -178,7 +183,11 @@ class _Run:
         )
 
 
-DEFINING = syntax.Declaration | syntax.TypeDeclaration | syntax.Rule | syntax.Directive
+def _defines(statement: syntax.Statement) -> bool:
+    """Does it say what there is? What only asks needs no transaction that writes."""
+    if isinstance(statement, syntax.Directive):
+        return statement.kind in ("input", "limitsize")
+    return isinstance(statement, syntax.Declaration | syntax.Rule)
 
 
 def _declared(known: Known, row: tuple[object, ...]) -> tuple[object, ...]:
