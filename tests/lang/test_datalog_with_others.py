@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import harken
+from harken.engines.lake.query import refuse_resident
+from harken.ir.assemble import assemble
+from harken.planner.prepare import prepare
 
 
 @pytest.fixture
@@ -210,3 +215,34 @@ def test_outputs_of_views_with_nulls(db: harken.Database) -> None:
         [(1, None), (2, 3)],
         [("t", 2)],
     ]
+
+
+def test_relations_in_the_lake(tmp_path: Path) -> None:
+    """As far as rows can be brought here, which takes no Spark."""
+    program = """
+        .decl edge(x: symbol, y: symbol)
+        .decl path(x: symbol, y: symbol)
+        path(x, y) :- edge(x, y).
+        path(x, z) :- path(x, y), edge(y, z).
+        edge("a", "b"). edge("b", "c"). edge("a", "b").
+        .monitor path
+        +edge("c", "d"). +path("q", "r").
+        .commit
+        -edge("a", "b").
+    """
+    with harken.connect(tmp_path / "lake.db", engine="lake") as db:
+        first, second = db.datalog(program)
+    assert first.rows == [("a", "d"), ("b", "d"), ("c", "d"), ("q", "r")]
+    assert second.lines() == ['-path("a", "b")', '-path("a", "c")', '-path("a", "d")']
+    with harken.connect(tmp_path / "lake.db") as db:
+        found = db.datalog("?- path(x, y).").rows
+    assert found == [("b", "c"), ("b", "d"), ("c", "d"), ("q", "r")]
+
+
+def test_what_spark_cannot_compute_is_refused_by_name(db: harken.Database) -> None:
+    db.datalog('.decl p(x: number) .decl q(x: number) q(x band 1) :- p(x), match("1", "1").')
+    catalog = db._runtime.catalog
+    plan = prepare(assemble(catalog.function("q()").relation, (), catalog), catalog.hierarchy)
+    with pytest.raises(harken.HarkenError) as caught:
+        refuse_resident(plan)
+    assert "bitwise_and, matches_pattern" in caught.value.message
