@@ -206,6 +206,12 @@ ERRORS: dict[str, tuple[str, str, str, str]] = {
         "v(1)",
         "no relation v",
     ),
+    "a query whose alternatives are of two kinds": (
+        P + "?- p(x); q(_, x).",
+        "type-mismatch",
+        "p(x); q(_, x)",
+        "x is number in one alternative and symbol in another",
+    ),
     "a query whose alternatives differ": (P + "?- p(x); q(y, _).", "unsafe", "", "every alternat"),
 }
 

@@ -270,3 +270,13 @@ def test_a_text_joins_a_transaction_that_is_open(db: harken.Database) -> None:
     db.datalog("+p(1).")
     db.sql("ROLLBACK")
     assert db.datalog("?- p(x).").rows == []
+
+
+def test_a_relation_may_be_called_as_parts_of_harken_are(db: harken.Database) -> None:
+    db.datalog(
+        ".decl query, program, fact, p(x: number) p(1). query(x + 1) :- p(x)."
+        " program(x + 1) :- query(x). fact(x + 1) :- program(x), !query(x)."
+    )
+    outputs = db.datalog("?- query(x). ?- fact(x). .output program, query, fact")
+    assert [each.rows for each in outputs] == [[(2,)], [(4,)], [(3,)], [(2,)], [(4,)]]
+    assert db.datalog("?- query(x), false.").rows == []

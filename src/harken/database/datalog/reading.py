@@ -22,7 +22,8 @@ from harken.planner.prepare import prepare
 
 Row = tuple[Any, ...]
 
-QUERY = "query"
+QUERY, ALL = "the query", "all of these"
+"""Names that no relation can have."""
 
 
 class Reading:
@@ -116,7 +117,7 @@ def _nulls_first(row: Row) -> Row:
 
 def mentioning(relations: Iterable[Relation]) -> Definition:
     """Something that depends on all of these, so that they are looked at together."""
-    goal = Relation("program", (), 0, Kind.DERIVED)
+    goal = Relation(ALL, (), 0, Kind.DERIVED)
     clauses = []
     for relation in relations:
         row = tuple(Variable(f"X{i}", c.type) for i, c in enumerate(relation.columns))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from harken.errors import TypeFault
+from harken.errors import SafetyFault, Span, TypeFault
 from harken.ir import clauses as ir
 from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Column, Kind, Relation
@@ -82,14 +82,7 @@ class Translator:
         for conjunction in alternatives(body):
             scope = scope_of_clause((), conjunction, self.relations, self.types)
             check_grounded(scope)
-            for name in names:
-                if name not in scope.names:
-                    raise TypeFault(
-                        f"the variable {name} is not in every alternative of the query",
-                        code="unsafe",
-                        span=body.span,
-                        hint="ask for the alternatives one by one",
-                    )
+            _check_alternatives(names, scope, parts[0][0] if parts else scope, body.span)
             draft = _Draft(self, scope)
             draft.conjunction()
             parts.append((scope, draft))
@@ -113,6 +106,26 @@ class Translator:
         clause = ir.Clause(ir.Atom(relation, tuple(row)), tuple(body))
         self.auxiliaries[relation.id] = ir.Definition(relation, (clause,))
         return relation
+
+
+def _check_alternatives(names: Iterable[str], scope: Scope, first: Scope, span: Span) -> None:
+    """All alternatives of a query have the same variables, of the same kinds."""
+    for name in names:
+        if name not in scope.names:
+            raise SafetyFault(
+                f"the variable {name} is not in every alternative of the query",
+                code="unsafe",
+                span=span,
+                hint="ask for the alternatives one by one",
+            )
+        one, other = first.inference.variable(name), scope.inference.variable(name)
+        if one != other:
+            raise TypeFault(
+                f"{name} is {one} in one alternative and {other} in another",
+                code="type-mismatch",
+                span=span,
+                hint="ask for the alternatives one by one",
+            )
 
 
 @dataclass(slots=True)
