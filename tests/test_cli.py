@@ -155,7 +155,7 @@ def test_an_error_undoes_its_file_and_stops_the_rest(
     [
         ("p.txt", b"", "unknown-suffix"),
         ("program", b"", "unknown-suffix"),
-        ("p.dl", b".decl edge(x: symbol)", "unsupported"),
+        ("p.dl", b"// \xff", "not-utf-8"),
         ("p.amosql", b"print(1);\nprint('\xff');", "not-utf-8"),
     ],
 )
@@ -291,6 +291,141 @@ def test_ctrl_c_rolls_back_and_exits_with_130(
     assert errors.strip() == ""
     assert long_run.returncode == 130
     assert committed_quantities(tmp_path / "shop.db") == [(3,), (12,)]
+
+
+# --- run, Datalog --------------------------------------------------------------------------
+
+CLOSURE = """\
+.decl edge(x: symbol, y: symbol)
+.input edge
+.decl path(x: symbol, y: symbol)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+.output path
+"""
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Path:
+    directory = tmp_path / "facts"
+    directory.mkdir()
+    (directory / "edge.facts").write_text("a\tb\nb\tc\n")
+    return directory
+
+
+def test_facts_come_from_a_directory_and_rows_go_to_another(
+    command: Command,
+    program: Callable[..., Path],
+    facts: Path,
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "out"
+    assert command("run", program(CLOSURE, "c.dl"), "-F", facts, "-D", out) == (0, "", "")
+    assert (out / "path.csv").read_text() == "a\tb\na\tc\nb\tc\n"
+
+
+def test_both_are_the_current_directory(
+    command: Command,
+    program: Callable[..., Path],
+    facts: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(facts)
+    assert command("run", program(CLOSURE, "c.dl")) == (0, "", "")
+    assert (facts / "path.csv").read_text() == "a\tb\na\tc\nb\tc\n"
+
+
+def test_output_on_standard_output(
+    command: Command,
+    program: Callable[..., Path],
+    facts: Path,
+) -> None:
+    file = program(CLOSURE + ".printsize path\n", "c.dl")
+    assert command("run", file, "-F", facts, "-D", "-").out == (
+        "---------------\npath\n===============\na\tb\na\tc\nb\tc\n===============\npath 3\n"
+    )
+
+
+def test_results_of_datalog_are_json(
+    command: Command,
+    program: Callable[..., Path],
+    facts: Path,
+) -> None:
+    script = """
+        .printsize edge
+        ?- path("a", x).
+        .monitor path
+        -edge("b", "c").
+        +edge("b", "d").
+        .commit
+    """
+    file = program(CLOSURE + script, "c.dl")
+    assert command("run", file, "-F", facts, "-D", "-", "--format", "json").results == [
+        {"kind": "rows", "columns": ["x"], "rows": [["b"], ["c"]]},
+        {
+            "kind": "change",
+            "view": "path",
+            "plus": [["a", "d"], ["b", "d"]],
+            "minus": [["a", "c"], ["b", "c"]],
+        },
+        {
+            "kind": "rows",
+            "relation": "path",
+            "columns": ["x", "y"],
+            "rows": [["a", "b"], ["a", "d"], ["b", "d"]],
+        },
+        {"kind": "print", "values": ["edge", 2]},
+    ]
+
+
+def test_programs_of_all_languages_share_a_session(
+    command: Command,
+    program: Callable[..., Path],
+) -> None:
+    table = program("CREATE TABLE n (x INT); INSERT INTO n VALUES (1), (5);", "t.sql")
+    rules = program(".decl big(x: number) big(x) :- n(x), x > 3.", "r.dl")
+    query = program("SELECT * FROM big;", "q.sql")
+    assert command("run", table, rules, query) == (0, "<5>\n", "")
+
+
+def test_a_program_is_kept_in_a_database(
+    command: Command,
+    program: Callable[..., Path],
+    facts: Path,
+    tmp_path: Path,
+) -> None:
+    db = tmp_path / "closure.db"
+    file = program(CLOSURE, "c.dl")
+    assert command("run", file, "-F", facts, "-D", tmp_path, "--db", db).code == 0
+    (facts / "edge.facts").write_text("c\td\n")
+    assert command("run", file, "-F", facts, "-D", tmp_path, "--db", db).code == 0
+    assert len((tmp_path / "path.csv").read_text().splitlines()) == 6
+    with harken.connect(db) as database:
+        assert len(database.sql("SELECT * FROM path").rows) == 6
+
+
+def test_a_warning_goes_to_standard_error(
+    command: Command,
+    program: Callable[..., Path],
+) -> None:
+    file = program('.pragma "legacy"\n.decl p(x: number) inline\np(1).\n?- p(x).', "p.dl")
+    outcome = command("run", file)
+    assert (outcome.code, outcome.out) == (0, "<1>\n")
+    assert outcome.err == (
+        f"{file}:1:1: a pragma has no effect [warning]\n"
+        f"{file}:2:20: `inline` has no effect [warning]\n"
+    )
+
+
+def test_an_error_names_the_file_and_the_place(
+    command: Command,
+    program: Callable[..., Path],
+) -> None:
+    file = program(".decl p(x: number)\np(x) :- q(x).", "p.dl")
+    outcome = command("run", file, "--format", "json")
+    assert outcome.code == 1
+    assert outcome.err.startswith(f"{file}:2:9: [unknown-relation] there is no relation q\n")
+    assert outcome.results[0]["code"] == "unknown-relation"
 
 
 # --- explain and doctor --------------------------------------------------------------------

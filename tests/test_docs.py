@@ -1,9 +1,9 @@
 """The documents are true: their examples run and print what they show, and they leave nothing out.
 
-On each page the ```amosql and ```sql blocks run in order, in one session. A ```text block directly
-after one is what it prints, in any order, or the report of its error; without one it prints
-nothing. The ```python blocks run in order too, with `db` as that session until they make their own,
-and with `spark` as a Spark session on pages that use one.
+On each page the ```amosql, ```sql and ```datalog blocks run in order, in one session. A ```text
+block directly after one is what it prints, in any order, or the report of its error; without one it
+prints nothing. The ```python blocks run in order too, with `db` as that session until they make
+their own, and with `spark` as a Spark session on pages that use one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from harken.ir.operations import AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
 ROOT = Path(__file__).parents[1]
 LANGUAGE = (ROOT / "docs/amosql.md").read_text("utf-8")
 EXAMPLE = re.compile(
-    r"^```(amosql|sql|python)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE
+    r"^```(amosql|sql|datalog|python)\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?",
+    re.DOTALL | re.MULTILINE,
 )
 WITH_SPARK = re.compile(r"^```python\n(?:(?!^```$).*\n)*.*\bspark\.", re.MULTILINE)
 PAGES = [
@@ -36,7 +37,7 @@ PAGES = [
 
 def run_text(db: harken.Database, language: str, text: str) -> str:
     printed: list[str] = []
-    run = db.run_sql if language == "sql" else db.run
+    run = {"amosql": db.run, "sql": db.run_sql, "datalog": db.run_datalog}[language]
     try:
         run(text, lambda result: printed.extend(result.lines()))
     except harken.HarkenError as error:

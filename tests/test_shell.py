@@ -240,6 +240,46 @@ def test_sql_and_back(db: harken.Database, capsys: pytest.CaptureFixture[str]) -
     assert "5:8: [unknown-column] there is no column nope" in told.err
 
 
+def test_datalog_and_back(db: harken.Database, capsys: pytest.CaptureFixture[str]) -> None:
+    loop = Loop(db)
+    loop.read(
+        [
+            "datalog\n",
+            ".decl p(x: number) inline\n",
+            "+p(1). +p(\n",
+            "  2).\n",
+            "?- p(x),\n",
+            "\n",
+            "   x > 1.\n",
+            "?- q(x).\n",
+            "sql\n",
+            "SELECT x FROM p WHERE x < 2;\n",
+        ]
+    )
+    told = capsys.readouterr()
+    assert told.out == "<2>\n<1>\n"
+    assert told.err.startswith("2:20: `inline` has no effect\n8:4: [unknown-relation] there is no")
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("p(1).", True),
+        ("p(x) :- q(x);", False),
+        (".decl p(x: number", False),
+        (".decl p(x: number)", True),
+        ("p(1) q", True),
+        ("/* p(1).", False),
+        ("sql", True),
+        ("", True),
+    ],
+)
+def test_complete_in_datalog(db: harken.Database, text: str, complete: bool) -> None:
+    loop = Loop(db)
+    loop.run("datalog")
+    assert loop.is_complete(text) is complete
+
+
 @pytest.mark.parametrize(
     ("text", "complete"),
     [

@@ -149,6 +149,18 @@ def run(
     trace: Annotated[
         bool, typer.Option("--trace", help="Tell on standard error what each check phase does.")
     ] = False,
+    facts: Annotated[
+        str, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where Datalog's .input reads.")
+    ] = ".",
+    output: Annotated[
+        str,
+        typer.Option(
+            "-D",
+            "--output-dir",
+            metavar="DIR",
+            help="Where Datalog's .output writes; - is standard output.",
+        ),
+    ] = ".",
 ) -> None:
     """Run programs one after the other, in one session.
 
@@ -158,7 +170,7 @@ def run(
     source = None
     try:
         programs = [
-            (STDIN if name == "-" else name, read_program(name), Path(name).suffix == ".sql")
+            (STDIN if name == "-" else name, read_program(name), Path(name).suffix)
             for name in files
         ]
         source = db
@@ -168,16 +180,32 @@ def run(
         ):
             if trace:
                 database.trace(lambda line: print(line, file=sys.stderr))
-            if format is Format.JSON and any(is_sql for _, _, is_sql in programs):
+            if format is Format.JSON and any(suffix == ".sql" for _, _, suffix in programs):
                 database.watch_views(lambda change: print(change_line(change), flush=True))
-            for source, text, is_sql in programs:
-                run_text = database.run_sql if is_sql else database.run
-                run_text(text, writer(format), source)
+            for source, text, suffix in programs:
+                if suffix == ".dl":
+                    run_datalog(database, text, source, facts, output, format)
+                else:
+                    run_text = database.run_sql if suffix == ".sql" else database.run
+                    run_text(text, writer(format), source)
                 database.commit()
     except BrokenPipeError:
         raise
     except Exception as error:
         raise typer.Exit(report(as_ours(error), source, format)) from None
+
+
+def run_datalog(
+    database: harken.Database, text: str, source: str, facts: str, output: str, format: Format
+) -> None:
+    database.run_datalog(
+        text,
+        writer(format),
+        source,
+        facts=facts,
+        output=None if output == "-" else output,
+        warn=lambda message: print(f"{message} [warning]", file=sys.stderr, flush=True),
+    )
 
 
 def own_session() -> Any:
@@ -237,8 +265,6 @@ def read_program(name: str) -> str:
     if suffix not in LANGUAGES:
         known = ", ".join(f"{suffix} ({language})" for suffix, language in LANGUAGES.items())
         raise located(name, "the suffix is of no language", "unknown-suffix", f"known: {known}")
-    if suffix == ".dl":
-        raise unsupported(f"a program in {LANGUAGES[suffix]}", name)
     return decode(data, name)
 
 
@@ -257,16 +283,6 @@ def decode(data: bytes, name: str, lines_before: int = 0) -> str:
 
 def located(source: str, message: str, code: str, hint: str | None = None) -> CommandError:
     error = CommandError(message, code=code, hint=hint)
-    error.source = source
-    return error
-
-
-def unsupported(what: str, source: str | None = None) -> CommandError:
-    error = CommandError(
-        f"{what} is not in this version of Harken",
-        code="unsupported",
-        hint="AMOSQL on the resident engine is",
-    )
     error.source = source
     return error
 

@@ -5,7 +5,7 @@
     ├── LanguageError          the program text is wrong; nothing was executed
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
-    │   │                      unknown-table, unknown-column,
+    │   │                      unknown-table, unknown-column, unknown-relation,
     │   │                      exists, bad-name, not-in-lake
     │   ├── TypeFault          type-mismatch, arity, ambiguous, ungrouped
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect,
@@ -22,7 +22,8 @@
     └── StorageError           not-a-database, newer-format, disk-full, disk-error, locked,
                                read-only, cannot-open, closed, storage, no-lake-table,
                                not-a-lake-table, no-such-version, input-changed, bad-path, bad-file,
-                               unknown-format, lake-damaged, not-permitted
+                               unknown-format, lake-damaged, not-permitted, cannot-read,
+                               cannot-write, not-utf-8
 
 Codes are part of the contract: scripts match on them, so they never change their meaning.
 """

@@ -16,6 +16,7 @@ from harken.database import definitions, foreign
 from harken.database.build import syntax_of
 from harken.database.catalog import Catalog
 from harken.database.complaints import check_name, check_text
+from harken.database.datalog.session import DatalogSession
 from harken.database.explain import Explanation, explain_function
 from harken.database.feeds import prepare_table, start_feed
 from harken.database.handles import FunctionHandle
@@ -110,6 +111,7 @@ class Database:
         self._rules.synchronise()
         self._session = Session(self._runtime, self._transactions, self._rules)
         self._sql = SqlSession(self._runtime, self._transactions, self._rules)
+        self._datalog = DatalogSession(self._runtime, self._transactions, self._rules, self.monitor)
 
     def _initialise(self, catalog: Catalog) -> None:
         """Another process may be doing the same: look again once we may write."""
@@ -180,6 +182,41 @@ class Database:
         check_text(text, "a program")
         with self.listening(listener):
             self._sql.run(text, source)
+
+    def datalog(
+        self,
+        text: str,
+        *,
+        facts: str | os.PathLike[str] = ".",
+        output: str | os.PathLike[str] | None = None,
+    ) -> Results:
+        """Run Datalog. What it declares and states holds before its first step; what it has begun
+        is committed at its end, and if it fails, what is not committed of it is undone.
+
+        Fact files are read from the directory `facts`. With `output` what the text puts out is
+        written to files there; without it, it is among the results.
+        """
+        results = Results()
+        self.run_datalog(text, results.append, facts=facts, output=output)
+        return results
+
+    def run_datalog(
+        self,
+        text: str,
+        listener: Callable[[Result], None],
+        source: str | None = None,
+        *,
+        facts: str | os.PathLike[str] = ".",
+        output: str | os.PathLike[str] | None = None,
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        """Run Datalog and hand each result on as soon as it is there. `warn` is told of what is
+        read and has no effect; without it, Python's warnings are."""
+        self._check_open()
+        check_text(text, "a program")
+        directory = None if output is None else Path(output)
+        with self.listening(listener):
+            self._datalog.run(text, source, Path(facts), directory, warn)
 
     def watch_views(self, listener: Listener) -> None:
         """Be told of the changes of all views of SQL, also of those still to be created."""

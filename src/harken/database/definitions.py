@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from harken.database.build import as_statement_query, syntax_of
 from harken.database.catalog import Catalog
+from harken.database.datalog.clauses import translate_relation
+from harken.database.datalog.text import is_datalog
 from harken.database.memory import Dependencies
 from harken.database.sql.tables import is_sql
 from harken.database.sql.views import translate_view
@@ -31,6 +33,8 @@ def clauses_of(function: Function, schema: Schema) -> tuple[Definition, ...]:
     """The clauses of a derived function, in whatever language it was defined."""
     if is_sql(function):
         return translate_view(function, schema)[0]
+    if is_datalog(function):
+        return translate_relation(function, schema)[0]
     return translate_function(function, schema)[0]
 
 
@@ -111,8 +115,9 @@ def check_derived(
 ) -> tuple[Dependencies, bool]:
     """Raise what is wrong with a definition; else what it depends on, and whether its arguments
     determine its results."""
-    if is_sql(function):
-        clauses, mentioned = translate_view(function, schema)
+    if is_sql(function) or is_datalog(function):
+        translate = translate_view if is_sql(function) else translate_relation
+        clauses, mentioned = translate(function, schema)
         prepare(assemble(clauses[0].relation, clauses, schema), schema.hierarchy)
         return Dependencies(mentioned), False
     definitions, translator = translate_function(function, schema, node)

@@ -32,7 +32,10 @@ class Result:
     def lines(self) -> list[str]:
         if self.kind == "print":
             return [" ".join(self._plain(value) for value in row) for row in self.rows]
-        return [f"<{', '.join(self._quoted(value) for value in row)}>" for row in self.rows]
+        return [f"<{row}>" for row in self.quoted_rows()]
+
+    def quoted_rows(self) -> list[str]:
+        return [", ".join(self._quoted(value) for value in row) for row in self.rows]
 
     def json_lines(self) -> list[str]:
         if self.kind == "print":

@@ -11,7 +11,10 @@ import calendar
 import datetime
 import decimal
 import math
+import re
 from collections.abc import Callable
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 from harken.engines.sqlite.values import (
@@ -259,7 +262,65 @@ def _decimal_text(value: int, scale: int) -> str:
     return f"{decimal.Decimal(value).scaleb(-scale):f}"
 
 
+def _checked(value: int) -> int:
+    if not SMALLEST <= value <= LARGEST:
+        raise overflow()
+    return value
+
+
+def _shift_left(value: int, by: int) -> int:
+    return _checked(value << (by & 63))
+
+
+def _shift_right_unsigned(value: int, by: int) -> int:
+    """As if it were of 64 bits without a sign; by nothing it is the same number."""
+    by &= 63
+    return (value & 0xFFFF_FFFF_FFFF_FFFF) >> by if by else value
+
+
+def _integer_power(base: int, exponent: int) -> int:
+    """Towards zero where the exponent is below zero."""
+    if exponent < 0:
+        if base == 0:
+            raise division_by_zero()
+        return (base if exponent % 2 else 1) if abs(base) == 1 else 0
+    if abs(base) > 1 and exponent > 63:
+        raise overflow()
+    return _checked(base**exponent)
+
+
+def _to_unsigned(value: int) -> int:
+    if value < 0:
+        raise ArithmeticFault(
+            "an unsigned number is below zero",
+            code="overflow",
+            hint="use `number` where values can fall below zero",
+        )
+    return value
+
+
+@lru_cache(maxsize=256)
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise ValueFault(f'"{text}" is no pattern: {error}', code="bad-value") from None
+
+
+def _symbol_ordinal(text: str) -> int:
+    """A number that stands for a text, the same in every database."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
+    "bitwise_xor": (lambda a, b: a ^ b, 2),
+    "shift_left": (_shift_left, 2),
+    "shift_right": (lambda value, by: value >> (by & 63), 2),
+    "shift_right_unsigned": (_shift_right_unsigned, 2),
+    "integer_power": (_integer_power, 2),
+    "to_unsigned": (_to_unsigned, 1),
+    "matches_pattern": (lambda pattern, text: _pattern(pattern).fullmatch(text) is not None, 2),
+    "symbol_ordinal": (_symbol_ordinal, 1),
     "round": (_round, -1),
     "floor": (lambda value: _integer(math.floor(value)), 1),
     "ceiling": (lambda value: _integer(math.ceil(value)), 1),

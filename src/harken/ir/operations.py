@@ -37,7 +37,8 @@ class Operation:
     """`symbol` is set for what is written between its arguments.
 
     `fallible` says that an argument can make it fail, so it must not run before the other
-    conditions of its clause have held. `fixed` says that it is constant within a transaction.
+    conditions of its clause have held. `fixed` says that it is constant within a transaction,
+    `resident` that only the resident engine has it yet.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Operation:
     symbol: str | None = None
     fallible: bool = False
     fixed: bool = False
+    resident: bool = False
 
     def resolve(self, types: Sequence[Type], hierarchy: Hierarchy) -> Signature | None:
         """The first signature, exact ones first, that the argument types fit."""
@@ -65,6 +67,8 @@ def _sig(*types: Type) -> Signature:
 _TIME_PARTS = ("year", "month", "day")
 _CLOCK_PARTS = ("hour", "minute", "second")
 _PRINTABLE = (INTEGER, NUMBER, BOOLEAN, DATE, TIMESTAMP, TEXT)
+_BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor", "shift_right", "shift_right_unsigned")
+_GROWING = ("shift_left", "integer_power")
 
 OPERATIONS: dict[str, Operation] = {
     operation.name: operation
@@ -134,6 +138,15 @@ OPERATIONS: dict[str, Operation] = {
         ),
         Operation("add_months", (_sig(DATE, INTEGER, DATE),), fallible=True),
         Operation("spark_text", (_sig(NUMBER, TEXT),)),
+        *(Operation(name, (_sig(INTEGER, INTEGER, INTEGER),), resident=True) for name in _BITWISE),
+        *(
+            Operation(name, (_sig(INTEGER, INTEGER, INTEGER),), fallible=True, resident=True)
+            for name in _GROWING
+        ),
+        Operation("bitwise_not", (_sig(INTEGER, INTEGER),), resident=True),
+        Operation("to_unsigned", (_sig(INTEGER, INTEGER),), fallible=True, resident=True),
+        Operation("matches_pattern", (_sig(TEXT, TEXT, BOOLEAN),), fallible=True, resident=True),
+        Operation("symbol_ordinal", (_sig(TEXT, INTEGER),), resident=True),
         Operation("ambiguous", (_sig(TEXT, BOOLEAN),), fallible=True),
         Operation("rescale", (), fallible=True),
         Operation("to_decimal", (), fallible=True),
@@ -151,6 +164,7 @@ PRIVATE_OPERATIONS = frozenset(
     | {"rescale", "to_decimal", "add_months", "spark_text"}
     | {"and", "or", "not", "is null", "choose", "coalesce"}
     | {f"is {comparison}" for comparison in COMPARISONS}
+    | {*_BITWISE, *_GROWING, "bitwise_not", "to_unsigned", "matches_pattern", "symbol_ordinal"}
 )
 """Operations that have no name of their own in a program text."""
 

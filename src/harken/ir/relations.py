@@ -39,7 +39,9 @@ class Relation:
     """`inputs` is how many leading columns are arguments; they tell overloads apart.
 
     A foreign relation can only be evaluated with its inputs bound. A relation of the `past` may
-    hold objects that no longer are of the type of their column.
+    hold objects that no longer are of the type of their column. A derived relation that is `tabled`
+    may be computed once for all who mention it; with a `limit`, the evaluation of a recursive one
+    ends with the round in which it has so many rows.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Relation:
     semantics: Semantics = Semantics.SET
     key: tuple[int, ...] | None = None
     past: bool = False
+    tabled: bool = field(default=False, compare=False, repr=False)
+    limit: int | None = field(default=None, compare=False, repr=False)
     nulls: frozenset[int] = field(init=False, repr=False)
     """The columns that may be NULL: types do not tell themselves apart by that, relations do."""
     id: str = field(init=False, repr=False, compare=False)

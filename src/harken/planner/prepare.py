@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from harken.errors import SafetyFault
@@ -13,29 +13,59 @@ from harken.ir.types import Hierarchy
 from harken.ir.typing import check_types
 from harken.planner.expand import expand
 from harken.planner.specialize import specialize
+from harken.planner.tabulate import tabulate
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A checked and rewritten program, its strata lowest first, and the inputs relations need."""
+    """A checked and rewritten program, its strata lowest first, and the inputs relations need.
+
+    `tabulated` relations are not recursive, and are to be computed first all the same."""
 
     program: Program
     strata: tuple[Stratum, ...]
     needs: Needs
+    tabulated: frozenset[str] = frozenset()
+
+    @property
+    def computed(self) -> tuple[Stratum, ...]:
+        """The strata that become tables before the goal is asked for."""
+        return tuple(
+            stratum
+            for stratum in self.strata
+            if stratum.recursive or not self.tabulated.isdisjoint(stratum.names)
+        )
 
     @property
     def recursive(self) -> tuple[Stratum, ...]:
         return tuple(stratum for stratum in self.strata if stratum.recursive)
 
 
-def prepare(program: Program, hierarchy: Hierarchy, given: Iterable[int] = ()) -> Plan:
-    """`given` are the columns of the goal whose values the caller brings."""
+def prepare(
+    program: Program,
+    hierarchy: Hierarchy,
+    given: Iterable[int] = (),
+    wanted: Collection[str] = (),
+) -> Plan:
+    """`given` are the columns of the goal whose values the caller brings. Of derived relations that
+    are `wanted` beside the goal, the rows are tables."""
     check_types(program, hierarchy)
-    rewritten = specialize(expand(program, hierarchy, required_inputs(program)))
-    plan = Plan(rewritten, stratify(rewritten), check_program(rewritten, given))
+    needs = required_inputs(program)
+    tabulated = tabulate(program, needs) | frozenset(wanted)
+    rewritten = specialize(expand(program, hierarchy, needs, tabulated))
+    plan = Plan(rewritten, stratify(rewritten), check_program(rewritten, given), tabulated)
     for stratum in plan.recursive:
         _refuse_open_recursion(stratum, plan.needs)
     return plan
+
+
+def check(program: Program, hierarchy: Hierarchy) -> None:
+    """Raise what `prepare` would, without the work of rewriting; for many goals at once."""
+    check_types(program, hierarchy)
+    needs = check_program(program)
+    for stratum in stratify(program):
+        if stratum.recursive:
+            _refuse_open_recursion(stratum, needs)
 
 
 def _refuse_open_recursion(stratum: Stratum, needs: Needs) -> None:

@@ -38,7 +38,10 @@ def specialize(program: Program) -> Program:
     single = {
         next(iter(stratum.names))
         for stratum in stratify(program)
-        if stratum.recursive and len(stratum.definitions) == 1
+        if stratum.recursive
+        and len(stratum.definitions) == 1
+        and stratum.definitions[0].relation.limit
+        is None  # it counts all rows, not those with a value
     }
     for name, definition in program.definitions.items():
         if name in single:

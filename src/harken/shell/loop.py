@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import harken
 from harken.cli import as_ours
 from harken.database.results import Result
 from harken.lang.amosql.shapes import split
+from harken.lang.datalog.parser import is_closed as is_whole
 from harken.lang.sql.parser import cut, is_closed
 
 HELP = """\
@@ -22,7 +23,7 @@ Statements end with `;` and may take several lines:
   select name(f), definition(f) for each function f;      what functions there are
 
   commit;      keep what was changed      rollback;    undo it
-  sql          what follows is SQL        amosql       what follows is AMOSQL
+  sql          what follows is SQL        datalog      what follows is Datalog
   help         this                       quit, exit   leave (also Ctrl-D)
 
 The star in `harken*>` says that something is not committed; leaving rolls it back.
@@ -38,14 +39,31 @@ Statements end with `;` and may take several lines:
   SELECT * FROM low;
   BEGIN; UPDATE item SET quantity = 20 WHERE name = 'ink'; COMMIT;
 
-  sql          what follows is SQL        amosql       what follows is AMOSQL
+  amosql       what follows is AMOSQL     datalog      what follows is Datalog
   help         this                       quit, exit   leave (also Ctrl-D)
 
 Outside of BEGIN and COMMIT every statement is committed at once.
 docs/sql.md has the whole language."""
 
-AMOSQL, SQL = "amosql", "sql"
-COMMANDS = ("help", "quit", "exit", AMOSQL, SQL)
+HELP_DATALOG = """\
+Facts, rules and queries end with a dot and may take several lines:
+
+  .decl edge(x: symbol, y: symbol)
+  .decl path(x: symbol, y: symbol)
+  path(x, y) :- edge(x, y).
+  path(x, z) :- path(x, y), edge(y, z).
+  +edge("a", "b").             a fact comes        -edge("a", "b").    and goes
+  ?- path("a", x).             a query             .monitor path       tell of changes
+
+  amosql       what follows is AMOSQL     sql          what follows is SQL
+  help         this                       quit, exit   leave (also Ctrl-D)
+
+What you enter is committed at once, unless a transaction of AMOSQL or SQL is open.
+docs/datalog.md has the whole language."""
+
+AMOSQL, SQL, DATALOG = "amosql", "sql", "datalog"
+COMMANDS = ("help", "quit", "exit", AMOSQL, SQL, DATALOG)
+HELPS = {AMOSQL: HELP, SQL: HELP_SQL, DATALOG: HELP_DATALOG}
 
 
 class Quit(Exception):
@@ -62,9 +80,10 @@ class Loop:
 
     def is_complete(self, text: str) -> bool:
         """Can this be run, in the language that is spoken?"""
-        if self.language == SQL:
-            return not text.strip() or command_in(text) is not None or is_closed(text)
-        return is_complete(text)
+        if self.language == AMOSQL:
+            return is_complete(text)
+        closed = is_closed if self.language == SQL else is_whole
+        return not text.strip() or command_in(text) is not None or closed(text)
 
     def read(self, lines: Iterable[str]) -> None:
         """All of a stream; what it ends with needs no `;`."""
@@ -86,8 +105,8 @@ class Loop:
         """
         command = command_in(text)
         if command == "help":
-            print(HELP if self.language == AMOSQL else HELP_SQL)
-        elif command in (AMOSQL, SQL):
+            print(HELPS[self.language])
+        elif command is not None and command in HELPS:
             self.language = command
         elif command is not None:
             raise Quit
@@ -95,7 +114,7 @@ class Loop:
             self._run_statements(text, first_line)
 
     def _run_statements(self, text: str, first_line: int) -> None:
-        run = self.db.run_sql if self.language == SQL else self.db.run
+        run = {AMOSQL: self.db.run, SQL: self.db.run_sql, DATALOG: self._run_datalog}[self.language]
         for offset, statement in self._pieces(text):
             line = first_line + text.count("\n", 0, offset)
             column = offset - (text.rfind("\n", 0, offset) + 1)
@@ -111,9 +130,14 @@ class Loop:
                 self._fail("stopped; the statement was undone")
                 return
 
+    def _run_datalog(self, text: str, listener: Callable[[Result], None]) -> None:
+        self.db.run_datalog(text, listener, warn=self._say)
+
     def _pieces(self, text: str) -> list[tuple[int, str]]:
         if self.language == AMOSQL:
             return [(each.offset, each.text) for each in split(text)]
+        if self.language == DATALOG:
+            return [(0, text)]
         try:
             return cut(text)
         except harken.HarkenError:  # it says so when it is run

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from harken.database.datalog.text import is_datalog
 from harken.database.runtime import Runtime
 from harken.database.sql.reading import Found, Reading
 from harken.database.sql.tables import SqlTables, is_materialized, is_sql
@@ -380,8 +381,16 @@ class Changes:
             for _ in range(-count):
                 engine.remove_row(relation, row)
         new = [row for row, count in left.items() for _ in range(count)]
+        if self._is_relation(table):
+            engine.add_many(relation, new)
+            return
         self._check_unique(table, new)
         engine.insert_many(relation, new)
+
+    def _is_relation(self, table: Table) -> bool:
+        """Was it made by Datalog? A row that such a set has already is no error."""
+        function = SqlTables(self._runtime.catalog).function(table.name.lower())
+        return function is not None and is_datalog(function)
 
     def _check_unique(self, table: Table, rows: Sequence[Row]) -> None:
         key = table.relation.key

@@ -352,10 +352,18 @@ def drop(runtime: Runtime, statement: Statement) -> None:
         _drop(runtime, known, bool(node.args.get("cascade")), statement)
 
 
-def _drop(runtime: Runtime, function: Function, cascade: bool, statement: Statement) -> None:
+def _drop(
+    runtime: Runtime,
+    function: Function,
+    cascade: bool,
+    statement: Statement,
+    doomed: frozenset[str] = frozenset(),
+) -> None:
+    """`doomed` are those that are being dropped already: relations may depend on each other."""
     catalog = runtime.catalog
     runtime.monitors.before_change({function.name})
-    dependents = [f for f in catalog.dependents(function.name) if f.id != function.id]
+    doomed |= {function.id}
+    dependents = [f for f in catalog.dependents(function.name) if f.id not in doomed]
     users = sorted(f.name for f in dependents)
     users += [f"rule {rule}" for rule in catalog.rules_that_call(function.name)]
     users += runtime.monitors.users_of(function)
@@ -369,5 +377,5 @@ def _drop(runtime: Runtime, function: Function, cascade: bool, statement: Statem
         )
     for view in views:
         if catalog.has_function(view.id):
-            _drop(runtime, view, cascade, statement)
+            _drop(runtime, view, cascade, statement, doomed)
     catalog.remove_function(function)

@@ -12,6 +12,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from harken.database.catalog import Catalog
+from harken.database.datalog.text import is_datalog
 from harken.ir.relations import Column
 from harken.ir.schema import Function
 from harken.lang.sql.draft import Table
@@ -69,6 +70,9 @@ def table_of(function: Function) -> Table:
 def _named(function: Function) -> tuple[Column, ...]:
     """Columns by name; one result that has none is called as the function is."""
     columns = (*function.parameters, *function.results)
+    if is_datalog(function):
+        lowered = tuple(Column(each.name.lower(), each.type) for each in columns)
+        return lowered if len({each.name for each in lowered}) == len(columns) else columns
     if len(function.results) == 1 and columns[-1].name.startswith(columns[-1].type.name):
         columns = (*function.parameters, Column(function.name, columns[-1].type))
     return columns

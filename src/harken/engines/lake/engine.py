@@ -139,6 +139,14 @@ class LakeEngine(Exchange):
             rows = given
         super().insert_many(relation, rows)
 
+    def add_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
+        if relation.id in self.far:
+            self.refuse_input(relation)
+            given = [tuple(row) for row in rows]
+            self.expect(relation, given)
+            rows = given
+        super().add_many(relation, rows)
+
     def insert_column(self, relation: Relation, first: int, column: Sequence[Any]) -> None:
         if relation.id in self.far:
             self.insert_many(relation, zip(range(first, first + len(column)), column, strict=True))
@@ -205,6 +213,7 @@ class LakeEngine(Exchange):
             query.slots,
             query.fixpoints,
             query.connection,
+            query.tables,
             plan,
             asked,
             deltas,

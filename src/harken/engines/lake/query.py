@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.expressions import quote
+from harken.errors import EngineError
+from harken.ir.clauses import Computation
+from harken.ir.operations import OPERATIONS
 from harken.planner.demand import Demand
 from harken.planner.prepare import Plan
 
@@ -73,5 +76,23 @@ class FarQuery(Query):
     def _by_spark(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         from harken.engines.spark.distributed import answer
 
+        refuse_resident(self.plan)
         answered = self.engine.ahead.get(id(self))
         return answer(self.engine, self, values) if answered is None else answered
+
+
+def refuse_resident(plan: Plan) -> None:
+    """Refuse a plan with operations that only the resident engine has."""
+    named = {
+        literal.operation
+        for definition in plan.program.definitions.values()
+        for clause in definition.clauses
+        for literal in clause.body
+        if isinstance(literal, Computation) and OPERATIONS[literal.operation].resident
+    }
+    if named:
+        raise EngineError(
+            f"this is for Spark to answer, which has no {', '.join(sorted(named))}",
+            code="unsupported",
+            hint="ask for fewer rows, so that they can be brought here",
+        )

@@ -22,6 +22,9 @@ from harken.ir.relations import Kind, Relation
 from harken.ir.safety import is_bound, ready
 from harken.ir.terms import Variable
 
+RECENT = "recent "
+"""What the names of relations begin with that hold what the last round of a recursion found."""
+
 
 @dataclass(slots=True)
 class Driving:
@@ -32,7 +35,7 @@ class Driving:
 
     def is_small(self, relation: Relation) -> bool:
         """Has it about as many rows as a change?"""
-        if is_delta(relation) or is_keys(relation):
+        if is_delta(relation) or is_keys(relation) or relation.name.startswith(RECENT):
             return True
         made = self.grouping.made.get(relation.id)
         if made is None:

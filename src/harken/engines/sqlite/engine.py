@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 from typing import Any, TypeAlias
@@ -39,6 +39,8 @@ class Query:
     slots: tuple[tuple[int, Type], ...]
     fixpoints: tuple[Fixpoint, ...]
     connection: Connection
+    tables: Mapping[str, str]
+    """By the id of a relation the table that fixpoints fill."""
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         def bind(slots: Sequence[tuple[int, Type]]) -> tuple[Any, ...]:
@@ -102,7 +104,30 @@ class Query:
         with self.connection.snapshot():
             for fixpoint in self.fixpoints:
                 fixpoint.run(self.connection, bind)
-            return fetch(sql, bind(self.slots))
+            rows = fetch(sql, bind(self.slots))
+            for fixpoint in self.fixpoints:
+                fixpoint.clear(self.connection)
+            return rows
+
+    @contextmanager
+    def evaluated(self) -> Iterator[Callable[[Relation], list[tuple[Any, ...]]]]:
+        """In the block, the rows of the relations that became tables on the way; it has no
+        parameters."""
+        with self.connection.fixed_time(), self.connection.snapshot():
+            for fixpoint in self.fixpoints:
+                fixpoint.run(self.connection, lambda _: ())
+            yield self._table_rows
+
+    def _table_rows(self, relation: Relation) -> list[tuple[Any, ...]]:
+        columns = ", ".join(f"c{i}" for i in range(relation.arity)) or "1"
+        return self.connection.read(f"SELECT {columns} FROM temp.{quote(self.tables[relation.id])}")
+
+    def release(self) -> None:
+        """It is not going to be run again: let go of its tables."""
+        for fixpoint in self.fixpoints:
+            for table in fixpoint.tables:
+                for sql in table.drop():
+                    self.connection.run(sql)
 
 
 MEASURE = "PRAGMA main.optimize = 0x10012"
@@ -148,6 +173,10 @@ class SQLiteEngine:
     def insert_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
         self.connection.run_many(layout_changes(relation).insert, rows)
 
+    def add_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
+        """Insert those that are not there yet; all columns of the relation are its key."""
+        self.connection.run_many(layout_changes(relation).set, rows)
+
     def insert_column(self, relation: Relation, first: int, column: Sequence[Any]) -> None:
         """The rows (first, column[0]), (first + 1, column[1]), ...; of an extent only the first
         parts. The column is an array of numbers or a tuple of texts: SQLite walks it by itself."""
@@ -187,15 +216,42 @@ class SQLiteEngine:
         wanted = list(compiler.lookups)
         if not query.fixpoints:
             wanted += self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
+            self.indexes.ensure(wanted)
+            return query
+        lookups = self._lookups_of(query.fixpoints, compiler, wanted)
         self.indexes.ensure(wanted)
-        return query
+        return replace(
+            query, fixpoints=tuple(each.with_lookups(lookups) for each in query.fixpoints)
+        )
+
+    def _lookups_of(
+        self,
+        fixpoints: Sequence[Fixpoint],
+        compiler: Compiler,
+        stored: list[tuple[Relation, tuple[int, ...]]],
+    ) -> dict[str, set[int]]:
+        """For the tables of fixpoints the columns by which rounds look them up; what is looked up
+        in stored relations is added to `stored`."""
+        found: dict[str, set[int]] = {}
+        for fixpoint in fixpoints:
+            fixpoint.create(self.connection)
+        for fixpoint in fixpoints:
+            for statement in (*fixpoint.start, *fixpoint.step):
+                slots = len(statement.slots)
+                looked_up = self.indexes.looked_up(statement.sql, slots, compiler.aliases)
+                for relation, columns in looked_up:
+                    if relation.id not in compiler.tables:
+                        stored += [(relation, columns)] if relation.kind is Kind.STORED else []
+                    elif statement in fixpoint.step:
+                        found.setdefault(compiler.tables[relation.id], set()).add(columns[0])
+        return found
 
     def _compile(self, plan: Plan) -> tuple[Query, Compiler]:
         tables: dict[str, str] = {}
         compiler = Compiler(plan.program.definitions, plan.needs, tables=tables)
         fixpoints = tuple(
             compile_stratum(stratum, compiler, tables, f"recursion {next(_names)}")
-            for stratum in plan.recursive
+            for stratum in plan.computed
         )
         compiler.slots = Slots()
         goal = plan.program.goal
@@ -206,7 +262,7 @@ class SQLiteEngine:
         else:
             sql = compiler.definition(definition)
         slots = compiler.slots.bound_in(sql)
-        return Query(goal, sql, slots, fixpoints, self.connection), compiler
+        return Query(goal, sql, slots, fixpoints, self.connection, tables), compiler
 
     def explain_sql(self, plan: Plan) -> str:
         return self._compile(plan)[0].sql

@@ -87,13 +87,20 @@ class Indexes:
     def wanted_by(
         self, sql: str, slots: int, aliases: Mapping[str, Relation]
     ) -> list[tuple[Relation, tuple[int, ...]]]:
-        """What SQLite would index by itself for one run of the statement."""
+        """What SQLite would index of stored relations, by itself, for one run of the statement."""
+        found = self.looked_up(sql, slots, aliases)
+        return [(relation, columns) for relation, columns in found if relation.kind is Kind.STORED]
+
+    def looked_up(
+        self, sql: str, slots: int, aliases: Mapping[str, Relation]
+    ) -> list[tuple[Relation, tuple[int, ...]]]:
+        """What SQLite would index for one run of the statement."""
         plan = self._connection.rows(f"EXPLAIN QUERY PLAN {sql}", (None,) * slots)
         wanted = []
         for *_, detail in plan:
             found = _AUTOMATIC.search(str(detail))
             relation = aliases.get(found.group(1)) if found else None
-            if found and relation is not None and relation.kind is Kind.STORED:
+            if found and relation is not None:
                 columns = tuple(int(number) for number in _COLUMN.findall(found.group(2)))
                 wanted.append((relation, columns))
         return wanted

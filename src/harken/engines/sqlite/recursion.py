@@ -1,4 +1,5 @@
-"""Recursive relations by semi-naive evaluation: each round joins only what the last one found.
+"""Relations as tables. Recursive ones are evaluated semi-naively: each round joins only what the
+last one found.
 
     full ← the clauses without recursion;  delta ← full
     until delta is empty:  new ← the recursive clauses with one recursive atom over delta
@@ -10,13 +11,14 @@ not, mutual or not).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.compile import Compiler, Slots
 from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.driving import RECENT
 from harken.engines.sqlite.expressions import quote
 from harken.errors import EvaluationError
 from harken.ir.clauses import Atom, Clause, Definition
@@ -36,24 +38,48 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The three temporary tables of a recursive relation."""
+    """The three temporary tables of a recursive relation, or the one of another."""
 
     full: str
     delta: str
     new: str
     arity: int
     columns: str
+    limit: int | None = None
+    """With so many rows it is enough."""
+    recursive: bool = True
+    lookups: tuple[int, ...] = ()
+    """The columns by which rounds look rows up in `full`."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.full, self.delta, self.new) if self.recursive else (self.full,)
 
     def create(self) -> list[str]:
         key = ", ".join(f"c{i}" for i in range(max(1, self.arity)))
-        return [
+        tables = [
             f"CREATE TEMP TABLE IF NOT EXISTS {quote(name)} "
             f"({self.columns or 'c0'}, PRIMARY KEY ({key})) WITHOUT ROWID"
-            for name in (self.full, self.delta, self.new)
+            for name in self.names
         ]
+        indexes = [
+            f"CREATE INDEX IF NOT EXISTS temp.{quote(f'{self.full} by {column}')} "
+            f"ON {quote(self.full)} (c{column})"
+            for column in self.lookups
+        ]
+        return tables + indexes
+
+    def drop(self) -> list[str]:
+        return [f"DROP TABLE IF EXISTS temp.{quote(name)}" for name in self.names]
 
     def clear(self) -> list[str]:
-        return [f"DELETE FROM temp.{quote(name)}" for name in (self.full, self.delta, self.new)]
+        return [f"DELETE FROM temp.{quote(name)}" for name in self.names]
+
+    def is_full(self, connection: Connection) -> bool:
+        if self.limit is None:
+            return False
+        rows = connection.value(f"SELECT count(*) FROM temp.{quote(self.full)}")
+        return int(rows) >= self.limit
 
     def advance(self) -> list[str]:
         """Make what is new the next delta."""
@@ -78,10 +104,13 @@ class Fixpoint:
     names: tuple[str, ...]
 
     def run(self, connection: Connection, bind: Bind) -> None:
-        for table in self.tables:
-            for sql in (*table.create(), *table.clear()):
-                connection.run(sql)
+        self.create(connection)
+        self.clear(connection)
         statements = self.start
+        if not self.step:
+            for statement in statements:
+                connection.run(statement.sql, bind(statement.slots))
+            return
         for _ in range(ROUND_LIMIT):
             for statement in statements:
                 connection.run(statement.sql, bind(statement.slots))
@@ -94,10 +123,30 @@ class Fixpoint:
             hint="a recursive function must not make new values for ever",
         )
 
+    def create(self, connection: Connection) -> None:
+        for table in self.tables:
+            for sql in table.create():
+                connection.run(sql)
+
+    def clear(self, connection: Connection) -> None:
+        """Let go of the rows."""
+        for table in self.tables:
+            for sql in table.clear():
+                connection.run(sql)
+
+    def with_lookups(self, wanted: Mapping[str, Iterable[int]]) -> Fixpoint:
+        """The same, with indexes on the columns by which its tables are looked up."""
+        tables = (
+            replace(each, lookups=tuple(sorted(wanted.get(each.full, ())))) for each in self.tables
+        )
+        return replace(self, tables=tuple(tables))
+
     def _advance(self, connection: Connection) -> bool:
         for table in self.tables:
             for sql in table.advance():
                 connection.run(sql)
+        if any(table.is_full(connection) for table in self.tables):
+            return False
         return any(
             connection.value(f"SELECT EXISTS (SELECT 1 FROM temp.{quote(table.delta)})")
             for table in self.tables
@@ -107,7 +156,8 @@ class Fixpoint:
 def compile_stratum(
     stratum: Stratum, compiler: Compiler, tables: dict[str, str], prefix: str
 ) -> Fixpoint:
-    """Compile a recursive stratum; adds its full tables to `tables` for those above it."""
+    """Compile a stratum; adds its full tables to `tables` for those above it. One that is not
+    recursive has no rounds: its rows go where they are to be at once."""
     made: dict[str, Table] = {}
     for number, definition in enumerate(stratum.definitions):
         name = f"{prefix} {number}"
@@ -118,13 +168,16 @@ def compile_stratum(
             f"{name} new",
             relation.arity,
             layout.typed_columns(relation),
+            relation.limit,
+            stratum.recursive,
         )
         tables[definition.relation.id] = f"{name} full"
         tables[_delta(definition.relation).id] = f"{name} delta"
     start: list[Statement] = []
     step: list[Statement] = []
     for definition in stratum.definitions:
-        target = made[definition.relation.id].new
+        table = made[definition.relation.id]
+        target = table.new if stratum.recursive else table.full
         for clause in definition.clauses:
             rounds = _delta_clauses(clause, stratum.names)
             if rounds:
@@ -136,7 +189,7 @@ def compile_stratum(
 
 
 def _delta(relation: Relation) -> Relation:
-    return replace(relation, name=f"recent {relation.name}", kind=Kind.STORED)
+    return replace(relation, name=f"{RECENT}{relation.name}", kind=Kind.STORED)
 
 
 def _delta_clauses(clause: Clause, recursive: frozenset[str]) -> list[Clause]:

@@ -1,0 +1,1 @@
+"""Datalog's statements: relations, facts, queries, fact files, scripts."""

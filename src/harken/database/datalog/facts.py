@@ -1,0 +1,129 @@
+"""Facts: rows that come and go.
+
+Law: adding a fact that is there, and removing one that is not, changes nothing. What a person
+states of a derived relation is kept beside its rules: taken back, it may still follow from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from harken.database.datalog.clauses import facts_relation
+from harken.database.datalog.reading import Reading, Row
+from harken.database.datalog.schema import Schema
+from harken.database.datalog.text import is_datalog
+from harken.database.runtime import Runtime
+from harken.database.sql.tables import is_materialized
+from harken.engines.sqlite.values import encode
+from harken.errors import HarkenError, IntegrityError, Span, TypeFault
+from harken.ir.relations import Relation
+from harken.ir.schema import Function, FunctionKind
+from harken.ir.terms import Constant
+from harken.lang.datalog import syntax
+from harken.lang.datalog.known import Known, relation_named
+from harken.lang.datalog.translate import Translator
+
+
+class Facts:
+    def __init__(self, runtime: Runtime, schema: Schema, reading: Reading) -> None:
+        self._runtime = runtime
+        self._schema = schema
+        self._reading = reading
+
+    def row(self, atom: syntax.Atom) -> Row:
+        """A fact as it is stored."""
+        translator = Translator(self._schema.relations, self._schema.types, "fact")
+        (clause,) = translator.clauses(atom, None)
+        constants = [term for term in clause.head.terms if isinstance(term, Constant)]
+        if clause.body or len(constants) < len(clause.head.terms):
+            with located(atom.span):
+                return self._reading.fact(atom)
+        return tuple(encode(each.value, each.type) for each in constants)
+
+    def change(self, node: syntax.Change) -> None:
+        row = self.row(node.atom)
+        relation = self._target(node.atom.name, node.span)
+        if node.adds:
+            self._add(relation, [row])
+        else:
+            self._runtime.engine.remove_row(relation, row)
+
+    def add(self, name: str, rows: Sequence[Row], span: Span) -> None:
+        """Add rows with their attributes in the order of declaration."""
+        if rows:
+            known = relation_named(self._schema.relations, name, span)
+            self._add(self._target(name, span), [stored_row(known, row) for row in rows])
+
+    def state(self, atoms: Sequence[syntax.Atom]) -> None:
+        """Add the facts that a program states."""
+        rows: dict[str, list[Row]] = {}
+        places: dict[str, Span] = {}
+        for atom in atoms:
+            rows.setdefault(atom.name, []).append(self.row(atom))
+            places.setdefault(atom.name, atom.span)
+        for name, found in rows.items():
+            self._add(self._target(name, places[name]), found)
+
+    def _target(self, name: str, span: Span) -> Relation:
+        """The stored relation that holds the facts of this one."""
+        function = self._schema.relations.function(name)
+        assert function is not None
+        assert function.relation is not None
+        if function.kind is FunctionKind.STORED and not is_materialized(function):
+            return function.relation
+        if not is_datalog(function):
+            raise _not_a_table(function, span)
+        self._schema.ensure_facts(name)
+        found = facts_relation(name, self._runtime.catalog)
+        assert found is not None
+        return found
+
+    def _add(self, relation: Relation, rows: Sequence[Row]) -> None:
+        engine = self._runtime.engine
+        if relation.key == tuple(range(relation.arity)):
+            engine.add_many(relation, rows)
+            return
+        engine.expect(relation, list(rows))
+        for row in rows:
+            if engine.contains(relation, row):
+                continue
+            if relation.key is not None:
+                taken = engine.matching(relation, {i: row[i] for i in relation.key})
+                if taken:
+                    raise IntegrityError(
+                        f"{relation.name} already has a row with this key",
+                        code="row-exists",
+                        hint="remove that one first",
+                    )
+            engine.insert_many(relation, [row])
+
+
+@contextmanager
+def located(span: Span) -> Iterator[None]:
+    """An error that knows no place has this one."""
+    try:
+        yield
+    except HarkenError as error:
+        if error.span is None and error.text is None:
+            error.span = span
+        raise
+
+
+def stored_row(known: Known, row: Row) -> Row:
+    """A row in the order of declaration as one in the order of the columns."""
+    if not known.attributes:
+        return (1,)
+    made: list[object] = [None] * len(row)
+    for position, value in zip(known.positions, row, strict=True):
+        made[position] = value
+    return tuple(made)
+
+
+def _not_a_table(function: Function, span: Span) -> TypeFault:
+    return TypeFault(
+        f"{function.name} is derived, and only facts are added and removed",
+        code="not-updatable",
+        span=span,
+        hint="change what it is derived from",
+    )

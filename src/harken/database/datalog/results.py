@@ -1,0 +1,56 @@
+"""What scripts of Datalog tell: the rows of an output, and what a commit did to a relation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from harken.database.results import Result, to_json
+
+RULER, CLOSING = "-" * 15, "=" * 15
+
+
+@dataclass(frozen=True, slots=True)
+class Output(Result):
+    """All rows of a relation, framed by its name; `written` are its lines as in a file."""
+
+    relation: str = ""
+    written: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        return [RULER, self.relation, CLOSING, *self.written, CLOSING]
+
+    def json_lines(self) -> list[str]:
+        return [
+            to_json(
+                {
+                    "kind": "rows",
+                    "relation": self.relation,
+                    "columns": list(self.columns),
+                    "rows": self.json_rows(),
+                }
+            )
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Changed(Result):
+    """The rows of it are those that came; `minus` are those that went."""
+
+    relation: str = ""
+    minus: tuple[tuple[Any, ...], ...] = ()
+
+    def lines(self) -> list[str]:
+        gone = Result("rows", (), list(self.minus), self._name)
+        return [
+            *(self._line("-", line) for line in gone.quoted_rows()),
+            *(self._line("+", line) for line in self.quoted_rows()),
+        ]
+
+    def _line(self, sign: str, row: str) -> str:
+        return f"{sign}{self.relation}({row})"
+
+    def json_lines(self) -> list[str]:
+        gone = Result("rows", (), list(self.minus), self._name)
+        change = {"kind": "change", "view": self.relation}
+        return [to_json({**change, "plus": self.json_rows(), "minus": gone.json_rows()})]

@@ -1,0 +1,205 @@
+"""A session of Datalog: runs texts.
+
+What a text declares, and its rules and facts, hold before its first step, wherever they stand in
+it. The steps, `+fact.`, `-fact.`, `?- query.`, `.monitor` and `.commit`, are done in their order;
+`.output` and `.printsize` come last. What a text has begun it commits at its end.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from harken.database.datalog import files
+from harken.database.datalog.facts import Facts, located
+from harken.database.datalog.reading import Reading, Row
+from harken.database.datalog.results import Changed, Output
+from harken.database.datalog.schema import Schema, ignored
+from harken.database.monitors.changes import Change
+from harken.database.rules.rules import Rules
+from harken.database.runtime import Runtime
+from harken.database.transactions import Transactions
+from harken.errors import HarkenError
+from harken.lang.datalog import syntax
+from harken.lang.datalog.known import Known, relation_named
+from harken.lang.datalog.parser import Program, parse
+
+Watch = Callable[[str, Callable[[Change], object]], object]
+
+
+class DatalogWarning(UserWarning):
+    """A part of a program that is read and has no effect."""
+
+
+class DatalogSession:
+    """`watch` begins to tell of the changes of a relation."""
+
+    def __init__(
+        self, runtime: Runtime, transactions: Transactions, rules: Rules, watch: Watch
+    ) -> None:
+        self.runtime = runtime
+        self.transactions = transactions
+        self.rules = rules
+        self.watch = watch
+        self.watched: set[str] = set()
+        """The ids of the functions whose changes are told: once, however often that is asked."""
+
+    def run(
+        self,
+        text: str,
+        source: str | None = None,
+        facts: Path = Path(),
+        output: Path | None = None,
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
+        """Run a whole text, or nothing of it since its last commit. Fact files are read from
+        `facts`; outputs are written to `output`, or told as results if that is None."""
+        try:
+            program = parse(text)
+            _warn(program, source, warn)
+            with self.transactions.text():
+                _Run(self, program, facts, output).run()
+        except HarkenError as error:
+            error.locate(text, source)
+            raise
+
+
+class _Run:
+    """One text while it runs."""
+
+    def __init__(
+        self, session: DatalogSession, program: Program, facts: Path, output: Path | None
+    ) -> None:
+        self._session = session
+        self._runtime = session.runtime
+        self._transactions = session.transactions
+        self._program = program
+        self._directory = facts
+        self._output = output
+        self._owns = not (self._transactions.active or self._transactions.in_block)
+        if self._owns:
+            self._transactions.refresh()
+        self._schema = Schema(self._runtime, program)
+        self._relations = self._schema.relations
+        self._reading = Reading(self._runtime, self._relations, self._schema.types)
+        self._facts = Facts(self._runtime, self._schema, self._reading)
+
+    def run(self) -> None:
+        statements = self._program.statements
+        if any(map(_defines, statements)):
+            with self._transactions.statement():
+                self._schema.define()
+                self._state()
+                self._session.rules.synchronise()
+        for statement in statements:
+            with located(statement.span):
+                self._step(statement)
+        self._finish([each for each in statements if isinstance(each, syntax.Directive)])
+        if self._owns:
+            self._transactions.commit()
+
+    def _state(self) -> None:
+        """The facts of the program: those in files first."""
+        for statement in self._program.statements:
+            if isinstance(statement, syntax.Directive) and statement.kind == "input":
+                self._load(statement)
+        stated = [
+            head
+            for statement in self._program.statements
+            if isinstance(statement, syntax.Rule) and statement.body is None
+            for head in statement.heads
+        ]
+        self._facts.state(stated)
+
+    def _load(self, node: syntax.Directive) -> None:
+        known = relation_named(self._relations, node.relation, node.span)
+        form = files.form_of("input", node.relation, node.parameters, self._directory, node.span)
+        self._facts.add(node.relation, files.read_rows(form, known, node.span), node.span)
+
+    # --- steps -----------------------------------------------------------------------------
+
+    def _step(self, statement: syntax.Statement) -> None:
+        match statement:
+            case syntax.Change():
+                with self._transactions.statement():
+                    self._facts.change(statement)
+                    self._session.rules.synchronise()
+            case syntax.Commit():
+                self._transactions.commit()
+            case syntax.Query():
+                columns, rows = self._reading.query(statement)
+                self._runtime.emit("rows", columns, rows)
+            case syntax.Monitor():
+                self._monitor(statement)
+
+    def _monitor(self, node: syntax.Monitor) -> None:
+        """A monitor begins with what is committed: what this text has begun is committed first."""
+        known = relation_named(self._relations, node.relation, node.span)
+        if self._owns:
+            self._transactions.commit()
+        if known.relation.id in self._session.watched:
+            return
+        runtime = self._runtime
+
+        def tell(change: Change) -> None:
+            plus = [_declared(known, row) for row in change.plus]
+            minus = tuple(_declared(known, row) for row in change.minus)
+            runtime.listener(
+                Changed("change", known.attributes, plus, runtime.name_object, known.name, minus)
+            )
+
+        self._session.watch(known.relation.name, tell)
+        self._session.watched.add(known.relation.id)
+
+    # --- at the end ------------------------------------------------------------------------
+
+    def _finish(self, directives: Sequence[syntax.Directive]) -> None:
+        wanted = [
+            (node, relation_named(self._relations, node.relation, node.span))
+            for node in directives
+            if node.kind in ("output", "printsize")
+        ]
+        if not wanted:
+            return
+        with located(wanted[0][0].span), self._reading.together(k for _, k in wanted) as rows_of:
+            for node, known in wanted:
+                with located(node.span):
+                    rows = rows_of(known)
+                    if node.kind == "output":
+                        self._put_out(node, known, self._reading.values(known, rows))
+                    else:
+                        self._runtime.emit("print", (), [(node.relation, len(rows))])
+
+    def _put_out(self, node: syntax.Directive, known: Known, rows: list[Row]) -> None:
+        directory = self._output or Path()
+        form = files.form_of("output", node.relation, node.parameters, directory, node.span)
+        if self._output is not None and not form.to_stdout:
+            files.write_rows(form, known, rows, node.span)
+            return
+        lines = tuple(files.lines_of(form, known, rows))
+        self._runtime.listener(
+            Output("rows", known.attributes, rows, self._runtime.name_object, node.relation, lines)
+        )
+
+
+def _defines(statement: syntax.Statement) -> bool:
+    """Does it say what there is? What only asks needs no transaction that writes."""
+    if isinstance(statement, syntax.Directive):
+        return statement.kind in ("input", "limitsize")
+    return isinstance(statement, syntax.Declaration | syntax.Rule)
+
+
+def _declared(known: Known, row: tuple[object, ...]) -> tuple[object, ...]:
+    """A row of the relation with its attributes in the order of declaration."""
+    return tuple(row[i] for i in known.positions)
+
+
+def _warn(program: Program, source: str | None, warn: Callable[[str], None] | None) -> None:
+    for message, span in ignored(program):
+        line, column = span.position(program.text)
+        place = ":".join(str(part) for part in (source, line, column) if part)
+        if warn is not None:
+            warn(f"{place}: {message}")
+        else:
+            warnings.warn(f"{place}: {message}", DatalogWarning, stacklevel=5)

@@ -1,0 +1,1 @@
+"""Datalog, a subset of Soufflé's dialect: text to syntax to clauses."""

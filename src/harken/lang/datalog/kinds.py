@@ -1,0 +1,141 @@
+"""The primitive types of Datalog, and the declared ones above them.
+
+`number`, `unsigned`, `float` and `symbol` never mix: a value is converted by a functor or not at
+all. A subtype is a primitive type under a name of its own; values of two subtypes meet only where
+one is a subtype of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from harken.errors import NameFault, Span, TypeFault, nearest
+from harken.ir.types import INTEGER, NUMBER, TEXT, Type
+from harken.lang.datalog import syntax
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A primitive type and what stands for it in clauses. A column of SQL or AMOSQL may be of a
+    type that Datalog has no name for; it is a kind of its own."""
+
+    name: str
+    type: Type
+
+    def __str__(self) -> str:
+        return self.name
+
+
+NUMBER_KIND = Kind("number", INTEGER)
+UNSIGNED = Kind("unsigned", INTEGER)
+FLOAT = Kind("float", NUMBER)
+SYMBOL = Kind("symbol", TEXT)
+PRIMITIVES = {kind.name: kind for kind in (NUMBER_KIND, UNSIGNED, FLOAT, SYMBOL)}
+NUMERIC = frozenset({NUMBER_KIND, UNSIGNED, FLOAT})
+WHOLE = frozenset({NUMBER_KIND, UNSIGNED})
+
+_BY_TYPE = {INTEGER: NUMBER_KIND, NUMBER: FLOAT, TEXT: SYMBOL}
+
+
+def kind_of(type_: Type) -> Kind:
+    """The kind of a column that another language made."""
+    plain = type_.or_null(False)
+    return _BY_TYPE.get(plain) or Kind(plain.name, plain)
+
+
+@dataclass(slots=True)
+class Types:
+    """The declared types: their kinds, and which is a subtype of which."""
+
+    declared: dict[str, tuple[syntax.TypeDeclaration, str]] = field(default_factory=dict)
+    """Each declaration with its text."""
+    _kinds: dict[str, Kind] = field(default_factory=lambda: dict(PRIMITIVES))
+    _above: dict[str, set[str]] = field(default_factory=dict)
+
+    def declare(self, given: Iterable[tuple[syntax.TypeDeclaration, str]]) -> None:
+        """Add declarations, in any order; the same one again changes nothing."""
+        waiting: list[syntax.TypeDeclaration] = []
+        for node, text in given:
+            known = self.declared.get(node.name)
+            if known is not None and known[0] == node:
+                continue
+            if known is not None or node.name in PRIMITIVES:
+                raise NameFault(
+                    f"there is already a type {node.name}", code="exists", span=node.span
+                )
+            self.declared[node.name] = (node, text)
+            waiting.append(node)
+        while waiting:
+            ready = [node for node in waiting if all(base in self._kinds for base in node.bases)]
+            if not ready:
+                raise self._unresolved(waiting[0])
+            for node in ready:
+                waiting.remove(node)
+                self._add(node)
+
+    def _unresolved(self, node: syntax.TypeDeclaration) -> NameFault:
+        missing = next(base for base in node.bases if base not in self._kinds)
+        if missing in self.declared:
+            return NameFault(f"the type {node.name} is its own base", code="syntax", span=node.span)
+        return self.unknown(missing, node.span)
+
+    def _add(self, node: syntax.TypeDeclaration) -> None:
+        kinds = {self._kinds[base] for base in node.bases}
+        if len(kinds) > 1:
+            names = " and ".join(sorted(kind.name for kind in kinds))
+            raise TypeFault(
+                f"the type {node.name} would hold {names}, and these do not mix",
+                code="type-mismatch",
+                span=node.span,
+            )
+        self._kinds[node.name] = kinds.pop()
+        same = not node.is_subtype and len(node.bases) == 1
+        for base in node.bases:
+            if node.is_subtype or same:
+                self._above.setdefault(node.name, set()).add(base)
+            if not node.is_subtype:
+                self._above.setdefault(base, set()).add(node.name)
+
+    def kind(self, name: str, span: Span) -> Kind:
+        if name not in self._kinds:
+            raise self.unknown(name, span)
+        return self._kinds[name]
+
+    def unknown(self, name: str, span: Span) -> NameFault:
+        near = nearest(name, self._kinds)
+        return NameFault(
+            f"there is no type {name}",
+            code="unknown-type",
+            span=span,
+            hint=f"did you mean {near}?" if near else "declare it: .type ... <: number",
+        )
+
+    def is_subtype(self, sub: str, sup: str) -> bool:
+        """May a value of `sub` stand where `sup` is wanted? Every type is below its primitive."""
+        if sup in PRIMITIVES:
+            return True
+        seen, waiting = {sub}, [sub]
+        while waiting:
+            name = waiting.pop()
+            if name == sup:
+                return True
+            new = self._above.get(name, set()) - seen
+            seen |= new
+            waiting += new
+        return False
+
+    def texts_of(self, names: Iterable[str]) -> list[str]:
+        """The declarations that these types need, as they were written, bases first."""
+        found: dict[str, str] = {}
+
+        def add(name: str) -> None:
+            if name in self.declared and name not in found:
+                node, text = self.declared[name]
+                for base in node.bases:
+                    add(base)
+                found[name] = text
+
+        for name in names:
+            add(name)
+        return list(found.values())

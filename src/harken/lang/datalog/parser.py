@@ -1,0 +1,279 @@
+"""Statements: declarations, types, rules and facts, directives, and the steps of a script."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harken.errors import HarkenError, NameFault, Span, SyntaxFault, nearest
+from harken.lang.datalog import syntax
+from harken.lang.datalog.formulas import Formulas
+from harken.lang.datalog.reader import Reader
+from harken.lang.datalog.tokens import DIRECTIVES, Token, text_value, tokens, unsupported
+
+IGNORED_QUALIFIERS = (
+    "inline",
+    "no_inline",
+    "magic",
+    "no_magic",
+    "brie",
+    "btree",
+    "btree_delete",
+    "override",
+    "overridable",
+)
+OLD_QUALIFIERS = ("input", "output", "printsize")
+_NOT_HERE = {
+    ".comp": "components",
+    ".init": "components",
+    ".override": "components",
+    ".functor": "user-defined functors",
+    ".lattice": "lattices",
+    ".include": "including other files",
+    ".once": "including other files",
+    ".number_type": "number_type, an old way to declare types",
+    ".symbol_type": "symbol_type, an old way to declare types",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The statements of a text, in its order."""
+
+    text: str
+    statements: tuple[syntax.Statement, ...]
+
+
+def parse(text: str) -> Program:
+    """Read a whole text; SyntaxFault says where it cannot be read, and what was expected.
+
+    >>> [type(each).__name__ for each in parse(".decl p(x: number) p(1). ?- p(x).").statements]
+    ['Declaration', 'Rule', 'Query']
+    """
+    try:
+        return Program(text, tuple(_Parser(Reader(tokens(text))).statements()))
+    except RecursionError:
+        raise SyntaxFault("this text is nested too deeply") from None
+
+
+def is_closed(text: str) -> bool:
+    """Is this nothing but whole statements? What is wrong before its end is for `parse` to say.
+
+    >>> is_closed("p(1)."), is_closed("p(x) :-"), is_closed("p(1)) .")
+    (True, False, True)
+    """
+    try:
+        parse(text)
+    except SyntaxFault as fault:
+        rest = text[fault.span.start :] if fault.span is not None else "?"
+        return rest.strip() != "" and not rest.startswith("/*")
+    except HarkenError:
+        return True
+    return True
+
+
+class _Parser:
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._formulas = Formulas(reader)
+
+    def statements(self) -> list[syntax.Statement]:
+        found: list[syntax.Statement] = []
+        while self._reader.next.kind != "end":
+            found += self._statement()
+        return found
+
+    def _statement(self) -> list[syntax.Statement]:
+        reader = self._reader
+        token = reader.next
+        if token.kind == "directive":
+            return self._directive(reader.take())
+        if reader.accept("?-"):
+            body = self._formulas.disjunction()
+            reader.expect(".")
+            return [syntax.Query(body, reader.since(token))]
+        if reader.is_symbol("+", "-"):
+            adds = reader.take().text == "+"
+            atom = self._formulas.atom()
+            reader.expect(".", "only facts are added and removed")
+            return [syntax.Change(adds, atom, reader.since(token))]
+        if reader.is_symbol(".") and reader.after().kind == "name":
+            raise self._unknown_directive(token)
+        return [self._rule()]
+
+    def _unknown_directive(self, token: Token) -> NameFault:
+        written = self._reader.after()
+        near = nearest(written.text, DIRECTIVES)
+        return NameFault(
+            f"there is no directive .{written.text}",
+            code="syntax",
+            span=token.span | written.span,
+            hint=f"did you mean .{near}?" if near else None,
+        )
+
+    # --- rules -----------------------------------------------------------------------------
+
+    def _rule(self) -> syntax.Rule:
+        reader = self._reader
+        start = reader.next
+        heads = [self._head()]
+        while reader.accept(","):
+            heads.append(self._head())
+        if reader.is_symbol("<="):
+            raise unsupported("subsumption (`<=` between heads)", reader.next.span)
+        body = None
+        if reader.accept(":-"):
+            body = self._formulas.disjunction()
+        reader.expect(".", "a rule and a fact end with a dot")
+        return syntax.Rule(tuple(heads), body, reader.since(start))
+
+    def _head(self) -> syntax.Atom:
+        if self._reader.next.kind != "name":
+            raise self._reader.unexpected("a declaration, a rule or a fact")
+        return self._formulas.atom()
+
+    # --- directives ------------------------------------------------------------------------
+
+    def _directive(self, token: Token) -> list[syntax.Statement]:
+        match token.text:
+            case ".decl":
+                return list(self._declarations(token))
+            case ".type":
+                return [self._type(token)]
+            case ".input" | ".output" | ".printsize" | ".limitsize":
+                return self._of_relations(token)
+            case ".monitor":
+                names = self._names("the name of a relation")
+                return [syntax.Monitor(each.text, token.span | each.span) for each in names]
+            case ".commit":
+                return [syntax.Commit(token.span)]
+            case ".pragma":
+                while self._reader.next.kind == "text":
+                    self._reader.take()
+                return [syntax.Ignored("a pragma", self._reader.since(token))]
+            case ".plan":
+                return [self._plan(token)]
+        raise unsupported(_NOT_HERE[token.text], token.span)
+
+    def _plan(self, token: Token) -> syntax.Ignored:
+        """`.plan 0:(1,2), 1:(2,1)`"""
+        reader = self._reader
+        while reader.next.kind == "integer":
+            reader.take()
+            reader.expect(":")
+            reader.expect("(")
+            while not reader.accept(")"):
+                if reader.next.kind == "end":
+                    raise reader.unexpected("`)`")
+                reader.take()
+            if not reader.accept(","):
+                break
+        return syntax.Ignored("a plan", reader.since(token))
+
+    def _names(self, what: str) -> list[Token]:
+        found = [self._reader.name(what)]
+        while self._reader.accept(","):
+            found.append(self._reader.name(what))
+        return found
+
+    def _declarations(self, token: Token) -> list[syntax.Declaration]:
+        reader = self._reader
+        names = self._names("the name of a relation")
+        attributes = self._attributes()
+        qualifiers = self._qualifiers()
+        span = reader.since(token)
+        return [syntax.Declaration(each.text, attributes, qualifiers, span) for each in names]
+
+    def _attributes(self) -> tuple[syntax.Attribute, ...]:
+        reader = self._reader
+        reader.expect("(")
+        found: list[syntax.Attribute] = []
+        while not reader.is_symbol(")"):
+            name = reader.name("the name of an attribute")
+            reader.expect(":", "an attribute is written name: type")
+            if reader.is_symbol("["):
+                raise unsupported("records", reader.next.span)
+            type_ = reader.name("the name of a type")
+            if name.text in [each.name for each in found]:
+                raise NameFault(
+                    f"two attributes are called {name.text}", code="exists", span=name.span
+                )
+            found.append(syntax.Attribute(name.text, type_.text, name.span | type_.span))
+            if not reader.accept(","):
+                break
+        reader.expect(")")
+        return tuple(found)
+
+    def _qualifiers(self) -> tuple[tuple[str, Span], ...]:
+        """The words behind a declaration; one before a parenthesis begins the next statement."""
+        reader = self._reader
+        found: list[tuple[str, Span]] = []
+        while reader.next.kind == "name" and not (
+            reader.after().kind == "symbol" and reader.after().text in ("(", ",")
+        ):
+            token = reader.take()
+            if token.text == "choice" and reader.is_symbol("-"):
+                raise unsupported("choice-domain", token.span)
+            if token.text == "eqrel":
+                raise unsupported("eqrel", token.span, "write the rules of an equivalence")
+            if token.text in OLD_QUALIFIERS:
+                raise SyntaxFault(
+                    f"{token.text} does not stand behind a declaration",
+                    span=token.span,
+                    hint=f"write .{token.text} on a line of its own",
+                )
+            if token.text not in IGNORED_QUALIFIERS:
+                near = nearest(token.text, IGNORED_QUALIFIERS)
+                raise SyntaxFault(
+                    f"a relation cannot be {token.text}",
+                    span=token.span,
+                    hint=f"did you mean {near}?" if near else None,
+                )
+            found.append((token.text, token.span))
+        return tuple(found)
+
+    def _type(self, token: Token) -> syntax.TypeDeclaration:
+        reader = self._reader
+        name = reader.name("the name of a type")
+        if reader.accept("<:"):
+            base = reader.name("the name of a type")
+            return syntax.TypeDeclaration(name.text, (base.text,), True, reader.since(token))
+        reader.expect("=", "a type is declared `.type A <: number` or `.type A = B | C`")
+        if reader.is_symbol("["):
+            raise unsupported("records", reader.next.span)
+        bases: list[str] = []
+        while True:
+            base = reader.name("the name of a type")
+            if reader.is_symbol("{"):
+                raise unsupported("algebraic data types", base.span)
+            bases.append(base.text)
+            if not reader.accept("|"):
+                break
+        return syntax.TypeDeclaration(name.text, tuple(bases), False, reader.since(token))
+
+    def _of_relations(self, token: Token) -> list[syntax.Statement]:
+        """`.input a, b(filename="b.csv")`: each relation with its own parameters."""
+        reader = self._reader
+        found: list[syntax.Statement] = []
+        while True:
+            name = reader.name("the name of a relation")
+            parameters = self._parameters() if reader.accept("(") else {}
+            span = Span(token.span.start, reader.end) if not found else name.span
+            found.append(syntax.Directive(token.text[1:], name.text, parameters, span))
+            if not reader.accept(","):
+                return found
+
+    def _parameters(self) -> dict[str, str]:
+        reader = self._reader
+        found: dict[str, str] = {}
+        while not reader.is_symbol(")"):
+            name = reader.name("the name of a parameter")
+            reader.expect("=")
+            value = reader.next
+            if value.kind not in ("name", "text", "integer", "float"):
+                raise reader.unexpected("a value")
+            reader.take()
+            found[name.text] = text_value(value) if value.kind == "text" else value.text
+            if not reader.accept(","):
+                break
+        reader.expect(")")
+        return found

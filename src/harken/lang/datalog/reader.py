@@ -1,0 +1,60 @@
+"""A place in a list of tokens: look at the next, take it, say what was expected instead."""
+
+from __future__ import annotations
+
+from harken.errors import Span, SyntaxFault
+from harken.lang.datalog.tokens import Token
+
+
+class Reader:
+    def __init__(self, given: list[Token]) -> None:
+        self._tokens = given
+        self.place = 0
+
+    @property
+    def next(self) -> Token:
+        return self._tokens[self.place]
+
+    def after(self, distance: int = 1) -> Token:
+        return self._tokens[min(self.place + distance, len(self._tokens) - 1)]
+
+    @property
+    def end(self) -> int:
+        """Where the token that was taken last ends in the text."""
+        return self._tokens[self.place - 1].span.end
+
+    def take(self) -> Token:
+        token = self.next
+        if token.kind != "end":
+            self.place += 1
+        return token
+
+    def is_symbol(self, *symbols: str) -> bool:
+        token = self.next
+        return token.kind == "symbol" and token.text in symbols
+
+    def is_word(self, *words: str) -> bool:
+        token = self.next
+        return token.kind == "name" and token.text in words
+
+    def accept(self, *symbols: str) -> Token | None:
+        return self.take() if self.is_symbol(*symbols) else None
+
+    def expect(self, symbol: str, hint: str | None = None) -> Token:
+        if not self.is_symbol(symbol):
+            raise self.unexpected(f"`{symbol}`", hint)
+        return self.take()
+
+    def name(self, what: str) -> Token:
+        if self.next.kind != "name" or self.next.text == "_":
+            raise self.unexpected(what)
+        return self.take()
+
+    def since(self, start: Token) -> Span:
+        return Span(start.span.start, self.end)
+
+    def unexpected(self, wanted: str, hint: str | None = None) -> SyntaxFault:
+        found = "the end of the text" if self.next.kind == "end" else f"`{self.next.text}`"
+        return SyntaxFault(
+            f"{wanted} is expected here, and this is {found}", span=self.next.span, hint=hint
+        )

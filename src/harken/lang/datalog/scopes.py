@@ -1,0 +1,118 @@
+"""Scopes: which variables of a clause are the same.
+
+A variable that occurs outside the braces of an aggregate is one for the whole clause, and what
+binds it there binds it inside as well. A variable that occurs only inside is the aggregate's own:
+two aggregates may use the same name for different things.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harken.errors import SyntaxFault
+from harken.lang.datalog import syntax
+from harken.lang.datalog.inference import Inference
+from harken.lang.datalog.kinds import Types
+from harken.lang.datalog.known import Relations
+from harken.lang.datalog.normal import Conjunction, alternatives
+from harken.lang.datalog.tokens import unsupported
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The literals of a clause, or of an aggregate in one, with the kinds of what is in them.
+
+    `names` are all variables that can be mentioned here, `own` those that are not of the scope
+    around. `values` are expressions beside the literals: those of the head, or the value that is
+    aggregated.
+    """
+
+    conjunction: Conjunction
+    values: tuple[syntax.Expression, ...]
+    names: frozenset[str]
+    own: tuple[str, ...]
+    inference: Inference
+    inner: dict[int, Scope] = field(default_factory=dict)
+    """The scopes of the aggregates in it, by the identity of their nodes."""
+
+    @property
+    def expressions(self) -> tuple[syntax.Expression, ...]:
+        return (*self.values, *literal_expressions(self.conjunction))
+
+    def injected(self, aggregate: syntax.Aggregate) -> list[str]:
+        """The variables of an aggregate that are bound outside of it."""
+        return sorted(name for name in syntax.deep_variables(aggregate) if name in self.names)
+
+
+def literal_expressions(conjunction: Conjunction) -> tuple[syntax.Expression, ...]:
+    return tuple(each for literal in conjunction for each in syntax.expressions(literal))
+
+
+def scope_of_clause(
+    heads: tuple[syntax.Atom, ...], conjunction: Conjunction, relations: Relations, types: Types
+) -> Scope:
+    """The scope of a clause, checked: every kind and every subtype fits. A query has no head."""
+    values = tuple(each for head in heads for each in head.arguments)
+    inference = Inference(relations, types)
+    scope = _scope(conjunction, values, frozenset(), inference, relations, types)
+    for head in heads:
+        inference.atom(head, binds=False)
+    inference.check()
+    _check_subtypes(scope)
+    return scope
+
+
+def _scope(
+    conjunction: Conjunction,
+    values: tuple[syntax.Expression, ...],
+    outer: frozenset[str],
+    inference: Inference,
+    relations: Relations,
+    types: Types,
+) -> Scope:
+    mentioned = syntax.direct_variables((*values, *literal_expressions(conjunction)))
+    own = tuple(name for name in mentioned if name not in outer)
+    inference.declare(own)
+    scope = Scope(conjunction, values, outer | set(own), own, inference)
+    for literal in conjunction:
+        _infer(literal, inference)
+    for value in values:
+        inference.expression(value)
+    for aggregate in syntax.aggregates(scope.expressions):
+        inside = Inference(relations, types, inference)
+        over = () if aggregate.value is None else (aggregate.value,)
+        body = _single(aggregate)
+        scope.inner[id(aggregate)] = _scope(body, over, scope.names, inside, relations, types)
+        inference.aggregated(aggregate, inside)
+    return scope
+
+
+def _infer(literal: syntax.Formula, inference: Inference) -> None:
+    match literal:
+        case syntax.Atom():
+            inference.atom(literal, binds=True)
+        case syntax.Constraint():
+            inference.constraint(literal)
+        case syntax.Not(part=syntax.Atom() as atom):
+            inference.atom(atom, binds=False)
+        case syntax.Not(part=syntax.Constraint() as constraint):
+            inference.constraint(constraint)
+
+
+def _single(aggregate: syntax.Aggregate) -> Conjunction:
+    found = alternatives(aggregate.body)
+    if len(found) > 1:
+        raise unsupported(
+            "a disjunction in an aggregate",
+            aggregate.span,
+            "give the disjunction a relation of its own",
+        )
+    if not found:
+        raise SyntaxFault("an aggregate over `false`", span=aggregate.span)
+    return found[0]
+
+
+def _check_subtypes(scope: Scope) -> None:
+    scope.inference.check_subtypes()
+    for each in scope.inner.values():
+        _check_subtypes(each)

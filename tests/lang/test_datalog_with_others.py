@@ -1,0 +1,248 @@
+"""A relation of Datalog is a table of SQL and a function of AMOSQL, and the other way round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import harken
+from harken.engines.lake.query import refuse_resident
+from harken.ir.assemble import assemble
+from harken.planner.prepare import prepare
+
+
+@pytest.fixture
+def db() -> harken.Database:
+    return harken.connect()
+
+
+def test_a_relation_is_a_table(db: harken.Database) -> None:
+    db.datalog('.decl Edge(From: symbol, weight: float) Edge("a", 1.5).')
+    db.sql("INSERT INTO edge VALUES ('b', 2)")
+    found = db.sql("SELECT weight, `from` FROM edge ORDER BY weight")
+    assert found.columns == ("weight", "from")
+    assert found.rows == [(1.5, "a"), (2.0, "b")]
+    db.sql("UPDATE edge SET weight = 3 WHERE `from` = 'b'; DELETE FROM edge WHERE weight < 2")
+    assert db.datalog("?- Edge(x, w).").rows == [("b", 3.0)]
+
+
+def test_a_row_that_is_there_is_not_inserted_again(db: harken.Database) -> None:
+    db.datalog(".decl p(x: number, y: number) p(1, 2). .monitor p")
+    db.sql("INSERT INTO p VALUES (1, 2), (1, 3), (1, 3)")
+    assert db.sql("SELECT * FROM p").rows == [(1, 2), (1, 3)]
+
+
+def test_a_derived_relation_is_a_view(db: harken.Database) -> None:
+    db.datalog(".decl p, q(x: number) p(1). p(2). q(x * 10) :- p(x).")
+    assert db.sql("SELECT sum(x) FROM q").rows == [(30,)]
+    with pytest.raises(harken.HarkenError) as caught:
+        db.sql("INSERT INTO q VALUES (5)")
+    assert caught.value.code == "not-updatable"
+
+
+def test_a_view_of_sql_over_a_recursive_relation(db: harken.Database) -> None:
+    db.datalog(
+        ".decl e, path(x: number, y: number) e(1, 2). e(2, 3)."
+        " path(x, y) :- e(x, y). path(x, z) :- path(x, y), e(y, z)."
+    )
+    db.sql("CREATE VIEW reach AS SELECT x, count(*) AS n FROM path GROUP BY x")
+    changes = db.monitor("reach")
+    db.datalog("+e(3, 4).")
+    (change,) = changes.changes()
+    assert change.plus == [(1, 3), (2, 2), (3, 1)]
+    assert change.minus == [(1, 2), (2, 1)]
+
+
+def test_a_materialized_view_over_a_recursive_relation(db: harken.Database) -> None:
+    db.datalog(
+        ".decl e, path(x: number, y: number) e(1, 2). e(2, 3)."
+        " path(x, y) :- e(x, y). path(x, z) :- path(x, y), e(y, z)."
+    )
+    db.sql("CREATE MATERIALIZED VIEW reach AS SELECT x, count(*) AS n FROM path GROUP BY x")
+    db.datalog("-e(1, 2).")
+    assert db.sql("SELECT * FROM reach").rows == [(2, 1)]
+
+
+def test_rules_read_tables_and_views(db: harken.Database) -> None:
+    db.sql(
+        """
+        CREATE TABLE item (price DECIMAL(9, 2), name STRING PRIMARY KEY, stock INT);
+        INSERT INTO item VALUES (1.50, 'pen', 3), (2.50, 'ink', NULL), (9.00, 'pad', 0);
+        CREATE VIEW cheap AS SELECT name FROM item WHERE price < 5;
+        """
+    )
+    db.datalog(
+        """
+        .decl sold_out(name: symbol)
+        sold_out(n) :- item(_, n, s), s < 1.
+        .decl known(name: symbol, stock: number)
+        known(n, s) :- item(_, n, s).
+        .decl named(name: symbol)
+        named(n) :- item(_, n, _), !cheap(n).
+        """
+    )
+    assert db.datalog("?- sold_out(x).").rows == [("pad",)]
+    assert db.datalog("?- named(x).").rows == [("pad",)]
+    assert db.datalog('?- item(p, n, _), n = "pen".').rows[0][1] == "pen"
+
+
+def test_a_row_with_null_is_not_there_where_its_value_is_asked_for(db: harken.Database) -> None:
+    db.sql("CREATE TABLE t (x INT, y INT); INSERT INTO t VALUES (1, NULL), (2, 3), (2, 3)")
+    assert db.datalog("?- t(x, _).").rows == [(1,), (2,)]
+    assert db.datalog("?- t(x, y).").rows == [(2, 3)]
+    assert db.datalog("?- n = count : { t(x, y) }.").rows == [(1,)]
+    assert db.datalog("?- t(x, _), !t(x, 3).").rows == [(1,)]
+
+
+def test_facts_of_a_table(db: harken.Database) -> None:
+    db.sql("CREATE TABLE t (x INT, y STRING, PRIMARY KEY (x)); CREATE TABLE b (x INT)")
+    db.datalog('+t(1, "a"). +t(1, "a"). +b(7). +b(7). +t(2, "b"). -t(2, "b").')
+    assert db.sql("SELECT * FROM t").rows == [(1, "a")]
+    assert db.sql("SELECT * FROM b").rows == [(7,)]
+    with pytest.raises(harken.HarkenError) as caught:
+        db.datalog('+t(1, "z").')
+    assert caught.value.code == "row-exists"
+
+
+def test_a_view_takes_no_facts_and_no_rules(db: harken.Database) -> None:
+    db.sql("CREATE TABLE t (x INT); CREATE VIEW v AS SELECT x FROM t")
+    for program in ("+v(1).", "v(x) :- t(x).", "t(x) :- v(x)."):
+        with pytest.raises(harken.HarkenError) as caught:
+            db.datalog(program)
+        assert caught.value.code == "not-updatable"
+
+
+def test_a_table_can_be_declared_as_it_is(db: harken.Database) -> None:
+    db.sql("CREATE TABLE t (x INT, y STRING)")
+    db.datalog('.decl t(x: number, y: symbol) t(1, "a").')
+    assert db.sql("SELECT * FROM t").rows == [(1, "a")]
+    with pytest.raises(harken.HarkenError):
+        db.datalog(".decl t(x: number)")
+
+
+def test_functions_of_amosql_are_relations(db: harken.Database) -> None:
+    db.amosql(
+        """
+        create type item properties (name charstring, quantity integer);
+        create item(name, quantity) instances :pen("pen", 12), :ink("ink", 3);
+        commit;
+        """
+    )
+    db.datalog(".decl low(name: symbol) low(n) :- quantity(i, q), name(i, n), q < 10.")
+    assert db.datalog("?- low(x).").rows == [("ink",)]
+    assert db.amosql("low();").rows == [("ink",)]
+
+
+def test_a_rule_of_amosql_acts_on_a_relation(db: harken.Database) -> None:
+    db.datalog(".decl p, q(x: number) q(x) :- p(x), x > 5.")
+    db.amosql(
+        """
+        create rule tell() as for each integer x when q() = x do print(x);
+        activate tell();
+        commit;
+        """
+    )
+    printed = [result.rows for result in db.datalog("+p(3). +p(7).")]
+    assert printed == [[(7,)]]
+
+
+def test_what_a_relation_needs_cannot_be_dropped(db: harken.Database) -> None:
+    db.datalog(".decl p, q, r(x: number) q(x) :- p(x), !s(x). .decl s(x: number) r(x) :- q(x).")
+    for statement in ("DROP TABLE p", "DROP TABLE s", "DROP VIEW q"):
+        with pytest.raises(harken.HarkenError) as caught:
+            db.sql(statement)
+        assert caught.value.code == "in-use"
+    db.sql("DROP TABLE p CASCADE")
+    with pytest.raises(harken.HarkenError):
+        db.datalog("?- r(x).")
+
+
+def test_relations_that_need_each_other_are_dropped_together(db: harken.Database) -> None:
+    db.datalog(".decl a, b, c(x: number) a(x) :- b(x). b(x) :- a(x). b(x) :- c(x). +a(1).")
+    db.sql("DROP VIEW a CASCADE")
+    db.datalog(".decl a, b(x: number) a(x) :- b(x). b(x) :- c(x). +c(2).")
+    assert db.datalog("?- a(x).").rows == [(2,)]
+
+
+def test_a_view_keeps_a_relation_as_it_is(db: harken.Database) -> None:
+    db.datalog(".decl p(x: number) p(1).")
+    db.sql("CREATE VIEW v AS SELECT x + 1 AS y FROM p")
+    db.datalog("p(x + 10) :- p(x), x < 10.")
+    assert sorted(db.sql("SELECT y FROM v").rows) == [(2,), (12,)]
+
+
+def test_names_that_differ_only_in_case_are_refused(db: harken.Database) -> None:
+    for program in (".decl Edge, edge(x: number)", ".decl edge(x: number) .commit .decl eDge()"):
+        with pytest.raises(harken.HarkenError) as caught:
+            db.datalog(program)
+        assert caught.value.code == "exists"
+    db.datalog(".decl Node(x: number)")
+    with pytest.raises(harken.HarkenError) as caught:
+        db.datalog("?- node(x).")
+    assert caught.value.code == "unknown-relation"
+    assert caught.value.hint == "did you mean Node?"
+
+
+def test_a_relation_may_be_called_as_something_built_in_is(db: harken.Database) -> None:
+    db.datalog(
+        """
+        .decl name(x: symbol) .decl calls(f: symbol, g: symbol) .decl print(x: symbol)
+        name("f"). name("g"). calls("f", "g").
+        print(x) :- name(x), !calls(_, x).
+        """
+    )
+    assert db.datalog("?- print(x).").rows == [("f",)]
+    assert ("print",) in db.amosql("select name(f) for each function f;").rows
+    assert db.sql("SELECT x FROM name ORDER BY x").rows == [("f",), ("g",)]
+
+
+def test_a_relation_of_datalog_in_an_expression_of_amosql(db: harken.Database) -> None:
+    db.datalog(".decl p, q(x: number) p(1). p(2). q(x) :- p(x), x > 1.")
+    assert db.amosql("count(q());").rows == [(1,)]
+
+
+def test_outputs_of_views_with_nulls(db: harken.Database) -> None:
+    db.sql("CREATE TABLE t (x INT, y INT); INSERT INTO t VALUES (1, NULL), (2, 3), (2, 3)")
+    db.sql("CREATE VIEW v AS SELECT y, x FROM t; CREATE VIEW w AS SELECT DISTINCT y FROM t")
+    program = ".decl p, q(x: number) p(x) :- v(_, x). q(x) :- p(x). "
+    outputs = db.datalog(program + ".output v, w, p, q .output t .printsize t")
+    assert [each.rows for each in outputs] == [
+        [(None, 1), (3, 2)],
+        [(None,), (3,)],
+        [(1,), (2,)],
+        [(1,), (2,)],
+        [(1, None), (2, 3)],
+        [("t", 2)],
+    ]
+
+
+def test_relations_in_the_lake(tmp_path: Path) -> None:
+    """As far as rows can be brought here, which takes no Spark."""
+    program = """
+        .decl edge(x: symbol, y: symbol)
+        .decl path(x: symbol, y: symbol)
+        path(x, y) :- edge(x, y).
+        path(x, z) :- path(x, y), edge(y, z).
+        edge("a", "b"). edge("b", "c"). edge("a", "b").
+        .monitor path
+        +edge("c", "d"). +path("q", "r").
+        .commit
+        -edge("a", "b").
+    """
+    with harken.connect(tmp_path / "lake.db", engine="lake") as db:
+        first, second = db.datalog(program)
+    assert first.rows == [("a", "d"), ("b", "d"), ("c", "d"), ("q", "r")]
+    assert second.lines() == ['-path("a", "b")', '-path("a", "c")', '-path("a", "d")']
+    with harken.connect(tmp_path / "lake.db") as db:
+        found = db.datalog("?- path(x, y).").rows
+    assert found == [("b", "c"), ("b", "d"), ("c", "d"), ("q", "r")]
+
+
+def test_what_spark_cannot_compute_is_refused_by_name(db: harken.Database) -> None:
+    db.datalog('.decl p(x: number) .decl q(x: number) q(x band 1) :- p(x), match("1", "1").')
+    catalog = db._runtime.catalog
+    plan = prepare(assemble(catalog.function("q()").relation, (), catalog), catalog.hierarchy)
+    with pytest.raises(harken.HarkenError) as caught:
+        refuse_resident(plan)
+    assert "bitwise_and, matches_pattern" in caught.value.message
