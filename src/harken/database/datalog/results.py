@@ -34,6 +34,14 @@ class Output(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class Size(Result):
+    """The name of a relation, and how many rows it has."""
+
+    def lines(self) -> list[str]:
+        return [f"{name}\t{size}" for name, size in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
 class Changed(Result):
     """The rows of it are those that came; `minus` are those that went."""
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from harken.database.datalog import files
 from harken.database.datalog.facts import Facts, located
 from harken.database.datalog.reading import Reading, Row
-from harken.database.datalog.results import Changed, Output
+from harken.database.datalog.results import Changed, Output, Size
 from harken.database.datalog.schema import Schema, ignored
 from harken.database.monitors.changes import Change
 from harken.database.rules.rules import Rules
@@ -169,7 +169,8 @@ class _Run:
                     if node.kind == "output":
                         self._put_out(node, known, self._reading.values(known, rows))
                     else:
-                        self._runtime.emit("print", (), [(node.relation, len(rows))])
+                        size = [(node.relation, len(rows))]
+                        self._runtime.listener(Size("print", (), size, self._runtime.name_object))
 
     def _put_out(self, node: syntax.Directive, known: Known, rows: list[Row]) -> None:
         directory = self._output or Path()
