@@ -228,7 +228,7 @@ def test_output_and_size_come_last(db: harken.Database) -> None:
         "1",
         "2",
         "===============",
-        "p 2",
+        "p\t2",
     ]
     assert results[0].json_lines() == [
         '{"kind":"rows","relation":"p","columns":["x"],"rows":[[1],[2]]}'
