@@ -47,6 +47,18 @@ CASES: dict[str, tuple[str, str, list[tuple[str, list[Any]]]]] = {
             ("DELETE FROM b", [(5,), (6,)]),
         ],
     ),
+    "a difference that is NULL": (
+        "CREATE TABLE a (k INT NOT NULL, x INT NOT NULL); CREATE TABLE b (k INT NOT NULL, y INT)",
+        "SELECT a.k FROM a WHERE a.x NOT IN "
+        "(SELECT a.k - d.k FROM b AS c FULL JOIN b AS d ON c.y >= d.y)",
+        [
+            ("INSERT INTO a VALUES (1, 2), (4, 1)", [(1,), (4,)]),
+            ("INSERT INTO b VALUES (3, -1)", [(1,)]),
+            ("UPDATE b SET y = NULL", []),
+            ("UPDATE b SET y = 0, k = 2", [(1,), (4,)]),
+            ("DELETE FROM b", [(1,), (4,)]),
+        ],
+    ),
     "numbered rows of which totals are kept": (
         "CREATE TABLE a (k INT NOT NULL, x INT)",
         "SELECT DISTINCT c.s FROM (SELECT k, count(*) OVER () AS n, "

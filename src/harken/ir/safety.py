@@ -150,7 +150,7 @@ def _producible(clause: Clause, bound: set[Variable], needs: Needs) -> set[Varia
 
 def solve(literal: Literal, known: set[Variable]) -> Literal:
     """A computation whose one unknown is an argument, turned round: `5 = X + 1` is `X = 5 - 1`."""
-    if not isinstance(literal, Computation) or literal.operation not in INVERSES:
+    if not isinstance(literal, Computation) or not _has_inverse(literal):
         return literal
     free = [i for i, term in enumerate(literal.arguments) if not is_bound(term, known)]
     if len(free) != 1 or not is_bound(literal.result, known):
@@ -207,10 +207,15 @@ def _computable(literal: Computation, known: set[Variable], solving: bool) -> bo
         return True
     invertible = (
         solving
-        and literal.operation in INVERSES
+        and _has_inverse(literal)
         and all(term.type == INTEGER for term in (*literal.arguments, literal.result))
     )
     return len(free) == 1 and invertible and is_bound(literal.result, known)
+
+
+def _has_inverse(literal: Computation) -> bool:
+    """NULL is the sum of NULL and whatever you like."""
+    return literal.operation in INVERSES and not literal.result.type.nullable
 
 
 def input_columns(relation: Relation, needs: Needs) -> frozenset[int]:
