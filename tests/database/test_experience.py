@@ -295,6 +295,19 @@ def test_what_nodes_below_take_counts_for_the_view(db: Database) -> None:
     assert all("passed by" in line or "not kept" in line for line in below)
 
 
+def test_a_load_is_evaluated_once_and_not_followed(db: Database) -> None:
+    """Experience of so few rows tells nothing of so many; what lies between is passed by."""
+    db.sql(NESTED)
+    lines: list[str] = []
+    db.trace(lines.append)
+    db.load("member", [(n, n % GROUPS, n) for n in range(10_000, 20_000)])
+    db.trace(None)
+    *below, last = [line for line in lines if " from " in line]
+    assert "(naive, with a copy of the old state)" in last
+    assert below
+    assert all("passed by" in line or "not kept" in line for line in below)
+
+
 # --- breaking off ------------------------------------------------------------------------------
 
 ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"

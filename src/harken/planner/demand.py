@@ -242,8 +242,8 @@ def _leading_to(terms: tuple[Term, ...], prefix: list[Literal]) -> tuple[Literal
         if place not in kept:
             kept.add(place)
             waiting += [first[variable] for variable in literal_variables(prefix[place])]
+    # For each variable that can be looked up, the literals that this takes beside those.
     takes = {variable: frozenset[int]() for variable, place in first.items() if place in kept}
-    """For each variable that can be looked up, the literals that this takes."""
     for place, literal in enumerate(prefix):
         given = _looked_up_by(literal)
         if place in kept or given is None or not takes.keys() >= given:
