@@ -377,9 +377,8 @@ class Changes:
         left = Counter(come)
         left.subtract(gone)  # what goes and comes back is no change
         engine.expect(relation, list(left))
-        for row, count in left.items():
-            for _ in range(-count):
-                engine.remove_row(relation, row)
+        old = [row for row, count in left.items() for _ in range(-count)]
+        engine.remove_many(relation, old)
         new = [row for row, count in left.items() for _ in range(count)]
         if self._is_relation(table):
             engine.add_many(relation, new)

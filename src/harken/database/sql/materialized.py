@@ -75,8 +75,7 @@ def follow(runtime: Runtime, change: ConditionChange) -> None:
     """Put what the query gained and lost into the table."""
     kept = change.condition
     assert isinstance(kept, KeptView)
-    for row in change.minus:
-        runtime.engine.remove_row(kept.table, row)
+    runtime.engine.remove_many(kept.table, change.minus)
     runtime.engine.insert_many(kept.table, change.plus)
 
 

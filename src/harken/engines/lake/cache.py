@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from harken.engines.lake.catalog import Pending
-from harken.engines.sqlite import layout
+from harken.engines.sqlite import layout, many
 from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.events import BRINGING, CREATE_BRINGING, NOTICED
@@ -60,7 +60,6 @@ class Cache:
         self._present = f"temp.{quote(f'present {self.name}')}"
         self.home = tuple(relation.key or range(relation.inputs))
         """The columns of the key; none if the relation is only fetched as a whole."""
-        self._insert = layout.changes(relation).insert
 
     # --- the table -------------------------------------------------------------------------
 
@@ -196,7 +195,7 @@ class Cache:
 
     def _put(self, rows: Iterable[Row]) -> None:
         with self._unnoticed():
-            self._connection.run_many(self._insert, rows)
+            many.insert(self._connection, self.relation, rows)
 
     def _key(self, row: Row) -> Row:
         return tuple(row[i] for i in self.home)

@@ -132,20 +132,24 @@ class LakeEngine(Exchange):
         return super().is_empty(relation) if rows is None else rows == 0
 
     def insert_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
-        if relation.id in self.far:
-            self.refuse_input(relation)
-            given = [tuple(row) for row in rows]
-            self.expect(relation, given)
-            rows = given
-        super().insert_many(relation, rows)
+        super().insert_many(relation, self._brought(relation, rows))
 
     def add_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
-        if relation.id in self.far:
-            self.refuse_input(relation)
-            given = [tuple(row) for row in rows]
-            self.expect(relation, given)
-            rows = given
-        super().add_many(relation, rows)
+        super().add_many(relation, self._brought(relation, rows))
+
+    def remove_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
+        super().remove_many(relation, self._brought(relation, rows))
+
+    def _brought(
+        self, relation: Relation, rows: Iterable[Sequence[Any]]
+    ) -> Iterable[Sequence[Any]]:
+        """Rows that are going to be changed, when what is there of them is at hand."""
+        if relation.id not in self.far:
+            return rows
+        self.refuse_input(relation)
+        given = [tuple(row) for row in rows]
+        self.expect(relation, given)
+        return given
 
     def insert_column(self, relation: Relation, first: int, column: Sequence[Any]) -> None:
         if relation.id in self.far:

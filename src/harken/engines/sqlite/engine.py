@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import apsw
 
-from harken.engines.sqlite import faults, foreign, layout
+from harken.engines.sqlite import faults, foreign, layout, many
 from harken.engines.sqlite.compile import EXACT_SUM, VALUE, Compiler, Slots, table_name
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
@@ -171,7 +171,7 @@ class SQLiteEngine:
         return not self.connection.value(f"SELECT EXISTS (SELECT 1 FROM {table})")
 
     def insert_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
-        self.connection.run_many(layout_changes(relation).insert, rows)
+        many.insert(self.connection, relation, rows)
 
     def add_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
         """Insert those that are not there yet; all columns of the relation are its key."""
@@ -191,6 +191,9 @@ class SQLiteEngine:
 
     def remove_row(self, relation: Relation, row: Sequence[Any]) -> None:
         self.connection.run(layout_changes(relation).remove, row)
+
+    def remove_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
+        many.remove(self.connection, relation, rows)
 
     def clear(self, relation: Relation, arguments: Sequence[Any]) -> None:
         self.connection.run(layout_changes(relation).clear, arguments)

@@ -127,9 +127,50 @@ def changes(relation: Relation) -> Changes:
     )
 
 
+def insertion(relation: Relation, count: int) -> str:
+    """`insert`, of so many rows."""
+    insert = changes(relation).insert
+    row = insert.rpartition(" VALUES ")[2]
+    return insert + f", {row}" * (count - 1)
+
+
+def removal(relation: Relation, count: int) -> str:
+    """`remove`, of so many rows."""
+    table, arity = _table(relation), relation.arity
+    row = f"({', '.join('?' for _ in range(arity))})"
+    columns = ", ".join(f"c{i}" for i in range(arity))
+    given = f"WITH given ({columns}) AS (VALUES {', '.join([row] * count)})"
+    same = " AND ".join(
+        f"there.c{i} {_same(relation, i)} wanted.c{i}" for i in range(arity)
+    )
+    if relation.is_set:
+        key = _identity(relation)
+        found = ", ".join(f"there.{each}" for each in key)
+        chosen = f"SELECT {found} FROM given wanted CROSS JOIN {table} there WHERE {same}"
+        return f"{given} DELETE FROM {table} WHERE ({', '.join(key)}) IN ({chosen})"
+    numbered = (
+        "SELECT there.rowid AS id, wanted.copies AS copies, row_number() OVER "
+        f"(PARTITION BY {', '.join(f'wanted.c{i}' for i in range(arity))}) AS number "
+        f"FROM (SELECT *, count(*) AS copies FROM given GROUP BY {columns}) wanted "
+        f"CROSS JOIN {table} there WHERE {same}"
+    )
+    chosen = f"SELECT id FROM ({numbered}) WHERE number <= copies"
+    return f"{given} DELETE FROM {table} WHERE rowid IN ({chosen})"
+
+
+def _identity(relation: Relation) -> tuple[str, ...]:
+    """What SQLite finds a row by at once."""
+    if relation.key and not _is_rowid_key(relation):
+        return tuple(f"c{i}" for i in relation.key)
+    return ("rowid",)
+
+
 def _is_value(relation: Relation, position: int) -> str:
-    same = "IS" if relation.columns[position].type.nullable else "="
-    return f"c{position} {same} ?{position + 1}"
+    return f"c{position} {_same(relation, position)} ?{position + 1}"
+
+
+def _same(relation: Relation, position: int) -> str:
+    return "IS" if relation.columns[position].type.nullable else "="
 
 
 def identity(relation: Relation) -> str:
