@@ -163,21 +163,16 @@ class Choices:
         if seconds > self._calm[frozenset(changed)].naive:
             del self._calm[frozenset(changed)]
 
-    def begin_experience(self, node: Monitored) -> Experience | None:
-        """Of far relations there is none: it is not the processor here that works."""
-        if any(map(self._is_far, node.part.stored.values())):
-            return None
+    def begin_experience(self, node: Monitored) -> Experience:
         rows = self.statistics.sizes(node.part.stored)
         node.experience = Experience(rows, sum(rows.values()))
         return node.experience
 
     def note_first(self, node: Monitored, seconds: float) -> None:
         """What the first evaluation took, of a view, is what is first known of it."""
-        known = self.begin_experience(node)
-        if known is not None:
-            known.note_naive(seconds, is_first=True)
-            self.is_experienced = True
-            self._calm.clear()
+        self.begin_experience(node).note_naive(seconds, is_first=True)
+        self.is_experienced = True
+        self._calm.clear()
 
     # --- estimates -------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -128,7 +128,7 @@ class Network(Topology):
         wave = self._wave(stored)
         found = []
         for level, nodes in wave.levels():
-            with self._engine.together(self._asked_by(nodes, wave, wants_minus)):
+            with self._asked_together(nodes, wave, wants_minus):
                 for node in nodes:
                     with self._timed(node), _told_of(self._condition_above(node)):
                         if isinstance(node, ConditionNode):
@@ -175,6 +175,16 @@ class Network(Topology):
         yield
         name = node.condition.name if isinstance(node, ConditionNode) else node.id
         self.timing[name] = self.timing.get(name, 0.0) + time.perf_counter() - started
+
+    @contextmanager
+    def _asked_together(
+        self, nodes: Sequence[Node], wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> Iterator[None]:
+        """Have what the nodes of a level are going to ask of the lake at hand, or answered."""
+        queries = self._asked_by(nodes, wave, wants_minus)
+        with ExitStack() as stack:
+            wave.ways.share(nodes, partial(stack.enter_context, self._engine.together(queries)))
+            yield
 
     def _asked_by(
         self, nodes: Sequence[Node], wave: Wave, wants_minus: Callable[[str], bool]

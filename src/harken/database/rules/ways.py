@@ -11,7 +11,7 @@ Law: a node whose change is not known is read by none: what lies above it goes n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -68,6 +68,8 @@ class Ways:
     _known: dict[str, Experience | None] = field(default_factory=dict)
     _took: dict[str, float] = field(default_factory=dict)
     """The seconds of the differentials of each node, those broken off as well."""
+    _shared: dict[str, float] = field(default_factory=dict)
+    """The seconds of each node that went into what was done for several at once."""
     _fresh: set[str] = field(default_factory=set)
     """Nodes with a plan that ran for the first time: that takes longer."""
 
@@ -155,6 +157,14 @@ class Ways:
 
     # --- trying ----------------------------------------------------------------------------
 
+    def share(self, nodes: Sequence[Node], work: Callable[[], object]) -> None:
+        """Do what is done for several nodes at once; each of them takes its part of the time."""
+        started = self.connection.working_time() if self.is_timed else 0.0
+        work()
+        if self.is_timed:
+            took = self.connection.working_time() - started
+            self._shared |= {node.id: took / len(nodes) for node in nodes}
+
     def run(self, node: Node, strategy: str, work: Callable[[], T]) -> T:
         """Do the work of a node, for as long as it may take; remember how long it took."""
         is_fresh, node.is_fresh = node.is_fresh, False
@@ -171,7 +181,7 @@ class Ways:
         except BrokenOff:
             raise TookTooLong from None
         finally:
-            took = clock() - started
+            took = clock() - started + self._shared.pop(node.id, 0.0)
             if not is_naive or isinstance(node, DerivedNode):  # it counts for what lies above
                 self._took[node.id] = self._took.get(node.id, 0.0) + took
         if is_naive:
@@ -296,7 +306,7 @@ class Ways:
 
     def _note(self, node: Node, strategy: str, spent: float, broken_off: bool = False) -> None:
         known = self._experience(node) or self.choices.begin_experience(node)
-        if known is not None and self._fresh.isdisjoint(self._with_below(node)):
+        if self._fresh.isdisjoint(self._with_below(node)):
             known.note(*self._case(node, strategy), spent, broken_off)
 
     def _note_naive(self, node: Node, took: float) -> None:

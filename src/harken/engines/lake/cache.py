@@ -14,6 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -166,7 +167,9 @@ class Cache:
         self, keys: Collection[Row], source: Source, known: Mapping[Row, Row] = NOTHING
     ) -> None:
         """Have the rows of these keys at hand; those of some are known, but for what is pending."""
-        missing = [key for key in keys if self._can_be(key) and not self._is_present(key)]
+        possible = [key for key in keys if self._can_be(key)]
+        present = self._present_among(possible)
+        missing = sorted(key for key in possible if key not in present)
         if not missing:
             return
         rows = Counter(known[key] for key in missing if key in known)
@@ -206,9 +209,20 @@ class Cache:
         pairs = zip(self.home, key, strict=True)
         return not any(part is None and not columns[i].type.nullable for i, part in pairs)
 
-    def _is_present(self, key: Row) -> bool:
-        where = " AND ".join(f"c{i} = ?" for i in self.home)
-        return bool(self._connection.value(f"SELECT 1 FROM {self._present} WHERE {where}", key))
+    def _present_among(self, keys: Sequence[Row]) -> set[Row]:
+        columns = ", ".join(f"c{i}" for i in self.home)
+        mark = f"({', '.join('?' for _ in self.home)})"
+        found: set[Row] = set()
+        for start in range(0, len(keys), many.BATCH):
+            batch = keys[start : start + many.BATCH]
+            marks = ", ".join([mark] * len(batch))
+            found.update(
+                self._connection.rows(
+                    f"SELECT {columns} FROM {self._present} WHERE ({columns}) IN (VALUES {marks})",
+                    tuple(chain.from_iterable(batch)),
+                )
+            )
+        return found
 
     def _present_keys(self) -> set[Row]:
         if not self.home:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -103,6 +104,9 @@ class FarRelations(SQLiteEngine):
     def _attach(self, relation: Relation, place: Place) -> None:
         from harken.engines.lake.far import FarRelation
 
+        if self.has_spark:
+            # Spark works beside this process: what it takes, only the wall's clock tells.
+            self.connection.working_time = time.perf_counter
         self.far[relation.id] = FarRelation(
             self.connection,
             relation,

@@ -5,6 +5,7 @@ Law: from_arrow(to_arrow(rows)) = rows.
 
 from __future__ import annotations
 
+import decimal
 import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -42,6 +43,8 @@ STORED_TYPES = {
     TIMESTAMP: (pa.int64(),),
 }
 """How a stored integer is reached from the Arrow type, cast by cast."""
+MOST_DIGITS = 38
+"""Arrow computes with decimals of so many."""
 
 
 def arrow_type(type_: Type) -> pa.DataType:
@@ -128,17 +131,17 @@ def from_arrow(table: pa.Table, columns: Sequence[Column]) -> list[Row]:
         found = array if array.type == wanted else array.cast(wanted)
         for each in STORED_TYPES.get(column.type, ()):
             found = found.cast(each)
-        arrays.append(_finite(found) if column.type == NUMBER else found)
+        if column.type == NUMBER:
+            found = _finite(found)
+        elif is_decimal(column.type):
+            found = _scaled(found, column.type)
+        arrays.append(found)
     plain = pa.table(arrays, names=[f"c{i}" for i in range(len(arrays))])
     required = [i for i, column in enumerate(columns) if not column.type.nullable]
     if any(arrays[i].null_count for i in required):
         there = functools.reduce(pc.and_, (pc.is_valid(plain.column(i)) for i in required))
         plain = plain.filter(there)
-    lists = [
-        _stored(each.to_pylist(), column.type)
-        for each, column in zip(plain.columns, columns, strict=True)
-    ]
-    return list(zip(*lists, strict=True))
+    return list(zip(*(each.to_pylist() for each in plain.columns), strict=True))
 
 
 def _finite(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -148,11 +151,14 @@ def _finite(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(finite, numbers, pa.scalar(None, numbers.type))
 
 
-def _stored(values: list[Any], type_: Type) -> list[Any]:
-    if not is_decimal(type_):
-        return values
-    encode = encoder(type_.or_null())
-    return [encode(value) for value in values]
+def _scaled(decimals: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
+    """As whole numbers of the last digit."""
+    precision, scale = decimal_digits(type_)
+    if precision + scale + 2 > MOST_DIGITS:
+        encode = encoder(type_.or_null())
+        return pa.chunked_array([[encode(value) for value in decimals.to_pylist()]], pa.int64())
+    unit = pa.scalar(decimal.Decimal(10**scale), pa.decimal128(scale + 1))
+    return pc.multiply(decimals, unit).cast(pa.int64())
 
 
 def without_nulls(table: pa.Table) -> pa.Table:

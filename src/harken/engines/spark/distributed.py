@@ -20,6 +20,7 @@ from harken.engines.spark import keyfilter, stacked, weighted
 from harken.engines.spark.changes import change_frame
 from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction, to_stored
+from harken.engines.spark.patience import limited
 from harken.engines.spark.query import collected, compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
 from harken.engines.sqlite.compile import table_name
@@ -46,7 +47,7 @@ MOST_PUSHED = 100_000
 def answer(engine: LakeEngine, query: FarQuery, values: Sequence[Any]) -> list[Row]:
     """The rows of the query, as stored values."""
     engine.tally.queries += 1
-    with translated():
+    with limited(engine.spark, engine.connection), translated():
         return collected(query.relation, _Question(engine).frame(query, values))
 
 
@@ -55,7 +56,7 @@ def answer_together(engine: LakeEngine, queries: Sequence[FarQuery]) -> list[lis
     Spark finds it in its plan or where it is kept."""
     engine.tally.queries += 1
     question = _Question(engine)
-    with translated():
+    with limited(engine.spark, engine.connection), translated():
         frames = [question.frame(query, ()) for query in queries]
         rows = stacked.rows(frames)
     return [
@@ -81,7 +82,7 @@ def counted(
         exact = is_decimal(query.relation.columns[value].type)
         given = F.col(f"c{value}")
         sums.append(F.try_sum(given if exact else given.cast("decimal(20)")))
-    with translated():
+    with limited(engine.spark, engine.connection), translated():
         frame = _Question(engine).frame(query, ())
         if present is not None:
             frame = frame.filter(F.col(f"c{present}").isNotNull())

@@ -140,9 +140,7 @@ def removal(relation: Relation, count: int) -> str:
     row = f"({', '.join('?' for _ in range(arity))})"
     columns = ", ".join(f"c{i}" for i in range(arity))
     given = f"WITH given ({columns}) AS (VALUES {', '.join([row] * count)})"
-    same = " AND ".join(
-        f"there.c{i} {_same(relation, i)} wanted.c{i}" for i in range(arity)
-    )
+    same = " AND ".join(f"there.c{i} {_same(relation, i)} wanted.c{i}" for i in range(arity))
     if relation.is_set:
         key = _identity(relation)
         found = ", ".join(f"there.{each}" for each in key)
