@@ -80,6 +80,19 @@ CASES: dict[str, tuple[str, str, list[tuple[str, list[Any]]]]] = {
             ("DELETE FROM a WHERE x IS NULL", [(5, None), (6, 6)]),
         ],
     ),
+    "totals joined with themselves by what is computed from their groups": (
+        "CREATE TABLE a (k INT NOT NULL, g INT NOT NULL); CREATE TABLE b (x INT, y INT)",
+        "WITH w AS (SELECT g * -1 AS h, year(max(DATE '2024-02-28' - 1)) AS y, "
+        "sum(DISTINCT coalesce(0, k)) AS s FROM a GROUP BY g) "
+        "SELECT b.x, (SELECT count(*) FROM w LEFT JOIN w AS v ON w.s = v.h WHERE b.y = b.y) AS n "
+        "FROM b",
+        [
+            ("INSERT INTO b VALUES (1, 1), (2, NULL)", [(1, 0), (2, 0)]),
+            ("INSERT INTO a VALUES (1, 2), (2, 2), (3, 0)", [(1, 2), (2, 0)]),
+            ("DELETE FROM a WHERE g = 2; INSERT INTO a VALUES (3, -1)", [(1, 2), (2, 0)]),
+            ("DELETE FROM a", [(1, 0), (2, 0)]),
+        ],
+    ),
 }  # fmt: skip
 
 

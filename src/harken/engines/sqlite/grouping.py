@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from harken.errors import SafetyFault
 from harken.ir.clauses import (
     Aggregation,
     Atom,
@@ -332,10 +333,39 @@ class Grouping:
         needed = split.known & read
         if clause.head.relation.is_set and needed <= {*given, *key, *carried, result}:
             return Clause(clause.head, (totals, *rest))
-        base = _without(split.base, known, {*given, *key, *carried}, carried)
+        base = self._without(split.base, known, {*key, *carried}, carried, given)
         there = (v for each in base for v in literal_variables(each) if v in needed or v in key)
         rows = self._define("rows", (), tuple(dict.fromkeys(there)), base)
         return Clause(clause.head, (totals, rows, *rest))
+
+    def _without(
+        self,
+        base: tuple[Literal, ...],
+        known: Collection[Literal],
+        settled: Collection[Variable],
+        carried: Collection[Variable],
+        given: Collection[Variable],
+    ) -> tuple[Literal, ...]:
+        """The base without totals that come with others, and without what is settled with them,
+        unless something in it reads them or has its values from them."""
+        there = {*given, *settled}
+        left = tuple(
+            each
+            for each in base
+            if each not in known
+            and not (
+                isinstance(each, Comparison | Computation)
+                and there.issuperset(literal_variables(each))
+            )
+        )
+        read = {variable for each in left for variable in literal_variables(each)}
+        if not read.isdisjoint(carried):
+            return base
+        try:
+            order(left, given, self.needs)
+        except SafetyFault:
+            return base
+        return left
 
     def _is_known_by(self, literal: Literal, key: tuple[Variable, ...]) -> bool:
         """Are these totals of groups that the key holds, too? Then they can come with it."""
@@ -395,23 +425,6 @@ def _result(literal: Aggregation, split: Split) -> tuple[Variable, tuple[Literal
         return result, ()
     total = Variable(f"TOTAL#{id(literal)}", literal.type)
     return total, (Comparison("=", total, result, span=literal.span),)
-
-
-def _without(
-    base: tuple[Literal, ...],
-    known: Collection[Literal],
-    settled: set[Variable],
-    carried: Collection[Variable],
-) -> tuple[Literal, ...]:
-    """The base without totals that come with others, unless something in it reads them."""
-    left = tuple(
-        each
-        for each in base
-        if each not in known
-        and not (isinstance(each, Comparison) and settled.issuperset(literal_variables(each)))
-    )
-    read = {variable for each in left for variable in literal_variables(each)}
-    return left if read.isdisjoint(carried) else base
 
 
 def _is_last(literal: Literal) -> bool:
