@@ -165,7 +165,7 @@ class Choices:
 
     def begin_experience(self, node: Monitored) -> Experience:
         rows = self.statistics.sizes(node.part.stored)
-        node.experience = Experience(rows, sum(rows.values()))
+        node.experience = Experience(rows, sum(rows.values()), is_far=self.is_of_far(node))
         return node.experience
 
     def note_first(self, node: Monitored, seconds: float) -> None:

@@ -22,6 +22,8 @@ SAMPLED = 20.0
 """The first evaluation of a view may take many times as long as others: it has the plan to make,
 and the indexes are new. Differentials that take less than it by no more than this are reason to
 evaluate naively once more."""
+SAMPLED_FAR = 4.0
+"""The same where Spark evaluates: it cannot be broken off."""
 FORGETTING = 0.97
 """What was passed over is thought a little faster each time, so that one day it is tried again."""
 CLOSE = 0.5
@@ -59,6 +61,8 @@ class Experience:
     """The rows of all of them when naive evaluation was measured."""
     is_first: bool = False
     """Is that of the first evaluation of all?"""
+    is_far: bool = False
+    """Are any of the relations far away?"""
     taken: dict[Case, dict[int, Taken]] = field(default_factory=dict)
     """For each case what was found out, one for each power of two rows."""
 
@@ -74,7 +78,8 @@ class Experience:
 
     def wants_sample(self, spent: float) -> bool:
         """Is it worth finding out what naive evaluation takes, since differentials took so long?"""
-        return self.is_first and self.naive is not None and SAMPLED * spent > self.naive
+        within = SAMPLED_FAR if self.is_far else SAMPLED
+        return self.is_first and self.naive is not None and within * spent > self.naive
 
     @property
     def budget(self) -> float:

@@ -20,7 +20,6 @@ from harken.engines.spark import keyfilter, stacked, weighted
 from harken.engines.spark.changes import change_frame
 from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction, to_stored
-from harken.engines.spark.patience import limited
 from harken.engines.spark.query import collected, compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
 from harken.engines.sqlite.compile import table_name
@@ -47,7 +46,7 @@ MOST_PUSHED = 100_000
 def answer(engine: LakeEngine, query: FarQuery, values: Sequence[Any]) -> list[Row]:
     """The rows of the query, as stored values."""
     engine.tally.queries += 1
-    with limited(engine.spark, engine.connection), translated():
+    with translated():
         return collected(query.relation, _Question(engine).frame(query, values))
 
 
@@ -56,7 +55,7 @@ def answer_together(engine: LakeEngine, queries: Sequence[FarQuery]) -> list[lis
     Spark finds it in its plan or where it is kept."""
     engine.tally.queries += 1
     question = _Question(engine)
-    with limited(engine.spark, engine.connection), translated():
+    with translated():
         frames = [question.frame(query, ()) for query in queries]
         rows = stacked.rows(frames)
     return [
@@ -82,7 +81,7 @@ def counted(
         exact = is_decimal(query.relation.columns[value].type)
         given = F.col(f"c{value}")
         sums.append(F.try_sum(given if exact else given.cast("decimal(20)")))
-    with limited(engine.spark, engine.connection), translated():
+    with translated():
         frame = _Question(engine).frame(query, ())
         if present is not None:
             frame = frame.filter(F.col(f"c{present}").isNotNull())

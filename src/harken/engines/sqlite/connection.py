@@ -172,19 +172,20 @@ class Connection:
 
     def read(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
         """The rows of a statement that changes nothing; it may be broken off, see `limited`."""
-        with self.spending() as left:
-            if left is None:
-                return self.rows(sql, values)
-            self._until, self._was_over = self.working_time() + left, False
-            try:
-                return self.raw.execute(sql, values).fetchall()
-            except faults.RAISED as error:
-                # What SQLite says when it is broken off while it prepares a statement, is nonsense.
-                if self._was_over:
-                    raise BrokenOff from None
-                raise faults.fault(error) from error
-            finally:
-                self._until = math.inf
+        if self._may_take is None:
+            return self.rows(sql, values)
+        started = self.working_time()
+        self._until, self._was_over = started + self._may_take, False
+        try:
+            return self.raw.execute(sql, values).fetchall()
+        except faults.RAISED as error:
+            # What SQLite says when it was broken off while it prepared the statement, is nonsense.
+            if self._was_over:
+                raise BrokenOff from None
+            raise faults.fault(error) from error
+        finally:
+            self._until = math.inf
+            self._may_take -= self.working_time() - started
 
     def run_many(self, sql: str, values: Iterable[Any]) -> None:
         with faults.translated():
@@ -205,17 +206,6 @@ class Connection:
             yield
         finally:
             self._may_take = before
-
-    @contextmanager
-    def spending(self) -> Iterator[float | None]:
-        """The seconds that are left for what is read, if they are limited. What is done in the
-        block is taken off them."""
-        started = self.working_time() if self._may_take is not None else 0.0
-        try:
-            yield self._may_take
-        finally:
-            if self._may_take is not None:
-                self._may_take -= self.working_time() - started
 
     @property
     def is_limited(self) -> bool:
