@@ -7,39 +7,34 @@ true, false or NULL; `conditions` turns those of WHERE into literals where it ca
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from harken.errors import LanguageError, TypeFault, ValueFault
-from harken.ir.operations import NEGATED_COMPARISON, OPERATIONS
+from harken.ir.operations import NEGATED_COMPARISON
 from harken.ir.terms import Constant, Term
 from harken.ir.types import (
     BOOLEAN,
     DATE,
     INTEGER,
     NUMBER,
-    NUMERIC,
     TEXT,
     TIMESTAMP,
-    Hierarchy,
     Type,
     decimal_digits,
     decimal_type,
     is_decimal,
 )
 from harken.lang.sql import decimals
+from harken.lang.sql.conversions import NULL_TYPE, Conversions
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
 from harken.lang.sql.scope import Scope
-from harken.lang.sql.types import is_numeric, shown, type_of
+from harken.lang.sql.types import shown, type_of
 
 if TYPE_CHECKING:
     from harken.lang.sql.queries import Queries
-
-NULL_TYPE = TEXT.or_null()
-"""The type of a bare NULL, until it meets another."""
 
 COMPARED: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -69,13 +64,12 @@ NAMED: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Second: ("second", ("this",)),
     exp.Contains: ("contains", ("this", "expression")),
 }
-HIERARCHY = Hierarchy({})
 SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
 
 
-class Expressions:
+class Expressions(Conversions):
     def __init__(self, draft: Draft, queries: Queries) -> None:
-        self._draft = draft
+        super().__init__(draft)
         self._queries = queries
 
     def value(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
@@ -231,39 +225,6 @@ class Expressions:
         right = self.value(node.expression, scope, body)
         return self.alike(left, right, body, node)
 
-    def alike(self, left: Term, right: Term, body: Body, node: exp.Expr) -> tuple[Term, Term]:
-        """Two terms as ones of the same type."""
-        if left.type == right.type:
-            return left, right
-        for one, other in ((left, right), (right, left)):
-            converted = self._literal_as(one, other.type, node)
-            if converted is not None:
-                return (converted, other) if one is left else (other, converted)
-        if is_numeric(left.type) and is_numeric(right.type):
-            wanted = NUMBER
-            if NUMBER not in (left.type, right.type):
-                wanted = decimals.common(
-                    decimals.as_decimal(left.type), decimals.as_decimal(right.type)
-                )
-            left = self._draft.coerce(left, wanted, body, node)
-            return left, self._draft.coerce(right, wanted, body, node)
-        raise TypeFault(
-            f"{shown(left.type)} and {shown(right.type)} do not go together",
-            code="type-mismatch",
-            span=self._draft.place(node),
-            hint="convert one of them with CAST",
-        )
-
-    def _literal_as(self, term: Term, type_: Type, node: exp.Expr) -> Term | None:
-        """A constant as one of another type: NULL is of any, and a text can be a date."""
-        if not isinstance(term, Constant):
-            return None
-        if term.value is None:
-            return Constant(None, type_.or_null())
-        if term.type == TEXT and type_ in (DATE, TIMESTAMP):
-            return self._parsed(str(term.value), type_, node)
-        return None
-
     def _compared(
         self,
         operator: str,
@@ -354,51 +315,12 @@ class Expressions:
             "added to a date, and days, hours, minutes and seconds to a timestamp",
         )
 
-    def _apply(self, name: str, values: Sequence[Term], body: Body, node: exp.Expr) -> Term:
-        operation = OPERATIONS.get(name)
-        types = [each.type for each in values]
-        bare = [i for i, each in enumerate(values) if each == Constant(None, NULL_TYPE)]
-        signature = operation.resolve(types, HIERARCHY) if operation is not None else None
-        if signature is None and operation is not None and bare:
-            signature = next(
-                (
-                    each
-                    for each in operation.signatures
-                    if len(each.arguments) == len(types)
-                    and all(
-                        i in bare or HIERARCHY.is_subtype(given, wanted)
-                        for i, (given, wanted) in enumerate(zip(types, each.arguments, strict=True))
-                    )
-                ),
-                None,
-            )
-        if signature is None:
-            given = ", ".join(shown(each) for each in types)
-            raise TypeFault(
-                f"{name} cannot be applied to {given}",
-                code="type-mismatch",
-                span=self._draft.place(node),
-            )
-        terms = [
-            self._draft.coerce(value, wanted, body, node)
-            for value, wanted in zip(values, signature.arguments, strict=True)
-        ]
-        return self._draft.compute(name, terms, signature.result, body)
-
     def _concatenated(self, parts: Sequence[exp.Expr], scope: Scope, body: Body) -> Term:
         terms = [self._as_text(self.value(each, scope, body), body, each) for each in parts]
         result = terms[0]
         for term in terms[1:]:
             result = self._draft.compute("||", (result, term), TEXT, body)
         return result
-
-    def _as_text(self, term: Term, body: Body, node: exp.Expr) -> Term:
-        if term.type == TEXT:
-            return term
-        if is_decimal(term.type):
-            return self._draft.compute("to_string", (term,), TEXT, body)
-        name = "spark_text" if term.type == NUMBER else "to_string"
-        return self._apply(name, [term], body, node)
 
     def _as_date(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         given = self.value(node.this, scope, body)
@@ -482,117 +404,17 @@ class Expressions:
             result = self._draft.compute("coalesce", (value, result), value.type, body)
         return result
 
-    def _of_one_type(self, values: Sequence[Term], body: Body, node: exp.Expr) -> list[Term]:
-        known = [each for each in values if each != Constant(None, NULL_TYPE)]
-        wanted = known[0].type if known else NULL_TYPE
-        if known and all(is_numeric(each.type) for each in known):
-            wanted = numeric_type(each.type for each in known)
-        found = []
-        for value in values:
-            converted = self._literal_as(value, wanted, node)
-            found.append(
-                self._draft.coerce(value, wanted, body, node) if converted is None else converted
-            )
-        return found
-
     # --- literals and casts ----------------------------------------------------------------
-
-    def _literal(self, node: exp.Literal) -> Constant:
-        if node.is_string:
-            return Constant(node.this, TEXT)
-        text = node.this
-        if text.isdigit():
-            value = int(text)
-            if value >= 2**63:
-                raise ValueFault(
-                    f"{text} does not fit in 64 bits",
-                    code="overflow",
-                    span=self._draft.place(node),
-                )
-            return Constant(value, INTEGER)
-        if "e" in text.lower():
-            try:
-                return Constant(float(text), NUMBER)
-            except ValueError:
-                raise self._unsupported(
-                    node, f"{text} is no number; leave a blank before + and -"
-                ) from None
-        return Constant(Decimal(text), decimals.of_literal(text))
 
     def _cast(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         wanted = type_of(node.args["to"], self._draft.place(node))
-        given = self.value(node.this, scope, body)
-        if given.type == wanted:
-            return given
-        converted = self._literal_as(given, wanted, node)
-        if converted is not None:
-            return converted
-        exact = is_decimal(given.type) or given.type == INTEGER
-        if exact and (wanted == NUMBER or is_decimal(wanted)):
-            return self._draft.coerce(given, wanted, body, node)
-        if is_decimal(wanted) and given.type in (NUMBER, TEXT):
-            return self._draft.compute("to_decimal", (given,), wanted, body)
-        if is_decimal(given.type) and wanted in (INTEGER, TEXT):
-            name = "to_integer" if wanted == INTEGER else "to_string"
-            return self._draft.compute(name, (given,), wanted, body)
-        names: dict[Type, str] = {
-            INTEGER: "to_integer",
-            NUMBER: "to_number",
-            DATE: "to_date",
-            TIMESTAMP: "to_timestamp",
-        }
-        if given.type == BOOLEAN and wanted in NUMERIC:
-            one, zero = (Constant(n if wanted == INTEGER else float(n), wanted) for n in (1, 0))
-            chosen = self._draft.compute("choose", (given, one, zero), wanted, body)
-            if not given.type.nullable:
-                return chosen
-            missing = self._draft.compute("is null", (given,), BOOLEAN, body)
-            nothing = Constant(None, wanted.or_null())
-            return self._draft.compute("choose", (missing, nothing, chosen), wanted, body)
-        if wanted == TEXT:
-            return self._as_text(given, body, node)
-        if wanted not in names:
-            raise self._unsupported(
-                node, f"{shown(given.type)} is not converted to {shown(wanted)}"
-            )
-        return self._apply(names[wanted], [given], body, node)
-
-    def _parsed(self, text: str, type_: Type, node: exp.Expr) -> Constant:
-        try:
-            if type_ == DATE:
-                return Constant(datetime.date.fromisoformat(text.strip()), DATE)
-            moment = datetime.datetime.fromisoformat(text.strip())
-        except ValueError:
-            raise ValueFault(
-                f"'{text}' is not a {shown(type_)}",
-                code="bad-value",
-                span=self._draft.place(node),
-                hint="write it as 2001-02-03" + (" 04:05:06" if type_ == TIMESTAMP else ""),
-            ) from None
-        zoned = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
-        return Constant(zoned, TIMESTAMP)
-
-    def _unsupported(self, node: exp.Expr, message: str) -> LanguageError:
-        return LanguageError(message, code="unsupported", span=self._draft.place(node))
+        return self._converted(self.value(node.this, scope, body), wanted, body, node)
 
 
 def _as_decimal(term: Term) -> Type:
     if isinstance(term, Constant) and term.type == INTEGER and isinstance(term.value, int):
         return decimals.of_integer(term.value)
     return decimals.as_decimal(term.type)
-
-
-def numeric_type(types: Iterable[Type]) -> Type:
-    """The type of numbers that holds those of all of these."""
-    given = list(types)
-    if NUMBER in given:
-        return NUMBER
-    if not any(map(is_decimal, given)):
-        return INTEGER
-    found = decimals.as_decimal(given[0])
-    for each in given[1:]:
-        found = decimals.common(found, decimals.as_decimal(each))
-    return found
 
 
 def _moved(value: datetime.date, size: int, unit: str) -> datetime.date | None:

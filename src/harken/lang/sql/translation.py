@@ -15,8 +15,9 @@ from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, Type
 from harken.lang.sql.conditions import Conditions
+from harken.lang.sql.conversions import numeric_type
 from harken.lang.sql.draft import Body, Draft, Tables, used
-from harken.lang.sql.expressions import Expressions, numeric_type
+from harken.lang.sql.expressions import Expressions
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.types import is_numeric, shown
