@@ -3,6 +3,7 @@
 from harken.database.database import Database, connect
 from harken.database.handles import FunctionHandle, NoValue
 from harken.database.monitors.changes import Change
+from harken.database.monitors.log import Keep
 from harken.database.monitors.subscription import Subscription
 from harken.database.objects import Object
 from harken.database.results import Result, Results
@@ -32,6 +33,7 @@ __all__ = [
     "FunctionHandle",
     "HarkenError",
     "IntegrityError",
+    "Keep",
     "LanguageError",
     "NameFault",
     "NoValue",
