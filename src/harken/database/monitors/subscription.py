@@ -91,6 +91,10 @@ class Subscription:
         return self._receiver.durable
 
     @property
+    def watched(self) -> Watched:
+        return self._receiver.watched
+
+    @property
     def where(self) -> str | None:
         return self._receiver.watched.where
 
@@ -105,7 +109,7 @@ class Subscription:
 
         A subscription that is too far behind gets one change that is `fresh`, with all rows."""
         self._check_open()
-        self._renew()
+        self.renew()
         found = self._monitors.hand_out(self._receiver)
         if found is None:
             return [self.snapshot()]
@@ -132,8 +136,9 @@ class Subscription:
         self._monitors.check_receiver(self._receiver)
         return self._monitors.rows(self._receiver.watched)
 
-    def _renew(self) -> None:
-        """Say now and then that the log is still wanted; if another writes, next time."""
+    def renew(self) -> None:
+        """Say, if it is time to, that what is kept is still wanted; if another process writes,
+        next time. `changes()` does it as well."""
         logs = self._monitors.logs
         if not self._receiver.kept or self._transactions.active:
             return
@@ -230,13 +235,19 @@ def subscribe(
 
 def _start(monitors: Monitors, since: int | None) -> int:
     now = monitors.logs.position()
-    if since is not None and since > now:
+    if since is None:
+        return now
+    check_position(since, now)
+    return since
+
+
+def check_position(since: int, now: int) -> None:
+    if since > now:
         raise ValueFault(
             f"position {since} is not reached yet: the last is {now}",
             code="no-such-position",
             hint="take a snapshot, and go on from its position",
         )
-    return now if since is None else since
 
 
 def _ensure_log(

@@ -154,6 +154,13 @@ class _Tables(SqlTables):
         return self._view if name == self._view.name.lower() else super().table(name)
 
 
+def row_columns(view: Function) -> tuple[Column, ...]:
+    """The columns of the rows that a monitor gives, all with different names."""
+    table = table_of(view)
+    ordered = sorted(zip(table.positions, table.columns, strict=True), key=lambda each: each[0])
+    return tuple(_different(column for _, column in ordered))
+
+
 def _different(columns: Iterable[Column]) -> Iterator[Column]:
     """
     >>> from harken.ir.types import INTEGER

@@ -1,0 +1,217 @@
+"""The routes of the service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import HTMLResponse, Response, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from harken.database.database import Database
+from harken.database.results import to_json
+from harken.errors import HarkenError, IntegrityError, StorageError
+from harken.server import models
+from harken.server.access import Access, Refused
+from harken.server.events import API, LONGEST, Quality, error_json
+from harken.server.service import Service, position_of
+from harken.server.transactions import apply
+from harken.server.values import change_json
+
+NOT_FOUND = {"unknown-function", "unknown-table", "unknown-relation", "unknown-type"}
+BUSY = {"locked", "too-many"}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"model": models.Problem, "description": "The question is wrong."},
+    401: {"model": models.Problem, "description": "The token is missing or wrong."},
+    404: {"model": models.Problem, "description": "There is no such view or table."},
+    409: {"model": models.Problem, "description": "What is there forbids it."},
+    503: {"model": models.Problem, "description": "The database is busy; try again."},
+}
+Where = Annotated[str | None, Query(description="A condition on the columns, in SQL.")]
+Since = Annotated[int, Query(ge=0, description="The position of the last change that you have.")]
+
+
+def make_app(service: Service, token: str | None = None) -> FastAPI:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await service.start()
+        try:
+            yield
+        finally:
+            await service.close()
+
+    access = Access(token)
+    app = FastAPI(
+        title="Harken",
+        version="1",
+        description="Views, their snapshots and exactly what each transaction does to them.",
+        lifespan=lifespan,
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origin_regex=access.origins,
+        allow_methods=["GET", "POST"],
+        allow_headers=["authorization", "content-type", "last-event-id"],
+    )
+    app.add_exception_handler(HarkenError, _harken_error)
+    app.add_exception_handler(RequestValidationError, _wrong_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.include_router(_questions(service), prefix=API, dependencies=[Depends(access)])
+    app.include_router(_changes(service), prefix=API, dependencies=[Depends(access)])
+
+    @app.get("/", include_in_schema=False)
+    def page() -> HTMLResponse:
+        return HTMLResponse(files("harken.server").joinpath("page.html").read_text("utf-8"))
+
+    return app
+
+
+def _questions(service: Service) -> APIRouter:
+    routes = APIRouter(responses=PROBLEMS)
+
+    @routes.get("/views", response_model=models.Views)
+    async def views() -> Response:
+        """All views and tables that can be followed."""
+        return _json(await service.views())
+
+    @routes.get("/views/{view}", response_model=models.Snapshot)
+    async def snapshot(
+        view: str,
+        where: Where = None,
+        keep: Annotated[
+            bool, Query(description="Keep changes from now on, to be asked for later.")
+        ] = False,
+    ) -> Response:
+        """All rows of a view, and the position at which they are that."""
+        return _json(await service.snapshot(view, where, keep))
+
+    @routes.get("/views/{view}/changes", response_model=models.Changes)
+    async def changes(
+        view: str,
+        since: Since,
+        where: Where = None,
+        net: Annotated[bool, Query(description="All of it as one change at most.")] = False,
+    ) -> Response:
+        """What came and went after a position. If that is too long ago, one change that is
+        fresh."""
+        found, position = await service.changes(view, where, since, net)
+        listed = ",".join(map(change_json, found))
+        return _json(f'{{"changes":[{listed}],"position":{position}}}')
+
+    @routes.get(
+        "/views/{view}/events",
+        response_class=StreamingResponse,
+        responses={200: {"content": {"text/event-stream": {}}, "description": "The events."}},
+    )
+    async def events(
+        view: str,
+        where: Where = None,
+        since: Annotated[Since | None, Query()] = None,
+        every: Annotated[
+            float, Query(ge=0, le=LONGEST, description="One change in so many seconds at most.")
+        ] = 0.0,
+        counts: Annotated[bool, Query(description="Only how many rows, and where.")] = False,
+        last_event_id: Annotated[str | None, Header()] = None,
+    ) -> StreamingResponse:
+        """The view and its changes as server-sent events: `view` (its columns), `snapshot` (all
+        rows), `change`, `count` and, at the end, `failed`. The id of an event is its position; with
+        the header Last-Event-ID, or `since`, the stream goes on from there."""
+        start = position_of(last_event_id)
+        if start is None and since is not None:
+            start = since
+            await service.check_position(since)
+        using = service.feed(view, where)
+        feed = await using.__aenter__()
+
+        async def stream() -> AsyncIterator[bytes]:
+            try:
+                async for each in service.follow(feed, start, Quality(every, counts)):
+                    yield each
+            finally:
+                await using.__aexit__(None, None, None)
+
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        return StreamingResponse(stream(), media_type="text/event-stream", headers=headers)
+
+    return routes
+
+
+def _changes(service: Service) -> APIRouter:
+    routes = APIRouter(responses=PROBLEMS)
+
+    @routes.post("/transactions", response_model=models.Committed)
+    async def transact(transaction: models.Transaction) -> Response:
+        """Delete rows and insert rows, all or none."""
+
+        def work(db: Database) -> None:
+            apply(db, transaction.insert, transaction.delete)
+
+        _, position = await service.write(work)
+        return _json(to_json({"position": position}))
+
+    @routes.post("/sql", response_model=models.Results)
+    async def sql(text: models.Sql) -> Response:
+        """Run statements of SQL. What is not committed at the end is undone."""
+
+        def work(db: Database) -> list[str]:
+            return [line for result in db.sql(text.text) for line in result.json_lines()]
+
+        lines, position = await service.write(work)
+        return _json(f'{{"results":[{",".join(lines)}],"position":{position}}}')
+
+    return routes
+
+
+def _json(text: str, status: int = 200) -> Response:
+    return Response(text, status, media_type="application/json")
+
+
+# --- problems ------------------------------------------------------------------------------
+
+
+async def _harken_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HarkenError)
+    answer = _json(to_json(error_json(error)), _status(error))
+    if isinstance(error, Refused):
+        answer.headers["www-authenticate"] = "Bearer"
+    return answer
+
+
+def _status(error: HarkenError) -> int:
+    if isinstance(error, Refused):
+        return 401
+    if error.code in NOT_FOUND:
+        return 404
+    if error.code in BUSY:
+        return 503
+    if isinstance(error, IntegrityError):
+        return 409
+    return 500 if isinstance(error, StorageError) else 400
+
+
+async def _wrong_request(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+    fault = HarkenError(
+        f"{place}: {first['msg']}", code="bad-value", hint=f"see {API}/openapi.json"
+    )
+    return _json(to_json(error_json(fault)), 400)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    fault = HarkenError(
+        f"there is no {request.method} {request.url.path}",
+        code="bad-value",
+        hint=f"see {API}/openapi.json",
+    )
+    return _json(to_json(error_json(fault)), error.status_code)

@@ -1,0 +1,156 @@
+"""Feeds: the newest changes of what clients follow, read from the file once for all of them.
+
+A feed has the last changes of one log, made ready to be sent. A client has only its position, and
+takes what is after it when it can. One that is so slow that the feed no longer has it, reads the
+log; one that is too slow for the log begins anew. So nobody waits for a client, and what a client
+costs does not grow with the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import dropwhile
+
+from harken.database.monitors.changes import StoredChange
+from harken.database.monitors.log import Logs
+from harken.database.monitors.subscription import Subscription
+from harken.database.monitors.view import Watched
+from harken.engines.sqlite.connection import Connection
+from harken.errors import HarkenError
+from harken.server.events import change_event
+
+ROOM = 1_000
+"""So many changes a feed has, of so many bytes at most."""
+BYTES = 16 * 2**20
+
+logger = logging.getLogger("harken.server")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    position: int
+    stored: StoredChange
+    event: bytes
+
+
+class Feed:
+    """Used in the thread of the event loop."""
+
+    def __init__(self, subscription: Subscription, view: str, home: str, room: int = ROOM) -> None:
+        self.subscription = subscription
+        self.view = view
+        self.watched: Watched = subscription.watched
+        self._home = home
+        self._room = room
+        self._entries: deque[Entry] = deque()
+        self._size = 0
+        self.start = self.seen = subscription.position
+        """It has all changes after `start`; `seen` is how far the reading thread has looked."""
+        self.clients = 0
+        self._news = asyncio.get_running_loop().create_future()
+
+    def entries(self, found: Iterable[tuple[int, StoredChange]]) -> list[Entry]:
+        return [
+            Entry(position, stored, change_event(stored.change(self.view, position, self._home)))
+            for position, stored in found
+        ]
+
+    def publish(self, entries: Sequence[Entry]) -> None:
+        for entry in entries:
+            self._entries.append(entry)
+            self._size += len(entry.event)
+        while len(self._entries) > self._room or self._size > BYTES:
+            gone = self._entries.popleft()
+            self._size -= len(gone.event)
+            self.start = gone.position
+        self.wake()
+
+    def begin_anew(self, position: int) -> None:
+        """What was before that is not to be had."""
+        self._entries.clear()
+        self._size = 0
+        self.start = position
+        self.wake()
+
+    def wake(self) -> None:
+        self._news.set_result(None)
+        self._news = asyncio.get_running_loop().create_future()
+
+    def after(self, position: int) -> list[Entry] | None:
+        """The changes after a position; None if some of them are gone, or never were there."""
+        if position < self.start:
+            return None
+        if not self._entries or self._entries[-1].position <= position:
+            return []
+        return list(dropwhile(lambda entry: entry.position <= position, self._entries))
+
+    async def news(self, seconds: float) -> bool:
+        """Wait for something new, so long at most."""
+        done, _ = await asyncio.wait([self._news], timeout=seconds)
+        return bool(done)
+
+
+class Tail(threading.Thread):
+    """Looks for new changes in the file: when it is told to, and every so often, because other
+    processes do not tell."""
+
+    def __init__(
+        self,
+        path: str,
+        feeds: Callable[[], list[Feed]],
+        loop: asyncio.AbstractEventLoop,
+        every: float,
+    ) -> None:
+        super().__init__(name="harken-tail", daemon=True)
+        self._connection = Connection(path, read_only=True)
+        self._logs = Logs(self._connection)
+        self._feeds = feeds
+        self._loop = loop
+        self._every = every
+        self._poke = threading.Event()
+        self._told = False
+        self._ends = False
+
+    def poke(self) -> None:
+        """There may be something new, or a new feed that has not got what there is."""
+        self._told = True
+        self._poke.set()
+
+    def end(self) -> None:
+        self._ends = True
+        self._poke.set()
+        self.join()
+        self._connection.close()
+
+    def run(self) -> None:
+        version = -1
+        while not self._ends:
+            try:
+                found, told, self._told = self._connection.data_version(), self._told, False
+                if told or found != version:
+                    self._look()
+                    version = found
+            except HarkenError:
+                logger.exception("cannot look for changes; will try again")
+            except RuntimeError:  # the event loop is gone
+                return
+            self._poke.wait(self._every)
+            self._poke.clear()
+
+    def _look(self) -> None:
+        with self._connection.snapshot():
+            position = self._logs.position()
+            for feed in self._feeds():
+                if feed.seen >= position:
+                    continue
+                found = self._logs.after(feed.watched, feed.seen)
+                if found is None:
+                    self._loop.call_soon_threadsafe(feed.begin_anew, position)
+                elif found:
+                    self._loop.call_soon_threadsafe(feed.publish, feed.entries(found))
+                feed.seen = position
