@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 
 from harken.database.database import Database
@@ -128,18 +129,21 @@ def _questions(service: Service) -> APIRouter:
         if start is None and since is not None:
             start = since
             await service.check_position(since)
-        using = service.feed(view, where)
-        feed = await using.__aenter__()
+        feed, leave = await service.enter(view, where)
 
         async def stream() -> AsyncIterator[bytes]:
             try:
                 async for each in service.follow(feed, start, Quality(every, counts)):
                     yield each
             finally:
-                await using.__aexit__(None, None, None)
+                leave()
 
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-        return StreamingResponse(stream(), media_type="text/event-stream", headers=headers)
+        return StreamingResponse(
+            stream(),
+            media_type="text/event-stream",
+            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+            background=BackgroundTask(leave),  # the client may be gone before the stream begins
+        )
 
     return routes
 

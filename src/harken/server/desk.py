@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar
 
 from harken.database.database import Database
@@ -24,6 +25,11 @@ class Desk:
     async def do(self, work: Callable[[Database], T]) -> T:
         """Have something done with the database, after all that was asked for before."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._do, work)
+
+    def tell(self, work: Callable[[Database], object]) -> None:
+        """Have something done some time."""
+        with suppress(RuntimeError):  # if it is closed, there is nothing to do any more
+            self._thread.submit(self._do, work)
 
     def _do(self, work: Callable[[Database], T]) -> T:
         try:

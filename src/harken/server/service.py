@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
 import harken
@@ -125,9 +124,8 @@ class Service:
 
     # --- streams ---------------------------------------------------------------------------
 
-    @asynccontextmanager
-    async def feed(self, view: str, where: str | None) -> AsyncIterator[Feed]:
-        """What clients of the same view with the same condition share, while there are any."""
+    async def enter(self, view: str, where: str | None) -> tuple[Feed, Callable[[], None]]:
+        """What clients of the same view with the same condition share, and how to leave it."""
         key = (view, None if where is None else condition_text(where))
         async with self._opening:
             feed = self._feeds.get(key)
@@ -135,13 +133,19 @@ class Service:
                 feed = self._feeds[key] = await self._open(*key)
                 self._tail.poke()
             feed.clients += 1
-        try:
-            yield feed
-        finally:
-            feed.clients -= 1
-            if not feed.clients and self._feeds.get(key) is feed:
-                del self._feeds[key]
-                await asyncio.shield(self._reader.do(lambda _: feed.subscription.close()))
+        entered = [feed]
+
+        def leave() -> None:
+            if entered:
+                self._leave(key, entered.pop())
+
+        return feed, leave
+
+    def _leave(self, key: tuple[str, str | None], feed: Feed) -> None:
+        feed.clients -= 1
+        if not feed.clients:
+            del self._feeds[key]
+            self._reader.tell(lambda _: feed.subscription.close())
 
     async def _open(self, view: str, where: str | None) -> Feed:
         if len(self._feeds) >= MOST_FEEDS:
@@ -172,10 +176,12 @@ class Service:
         self, feed: Feed, since: int | None, quality: Quality
     ) -> AsyncIterator[bytes]:
         position, sent = since, since or 0
+        behind = True  # only the log knows whether it can be gone on from there
         while not self._stopped.is_set():
-            entries = None if position is None else feed.after(position)
+            entries = None if position is None or behind else feed.after(position)
             if entries is None and position is not None:
                 entries, position = await self._stored(feed, position)
+            behind = False
             if entries is None or position is None:
                 change, data = await self._anew(feed)
                 position = sent = change.position
