@@ -426,7 +426,8 @@ def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="point, load, query, inventory, many-rules, lake, sql; all unless told."
+            help="point, load, query, inventory, many-rules, subscribers, lake, sql; "
+            "all unless told."
         ),
     ] = None,
     items: Annotated[

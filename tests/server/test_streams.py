@@ -157,13 +157,15 @@ def test_a_client_that_was_away_too_long_begins_anew(serve: Serve) -> None:
 
 
 def test_a_view_that_is_dropped_ends_its_streams(served: Served) -> None:
-    stream = served.stream(EVENTS)
+    stream, changes = served.stream(EVENTS), served.client.follow("low")
     stream.take(1)
+    next(changes)
     served.client.sql("DROP VIEW low")
-    served.client.sql("INSERT INTO stock VALUES ('cap', 1)")
-    # Nothing watches it any more, so nothing tells: another start finds out.
-    with pytest.raises(HarkenError, match="there is no function low"):
-        served.client.snapshot("low")
+    (failure,) = list(stream.events)
+    assert failure[0] == "failed"
+    assert "was deleted" in failure[2]["message"]
+    with pytest.raises(HarkenError, match=r"was deleted|there is no function low"):
+        next(changes)
 
 
 def test_a_view_that_is_defined_anew_is_told_anew(served: Served) -> None:

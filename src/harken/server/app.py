@@ -32,6 +32,7 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     404: {"model": models.Problem, "description": "There is no such view or table."},
     409: {"model": models.Problem, "description": "What is there forbids it."},
     503: {"model": models.Problem, "description": "The database is busy; try again."},
+    "4XX": {"model": models.Problem, "description": "Anything else that is wrong."},
 }
 Where = Annotated[str | None, Query(description="A condition on the columns, in SQL.")]
 Since = Annotated[int, Query(ge=0, description="The position of the last change that you have.")]
@@ -52,6 +53,7 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
         version="1",
         description="Views, their snapshots and exactly what each transaction does to them.",
         lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,
         openapi_url=f"{API}/openapi.json",
         docs_url=None,
         redoc_url=None,
@@ -115,12 +117,14 @@ def _questions(service: Service) -> APIRouter:
     async def events(
         view: str,
         where: Where = None,
-        since: Annotated[Since | None, Query()] = None,
+        since: Annotated[int | None, Query(ge=0, description="The position to go on from.")] = None,
         every: Annotated[
             float, Query(ge=0, le=LONGEST, description="One change in so many seconds at most.")
         ] = 0.0,
         counts: Annotated[bool, Query(description="Only how many rows, and where.")] = False,
-        last_event_id: Annotated[str | None, Header()] = None,
+        last_event_id: Annotated[
+            str | None, Header(description="What a browser sends when it comes back.")
+        ] = None,
     ) -> StreamingResponse:
         """The view and its changes as server-sent events: `view` (its columns), `snapshot` (all
         rows), `change`, `count` and, at the end, `failed`. The id of an event is its position; with

@@ -187,8 +187,7 @@ class Service:
                 position = sent = change.position
                 yield quality.snapshot(feed, change, data)
             elif entries:
-                for each in quality.events(feed, entries, sent):
-                    yield each
+                yield b"".join(quality.events(feed, entries, sent))
                 position = max(position, entries[-1].position)
                 sent = entries[-1].position
                 async for beat in self._rest(quality.every):

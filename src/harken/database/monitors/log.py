@@ -126,6 +126,8 @@ class Logs:
         )
 
     def remove(self, log: Log) -> None:
+        """With a position of its own, so that who follows it sees that something happened."""
+        self.next_position()
         self._connection.run(f"DELETE FROM {LOGS} WHERE id = ?", (log.id,))
 
     def forget(self, watched: Watched) -> None:
