@@ -27,7 +27,7 @@ create type item properties (quantity integer);
 create function low(item i) -> integer as select quantity(i) where quantity(i) < 100;
 commit;
 """
-ITEMS = 1_000
+ITEMS, FULL = 1_000, 500
 TRANSACTIONS = 100
 NEEDS = "<= 1.2"
 
@@ -66,7 +66,7 @@ SCALE = TRANSACTIONS / 1e6
 
 
 class Shop:
-    """Items whose quantities go down and up, each time in a transaction of its own."""
+    """Items whose quantities grow, one by one, each time in a transaction of its own."""
 
     def __init__(self, db: harken.Database) -> None:
         self._db = db
@@ -74,22 +74,26 @@ class Shop:
         self._items = list(self._quantity)
         self._turn = 0
 
-    def write(self) -> None:
-        item = self._items[self._turn % len(self._items)]
-        with self._db.transaction():
-            self._quantity[item] = 1 + self._turn // len(self._items)
+    def next(self) -> tuple[harken.Object, int, int]:
+        """The next item, its quantity, and the one that it is to have."""
+        round_, number = divmod(self._turn, len(self._items))
         self._turn += 1
+        return self._items[number], round_ or FULL, round_ + 1
+
+    def write(self, item: harken.Object, _: int, quantity: int) -> None:
+        with self._db.transaction():
+            self._quantity[item] = quantity
 
 
 def _shop(db: harken.Database) -> Shop:
     db.amosql(SCHEMA)
-    db.load("item", ((500,) for _ in range(ITEMS)), ("quantity",))
+    db.load("item", ((FULL,) for _ in range(ITEMS)), ("quantity",))
     return Shop(db)
 
 
 def _write(shop: Shop) -> None:
     for _ in range(TRANSACTIONS):
-        shop.write()
+        shop.write(*shop.next())
 
 
 # --- over HTTP -----------------------------------------------------------------------------
@@ -105,37 +109,45 @@ def _served(count: int, rounds: int) -> Iterator[Figure]:
     with ExitStack() as stack:
         one = stack.enter_context(_followed(1))
         all_ = stack.enter_context(_followed(count))
-        for waits in (True, False):
+        for how, waits, posts in WAYS:
             ours: list[float] = []
             theirs: list[float] = []
             for number in range(rounds * TRANSACTIONS):
                 order = [(all_, ours), (one, theirs)][:: 1 if number % 2 else -1]
                 for followed, taken in order:
-                    taken.append(followed.write(waits))
-            how = "" if waits else ", without a pause"
+                    taken.append(followed.write(waits, posts))
             one.catch_up()
             all_.catch_up()
             yield figure(f"one stream µs{how}", statistics.median(theirs) * 1e6)
             yield figure(f"all streams µs{how}", statistics.median(ours) * 1e6)
             ratio = statistics.median(ours) / statistics.median(theirs)
             yield figure(f"all/one{how}", ratio, needs=NEEDS)
-            if waits:
-                yield figure("until all have it ms", statistics.median(all_.delays) * 1e3)
+        yield figure("until all have it ms", statistics.median(all_.delays) * 1e3)
+
+
+WAYS = (("", True, False), (", without a pause", False, False), (", posted", True, True))
+"""How transactions are made: does the writer wait, and does the service make them?"""
 
 
 class Followed:
     """A shop whose view is followed from another process."""
 
-    def __init__(self, db: harken.Database, heard: Callable[[], str]) -> None:
+    def __init__(self, db: harken.Database, url: str, heard: Callable[[], str]) -> None:
         self._db = db
         self._shop = Shop(db)
+        self._client = harken.Client(url)
         self._hear = heard
         self._heard = 0
         self.delays: list[float] = []
 
-    def write(self, waits: bool) -> float:
+    def write(self, waits: bool, posts: bool) -> float:
+        item, before, after = self._shop.next()
         started = time.perf_counter()
-        self._shop.write()
+        if posts:
+            gone, come = {"quantity": [(item, before)]}, {"quantity": [(item, after)]}
+            self._client.apply(delete=gone, insert=come)
+        else:
+            self._shop.write(item, before, after)
         taken = time.perf_counter()
         if waits:
             self.catch_up()
@@ -158,7 +170,7 @@ def _followed(count: int) -> Iterator[Followed]:
                 url = told().split(" at ")[1].strip()
                 with _process("harken.bench.listeners", url, "low", str(count)) as heard:
                     assert heard() == "ready\n"
-                    yield Followed(db, heard)
+                    yield Followed(db, url, heard)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Annotated, Any
@@ -163,7 +163,7 @@ def _changes(service: Service) -> APIRouter:
             apply(db, transaction.insert, transaction.delete)
 
         _, position = await service.write(work)
-        return _json(to_json({"position": position}))
+        return _json(to_json({"position": position}), after=service.look)
 
     @routes.post("/sql", response_model=models.Results)
     async def sql(text: models.Sql) -> Response:
@@ -173,13 +173,15 @@ def _changes(service: Service) -> APIRouter:
             return [line for result in db.sql(text.text) for line in result.json_lines()]
 
         lines, position = await service.write(work)
-        return _json(f'{{"results":[{",".join(lines)}],"position":{position}}}')
+        results = f'{{"results":[{",".join(lines)}],"position":{position}}}'
+        return _json(results, after=service.look)
 
     return routes
 
 
-def _json(text: str, status: int = 200) -> Response:
-    return Response(text, status, media_type="application/json")
+def _json(text: str, status: int = 200, after: Callable[[], None] | None = None) -> Response:
+    background = None if after is None else BackgroundTask(after)
+    return Response(text, status, media_type="application/json", background=background)
 
 
 # --- problems ------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from harken.server.events import change_event
 ROOM = 1_000
 """So many changes a feed has, of so many bytes at most."""
 BYTES = 16 * 2**20
+AT_ONCE = 20
 
 logger = logging.getLogger("harken.server")
 
@@ -52,7 +53,8 @@ class Feed:
         self.start = self.seen = subscription.position
         """It has all changes after `start`; `seen` is how far the reading thread has looked."""
         self.clients = 0
-        self._news = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     def entries(self, found: Iterable[tuple[int, StoredChange]]) -> list[Entry]:
         return [
@@ -78,8 +80,18 @@ class Feed:
         self.wake()
 
     def wake(self) -> None:
-        self._news.set_result(None)
-        self._news = asyncio.get_running_loop().create_future()
+        """Let those who wait look again: a few at a time, so that what else is asked of the
+        service need not wait for a thousand of them."""
+        waiting, self._waiting = self._waiting, deque()
+        self._wake(waiting)
+
+    def _wake(self, waiting: deque[asyncio.Future[None]]) -> None:
+        for _ in range(min(AT_ONCE, len(waiting))):
+            future = waiting.popleft()
+            if not future.done():
+                future.set_result(None)
+        if waiting:
+            self._loop.call_soon(self._wake, waiting)
 
     def after(self, position: int) -> list[Entry] | None:
         """The changes after a position; None if some of them are gone, or never were there."""
@@ -91,8 +103,15 @@ class Feed:
 
     async def news(self, seconds: float) -> bool:
         """Wait for something new, so long at most."""
-        done, _ = await asyncio.wait([self._news], timeout=seconds)
-        return bool(done)
+        future = self._loop.create_future()
+        self._waiting.append(future)
+        try:
+            async with asyncio.timeout(seconds):
+                await future
+        except TimeoutError:
+            self._waiting.remove(future)
+            return False
+        return True
 
 
 class Tail(threading.Thread):

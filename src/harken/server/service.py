@@ -112,15 +112,17 @@ class Service:
         check_position(since, now)
 
     async def write(self, work: Callable[[Database], Any]) -> tuple[Any, int]:
-        """Have something changed; what that gave, and the position after it."""
+        """Have something changed; what that gave, and the position after it. The writer is answered
+        before the others are told."""
 
         def done(db: Database) -> tuple[Any, int]:
             return work(db), db._rules.monitors.logs.position()
 
-        try:
-            return await self._writer.do(done)
-        finally:
-            self._tail.poke()
+        return await self._writer.do(done)
+
+    def look(self) -> None:
+        """Something was written: let it be told."""
+        self._tail.poke()
 
     # --- streams ---------------------------------------------------------------------------
 
@@ -183,11 +185,12 @@ class Service:
                 entries, position = await self._stored(feed, position)
             behind = False
             if entries is None or position is None:
-                change, data = await self._anew(feed)
+                change, text = await self._anew(feed)
                 position = sent = change.position
-                yield quality.snapshot(feed, change, data)
+                yield quality.snapshot(feed, change, text)
             elif entries:
-                yield b"".join(quality.events(feed, entries, sent))
+                if data := b"".join(quality.events(feed, entries, sent)):
+                    yield data
                 position = max(position, entries[-1].position)
                 sent = entries[-1].position
                 async for beat in self._rest(quality.every):
