@@ -25,8 +25,6 @@ def test_the_description_of_the_api_is_checked_in() -> None:
 
 
 def test_importing_harken_loads_nothing_of_the_service() -> None:
-    check = "sys.exit(bool({'fastapi', 'uvicorn', 'pydantic', 'http.client'} & sys.modules.keys()))"
-    subprocess.run([sys.executable, "-c", f"import sys, harken; {check}"], check=True)
     check = "sys.exit(bool({'fastapi', 'uvicorn', 'pydantic'} & sys.modules.keys()))"
     program = f"import sys, harken; harken.Client('http://127.0.0.1:1'); {check}"
     subprocess.run([sys.executable, "-c", program], check=True)
@@ -37,8 +35,7 @@ def test_what_harken_has_not_is_an_attribute_error() -> None:
         harken.Clint  # noqa: B018
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM], ids=lambda each: each.name)
-def test_the_command_serves_until_it_is_told_to_end(path: str, ending: signal.Signals) -> None:
+def test_the_command_serves_until_it_is_told_to_end(path: str) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "harken", "serve", "--db", path, "--port", "0"],
         stdout=subprocess.PIPE,
@@ -53,8 +50,8 @@ def test_the_command_serves_until_it_is_told_to_end(path: str, ending: signal.Si
     with harken.connect(path) as db:
         db.sql("INSERT INTO stock VALUES ('cap', 1)")
     assert next(changes).plus == [("cap", 1)]
-    process.send_signal(ending)
-    assert process.wait(30) in (0, -ending)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 0
     assert process.stderr.read() == ""
     changes.close()  # type: ignore[attr-defined]
     process.stdout.close()

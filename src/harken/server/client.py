@@ -298,4 +298,5 @@ def _rows(tables: Mapping[str, Sequence[Sequence[Any]]]) -> dict[str, Any]:
 
 
 def _error(data: Mapping[str, Any]) -> HarkenError:
-    return HarkenError(str(data["message"]), code=data["code"], hint=data["hint"])
+    code, hint = data["code"], data["hint"]
+    return HarkenError(str(data["message"]), code=code, hint=hint)

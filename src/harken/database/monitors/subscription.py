@@ -16,6 +16,7 @@ from harken.database.runtime import Runtime
 from harken.database.sql.restricted import condition_text
 from harken.database.transactions import Transactions
 from harken.errors import (
+    HarkenError,
     IntegrityError,
     LanguageError,
     NameFault,
@@ -218,7 +219,12 @@ def subscribe(
     refuse_in_transaction(transactions, "a monitor cannot begin")
     where = None if wishes.where is None else condition_text(wishes.where)
     watched = Watched(function.id, where)
-    monitors.compile(watched)
+    try:
+        monitors.compile(watched)
+    except HarkenError:
+        if isinstance(wishes.where, str):  # its error points into the text that its author wrote
+            monitors.compile(Watched(function.id, wishes.where))
+        raise
     if wishes.durable is not None:
         durable = Durable(wishes.durable, view, function.id)
         _ensure_durable(runtime, transactions, monitors, durable)
