@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import dropwhile
 
-from harken.database.monitors.changes import StoredChange
+from harken.database.monitors.changes import Change, StoredChange
 from harken.database.monitors.log import Logs
 from harken.database.monitors.subscription import Subscription
 from harken.database.monitors.view import Watched
@@ -52,6 +52,8 @@ class Feed:
         self._size = 0
         self.start = self.seen = subscription.position
         """It has all changes after `start`; `seen` is how far the reading thread has looked."""
+        self.snapshot: tuple[Change, str] | None = None
+        """The last that was taken, for those who come before anything changes."""
         self.clients = 0
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[asyncio.Future[None]] = deque()

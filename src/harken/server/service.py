@@ -211,9 +211,15 @@ class Service:
         return await self._reader.do(read)
 
     async def _anew(self, feed: Feed) -> tuple[Change, str]:
+        """All rows as they are now; computed once for all who ask at the same position."""
+
         def take(db: Database) -> tuple[Change, str]:
-            change = feed.subscription.snapshot()
-            return change, _snapshot_json(db, feed.watched, change)
+            logs = db._rules.monitors.logs
+            known = feed.snapshot
+            if known is None or known[0].position < logs.position() or not logs.find(feed.watched):
+                change = feed.subscription.snapshot()
+                known = feed.snapshot = (change, _snapshot_json(db, feed.watched, change))
+            return known
 
         return await self._reader.do(take)
 

@@ -25,7 +25,7 @@ from harken.database.monitors.changes import (
     net_change,
     stored_rows,
 )
-from harken.database.monitors.log import Log, Logs
+from harken.database.monitors.log import Keep, Log, Logs
 from harken.database.monitors.outbox import Durable, Outbox
 from harken.database.monitors.queue import Queue
 from harken.database.monitors.view import MonitoredView, Watched, compile_view
@@ -56,6 +56,8 @@ class Receiver:
     durable: str | None = None
     kept: bool = False
     """Are its changes read from the log in the file?"""
+    keep: Keep | None = None
+    """How long that log is to keep them, if it must be made."""
     strategy: str = "auto"
     position: int = 0
     """That of the last change that was handed out."""

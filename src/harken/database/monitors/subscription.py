@@ -126,7 +126,7 @@ class Subscription:
         self._transactions.refresh()
         self._monitors.check_receiver(self._receiver)
         if self._receiver.kept:
-            _ensure_log(self._runtime, self._transactions, self._monitors, self._receiver, None)
+            _ensure_log(self._runtime, self._transactions, self._monitors, self._receiver)
         return self._monitors.begin_anew(self._receiver)
 
     def rows(self) -> list[tuple[Any, ...]]:
@@ -229,11 +229,16 @@ def subscribe(
         durable = Durable(wishes.durable, view, function.id)
         _ensure_durable(runtime, transactions, monitors, durable)
     receiver = Receiver(
-        view, watched, wishes.listener, wishes.durable, wishes.kept, wishes.strategy
+        view,
+        watched,
+        listener=wishes.listener,
+        durable=wishes.durable,
+        kept=wishes.kept,
+        keep=wishes.keep if isinstance(wishes.keep, Keep) else None,
+        strategy=wishes.strategy,
     )
     if wishes.kept:
-        keep = wishes.keep if isinstance(wishes.keep, Keep) else None
-        _ensure_log(runtime, transactions, monitors, receiver, keep)
+        _ensure_log(runtime, transactions, monitors, receiver)
     receiver.position = _start(monitors, wishes.since)
     monitors.attach(receiver)
     return Subscription(runtime, transactions, monitors, receiver)
@@ -261,10 +266,9 @@ def _ensure_log(
     transactions: Transactions,
     monitors: Monitors,
     receiver: Receiver,
-    keep: Keep | None,
 ) -> None:
     """See that changes are written down, and for how long."""
-    logs, watched = monitors.logs, receiver.watched
+    logs, watched, keep = monitors.logs, receiver.watched, receiver.keep
     log = logs.find(watched)
     if log is not None and keep in (None, log.keep) and not log.wants_renewal(logs.now):
         return
