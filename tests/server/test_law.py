@@ -26,8 +26,8 @@ ACTS = st.lists(
         st.tuples(st.just("write"), ROWS, ROWS),
         st.tuples(st.just("write elsewhere"), ROWS, ROWS),
         st.tuples(st.just("fail"), ROWS, ROWS),
-        st.tuples(st.just("come"), st.integers(0, 2), st.sampled_from([0.0, 0.02])),
-        st.tuples(st.just("go"), st.integers(0, 2), st.none()),
+        st.tuples(st.just("come"), st.integers(0, 3), st.sampled_from([0.0, 0.02])),
+        st.tuples(st.just("go"), st.integers(0, 3), st.none()),
         st.tuples(st.just("poll"), st.integers(0, 2), st.booleans()),
     ),
     max_size=12,
@@ -46,7 +46,10 @@ class Follower:
     def come(self, every: float) -> None:
         self.go()
         since = self.copy.position if self.started else None
-        self.changes = self.client.follow("low", since, where=self.where, every=every)
+        self.changes = self.follow(since, every)
+
+    def follow(self, since: int | None, every: float) -> Iterator[Change]:
+        return self.client.follow("low", since, where=self.where, every=every)
 
     def go(self) -> None:
         """Not before it has taken something, if only to be in the middle of it."""
@@ -75,6 +78,25 @@ class Follower:
         self.changes.close()  # type: ignore[union-attr]
 
 
+class Together(Follower):
+    """One that follows the view and the table below it, in one stream."""
+
+    def __init__(self, served: Served) -> None:
+        super().__init__(served, None)
+        self.table = Copy()
+
+    def follow(self, since: int | None, every: float) -> Iterator[Change]:
+        for changes in self.client.follow_all(["low", "stock"], since, every=every):
+            for change in changes:
+                if change.view == "stock":
+                    self.table.apply(change)
+            found = [change for change in changes if change.view == "low"]
+            yield from found or [Change("low", [], [], changes[-1].position)]
+
+    def poll(self, net: bool) -> None:
+        pass
+
+
 @pytest.fixture(scope="module")
 def law_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("law") / "shop.db"
@@ -94,6 +116,8 @@ def served(request: pytest.FixtureRequest, law_path: Path) -> Iterator[Served]:
 @given(acts=ACTS)
 def test_a_copy_always_ends_as_the_view(served: Served, law_path: Path, acts: Any) -> None:
     followers = [Follower(served, where) for where in (None, None, "quantity > 2")]
+    together = Together(served)
+    followers.append(together)
     with harken.connect(law_path, timeout=30) as other:
         for what, first, second in acts:
             match what:
@@ -122,6 +146,7 @@ def test_a_copy_always_ends_as_the_view(served: Served, law_path: Path, acts: An
             condition = "" if follower.where is None else f" WHERE {follower.where}"
             expected = Counter(other.sql(f"SELECT * FROM low{condition}").rows)
             assert Counter(follower.copy) == expected
+        assert Counter(together.table) == Counter(other.sql("SELECT * FROM stock").rows)
 
 
 def position(served: Served) -> int:

@@ -299,3 +299,63 @@ def test_writers_at_once_are_told_in_one_order(served: Served, path: str) -> Non
     for writer in writers:
         writer.join()
     assert sorted(copy) == served.client.snapshot("low").plus
+
+
+# --- several views -------------------------------------------------------------------------
+
+
+def test_several_views_are_one_stream_in_one_order(served: Served) -> None:
+    changes = served.client.follow_all(["low", "stock"])
+    low, stock = next(changes)
+    assert [(each.view, each.fresh) for each in (low, stock)] == [("low", True), ("stock", True)]
+    assert low.position == stock.position
+    positions = [served.put("ink", 3), served.put("pen", 60), served.put("pen", 70)]
+    found = [next(changes) for _ in range(3)]
+    assert [[change.view for change in each] for each in found] == [
+        *(["low", "stock"], ["low", "stock"], ["stock"]),
+    ]
+    assert [each[-1].position for each in found] == positions
+
+
+def test_half_of_a_transaction_has_no_id(served: Served) -> None:
+    """A client that is cut off after it gets all of the transaction again."""
+    events = served.stream("/api/v1/events?view=low&view=stock&view=low").events
+    places = [next(events)[:2] for _ in range(4)]
+    assert [(kind, place is None) for kind, place in places] == [
+        *(("view", True), ("view", True)),
+        *(("snapshot", True), ("snapshot", False)),
+    ]
+    position = served.put("ink", 3)
+    assert [next(events)[:2] for _ in range(2)] == [("change", None), ("change", str(position))]
+
+
+def test_several_views_go_on_together(served: Served) -> None:
+    changes = served.client.follow_all(["low", "stock"])
+    position = next(changes)[0].position
+    changes.close()  # type: ignore[attr-defined]
+    served.put("ink", 3)
+    found = next(served.client.follow_all(["stock", "low"], since=position))
+    assert [(change.view, change.plus) for change in found] == [
+        ("stock", [("ink", 3)]),
+        ("low", [("ink", 3)]),
+    ]
+
+
+@pytest.mark.parametrize("wish", ["every=0.02", "counts=true", "every=0.02&counts=true"])
+def test_several_views_as_a_client_wants_them(served: Served, wish: str) -> None:
+    events = served.stream(f"/api/v1/events?view=low&view=stock&view=note&{wish}").events
+    while next(events)[1] is None:
+        pass
+    position = [served.put("ink", quantity) for quantity in (1, 2)][-1]
+    views, place = set(), None
+    while place != str(position):
+        _, place, data = next(events)
+        views.add(data["view"])
+    assert views == {"low", "stock"}
+
+
+def test_what_is_wrong_with_one_of_several_views_is_said(served: Served) -> None:
+    status, problem = served.ask("GET", "/api/v1/events?view=low&view=stok")
+    assert (status, problem["hint"]) == (404, "did you mean stock?")
+    assert served.ask("GET", "/api/v1/events")[0] == 400
+    assert served.service.clients == 0

@@ -20,6 +20,7 @@ from harken.errors import HarkenError, IntegrityError, StorageError
 from harken.server import models
 from harken.server.access import Access, Refused
 from harken.server.events import API, LONGEST, Quality, error_json
+from harken.server.feeds import Feed
 from harken.server.service import Service, position_of
 from harken.server.transactions import apply
 from harken.server.values import change_json
@@ -36,6 +37,12 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
 }
 Where = Annotated[str | None, Query(description="A condition on the columns, in SQL.")]
 Since = Annotated[int, Query(ge=0, description="The position of the last change that you have.")]
+GoOn = Annotated[int | None, Query(ge=0, description="The position to go on from.")]
+LastEvent = Annotated[str | None, Header(description="What a browser sends when it comes back.")]
+Every = Annotated[
+    float, Query(ge=0, le=LONGEST, description="One change in so many seconds at most.")
+]
+Counts = Annotated[bool, Query(description="Only how many rows, and where.")]
 
 
 def make_app(service: Service, token: str | None = None) -> FastAPI:
@@ -129,27 +136,62 @@ def _questions(service: Service) -> APIRouter:
         """The view and its changes as server-sent events: `view` (its columns), `snapshot` (all
         rows), `change`, `count` and, at the end, `failed`. The id of an event is its position; with
         the header Last-Event-ID, or `since`, the stream goes on from there."""
-        start = position_of(last_event_id)
-        if start is None and since is not None:
-            start = since
-            await service.check_position(since)
-        feed, leave = await service.enter(view, where)
+        start = await _start(service, since, last_event_id)
+        return _stream(service, *await service.enter([view], where), start, Quality(every, counts))
 
-        async def stream() -> AsyncIterator[bytes]:
-            try:
-                async for each in service.follow(feed, start, Quality(every, counts)):
-                    yield each
-            finally:
-                leave()
-
-        return StreamingResponse(
-            stream(),
-            media_type="text/event-stream",
-            headers={"cache-control": "no-store", "x-accel-buffering": "no"},
-            background=BackgroundTask(leave),  # the client may be gone before the stream begins
-        )
+    @routes.get(
+        "/events",
+        response_class=StreamingResponse,
+        responses={200: {"content": {"text/event-stream": {}}, "description": "The events."}},
+    )
+    async def events_of_many(
+        view: Annotated[list[str], Query(description="A view; may be repeated.", min_length=1)],
+        since: GoOn = None,
+        every: Every = 0.0,
+        counts: Counts = False,
+        last_event_id: LastEvent = None,
+    ) -> StreamingResponse:
+        """The same for many views in one stream, in the order of commits. Of the events of one
+        transaction, only the last has an id."""
+        start = await _start(service, since, last_event_id)
+        return _stream(service, *await service.enter(view), start, Quality(every, counts))
 
     return routes
+
+
+async def _start(service: Service, since: int | None, last_event_id: str | None) -> int | None:
+    """Where a stream begins. A position that was never given is a mistake of a program, and of a
+    browser only the sign that the database is another one."""
+    start = position_of(last_event_id)
+    if start is None and since is not None:
+        await service.check_position(since)
+        return since
+    return start
+
+
+def _stream(
+    service: Service,
+    feeds: list[Feed],
+    leave: Callable[[], None],
+    start: int | None,
+    quality: Quality,
+) -> StreamingResponse:
+    async def events() -> AsyncIterator[bytes]:
+        try:
+            async for each in service.stream(feeds, quality).events(start):
+                yield each
+        finally:
+            leave()
+
+    async def left() -> None:
+        leave()  # also if the client was gone before the stream began
+
+    return StreamingResponse(
+        events(),
+        media_type="text/event-stream",
+        headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+        background=BackgroundTask(left),
+    )
 
 
 def _changes(service: Service) -> APIRouter:
@@ -179,7 +221,7 @@ def _changes(service: Service) -> APIRouter:
     return routes
 
 
-def _json(text: str, status: int = 200, after: Callable[[], None] | None = None) -> Response:
+def _json(text: str, status: int = 200, after: Callable[[], Any] | None = None) -> Response:
     background = None if after is None else BackgroundTask(after)
     return Response(text, status, media_type="application/json", background=background)
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from harken.database.monitors.changes import Change
 from harken.database.results import rows_as_values
@@ -118,14 +118,35 @@ class Client:
         is fresh, with all rows; so is each that follows a pause that was too long.
 
         With `every` there is one in so many seconds at most, the sum of what happened."""
-        read: Callable[[Sequence[Any]], Row] = tuple
-        for kind, data in self._events(view, since, where=where, every=every or None):
+        wishes = {"where": where, "every": every or None}
+        for changes in self._changes(address(view, "/events", **wishes), since):
+            yield from changes
+
+    def follow_all(
+        self, views: Sequence[str], since: int | None = None, *, every: float = 0.0
+    ) -> Iterator[list[Change]]:
+        """The changes of several views, in one stream: each time all that one transaction did to
+        them, or with `every` all that happened in an interval."""
+        asked = [("view", view) for view in views]
+        asked += [("every", str(every))] if every else []
+        yield from self._changes(f"{API}/events?{urlencode(asked)}", since)
+
+    def _changes(self, asked: str, since: int | None) -> Iterator[list[Change]]:
+        """An event with an id ends what belongs together."""
+        readers: dict[str, Callable[[Sequence[Any]], Row]] = {}
+        found: list[Change] = []
+        for kind, place, data in self._events(asked, since):
             if kind == "view":
-                read = _row_reader(data["columns"])
-            elif kind == "snapshot":
-                yield _snapshot(data)
+                found.clear()  # another connection: what was half is told again
+            if kind in ("view", "snapshot"):
+                readers[data["view"]] = _row_reader(data["columns"])
+            if kind == "snapshot":
+                found.append(_snapshot(data))
             elif kind == "change":
-                yield _change(data, read)
+                found.append(_change(data, readers[data["view"]]))
+            if place is not None:
+                yield found
+                found = []
 
     def counts(
         self,
@@ -136,9 +157,8 @@ class Client:
         every: float = 0.0,
     ) -> Iterator[Count]:
         """As `follow`, but only how many rows came and went."""
-        for kind, data in self._events(
-            view, since, where=where, every=every or None, counts="true"
-        ):
+        asked = address(view, "/events", where=where, every=every or None, counts="true")
+        for kind, _, data in self._events(asked, since):
             if kind == "count":
                 yield Count(**{name: data[name] for name in Count.__slots__})
 
@@ -147,19 +167,20 @@ class Client:
         return FollowedCopy(self, view, where)
 
     def _events(
-        self, view: str, since: int | None, **wishes: Any
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        self, asked: str, since: int | None
+    ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
         """All events, over as many connections as it takes, once there was one."""
         last: str | None = None
         wait: float | None = None
         while True:
-            asked = address(view, "/events", since=since if last is None else None, **wishes)
+            start = "" if since is None or last is not None else f"since={since}"
+            join = "&" if "?" in asked else "?"
             try:
-                for kind, place, data in self._stream(asked, last):
+                for kind, place, data in self._stream(f"{asked}{join}{start}", last):
                     last, wait = place or last, PATIENCE_SECONDS
                     if kind == "failed":
                         raise _error(data)
-                    yield kind, data
+                    yield kind, place, data
             except (OSError, http.client.HTTPException) as error:
                 if wait is None:
                     raise self._silent(error) from error

@@ -33,6 +33,15 @@ def event(kind: str, data: str, position: int | None = None) -> bytes:
     return f"event: {kind}\n{place}data: {data}\n\n".encode()
 
 
+def without_id(data: bytes) -> bytes:
+    """
+    >>> without_id(event("change", "{}", 17))
+    b'event: change\\ndata: {}\\n\\n'
+    """
+    kind, _, rest = data.partition(b"\n")
+    return kind + b"\n" + rest[rest.index(b"data: ") :]
+
+
 def change_event(change: Change) -> bytes:
     return event("change", change_json(change), change.position)
 
@@ -55,7 +64,7 @@ def error_json(error: HarkenError) -> dict[str, Any]:
 def address(view: str, what: str = "", **parameters: Any) -> str:
     """
     >>> address("item.name", "/changes", since=3, where="name = 'a'")
-    "/api/v1/views/item.name/changes?since=3&where=name+%3D+%27a%27"
+    '/api/v1/views/item.name/changes?since=3&where=name+%3D+%27a%27'
     """
     given = urlencode({name: value for name, value in parameters.items() if value is not None})
     return f"{API}/views/{quote(view, safe='')}{what}" + (f"?{given}" if given else "")
@@ -75,12 +84,15 @@ class Quality:
         link = address(feed.view, where=feed.watched.where)
         return self._count(feed, len(change.plus), 0, change.position, link, fresh=True)
 
-    def events(self, feed: Feed, entries: Sequence[Entry], since: int) -> Iterator[bytes]:
-        """Of changes that a client at a position has not had."""
+    def events(
+        self, feed: Feed, entries: Sequence[Entry], since: int
+    ) -> Iterator[tuple[int, bytes]]:
+        """Of changes that a client at a position has not had, each with its own."""
         if not self.every and not self.counts:
-            yield from (entry.event for entry in entries)
+            yield from ((entry.position, entry.event) for entry in entries)
             return
-        groups = [entries] if self.every else [[entry] for entry in entries]
+        whole = [entries] if entries else []
+        groups = whole if self.every else [[entry] for entry in entries]
         for group in groups:
             position, stored = group[-1].position, net([entry.stored for entry in group])
             if not stored:
@@ -88,10 +100,10 @@ class Quality:
             if self.counts:
                 link = address(feed.view, "/changes", since=since, where=feed.watched.where)
                 plus, minus = len(stored.plus.rows), len(stored.minus.rows)
-                yield self._count(feed, plus, minus, position, link)
+                yield position, self._count(feed, plus, minus, position, link)
             else:
                 (entry,) = feed.entries([(position, stored)])
-                yield entry.event
+                yield position, entry.event
             since = position
 
     def _count(

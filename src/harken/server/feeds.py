@@ -14,8 +14,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import dropwhile
+from functools import partial
+from itertools import takewhile
 
+from harken.database.database import Database
 from harken.database.monitors.changes import Change, StoredChange
 from harken.database.monitors.log import Logs
 from harken.database.monitors.subscription import Subscription
@@ -23,6 +25,7 @@ from harken.database.monitors.view import Watched
 from harken.engines.sqlite.connection import Connection
 from harken.errors import HarkenError
 from harken.server.events import change_event
+from harken.server.values import described_json
 
 ROOM = 1_000
 """So many changes a feed has, of so many bytes at most."""
@@ -54,9 +57,11 @@ class Feed:
         """It has all changes after `start`; `seen` is how far the reading thread has looked."""
         self.snapshot: tuple[Change, str] | None = None
         """The last that was taken, for those who come before anything changes."""
+        self.failure: HarkenError | None = None
         self.clients = 0
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.waiting: dict[asyncio.Future[None], None] = {}
+        """Those who wait for something new."""
 
     def entries(self, found: Iterable[tuple[int, StoredChange]]) -> list[Entry]:
         return [
@@ -65,6 +70,8 @@ class Feed:
         ]
 
     def publish(self, entries: Sequence[Entry]) -> None:
+        if not entries:
+            return
         for entry in entries:
             self._entries.append(entry)
             self._size += len(entry.event)
@@ -81,10 +88,14 @@ class Feed:
         self.start = position
         self.wake()
 
+    def fail(self, error: HarkenError) -> None:
+        self.failure = error
+        self.wake()
+
     def wake(self) -> None:
         """Let those who wait look again: a few at a time, so that what else is asked of the
         service need not wait for a thousand of them."""
-        waiting, self._waiting = self._waiting, deque()
+        waiting, self.waiting = deque(self.waiting), {}
         self._wake(waiting)
 
     def _wake(self, waiting: deque[asyncio.Future[None]]) -> None:
@@ -99,21 +110,32 @@ class Feed:
         """The changes after a position; None if some of them are gone, or never were there."""
         if position < self.start:
             return None
-        if not self._entries or self._entries[-1].position <= position:
-            return []
-        return list(dropwhile(lambda entry: entry.position <= position, self._entries))
+        # From the end: nearly all clients miss only the last.
+        found = list(takewhile(lambda entry: entry.position > position, reversed(self._entries)))
+        return found[::-1]
 
-    async def news(self, seconds: float) -> bool:
-        """Wait for something new, so long at most."""
-        future = self._loop.create_future()
-        self._waiting.append(future)
-        try:
-            async with asyncio.timeout(seconds):
-                await future
-        except TimeoutError:
-            self._waiting.remove(future)
-            return False
-        return True
+    def describe(self, db: Database) -> str:
+        return described_json(db, self.view, self.watched)
+
+    def renew(self, _: Database) -> None:
+        """While there are clients its log is wanted."""
+        self.subscription.renew()
+
+
+async def news(feeds: Sequence[Feed], seconds: float) -> bool:
+    """Wait for something new in any of them, so long at most."""
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    for feed in feeds:
+        feed.waiting[future] = None
+    try:
+        async with asyncio.timeout(seconds):
+            await future
+    except TimeoutError:
+        return False
+    finally:
+        for feed in feeds:
+            feed.waiting.pop(future, None)
+    return True
 
 
 class Tail(threading.Thread):
@@ -156,22 +178,31 @@ class Tail(threading.Thread):
                 if told or found != version:
                     self._look()
                     version = found
-            except HarkenError:
+            except Exception:
+                if self._ends or self._loop.is_closed():
+                    return
                 logger.exception("cannot look for changes; will try again")
-            except RuntimeError:  # the event loop is gone
-                return
             self._poke.wait(self._every)
             self._poke.clear()
 
     def _look(self) -> None:
+        """What is new in one state of the file is told at once: no client of several feeds sees
+        half of a transaction."""
+        news = []
         with self._connection.snapshot():
             position = self._logs.position()
             for feed in self._feeds():
-                if feed.seen >= position:
-                    continue
-                found = self._logs.after(feed.watched, feed.seen)
-                if found is None:
-                    self._loop.call_soon_threadsafe(feed.begin_anew, position)
-                elif found:
-                    self._loop.call_soon_threadsafe(feed.publish, feed.entries(found))
-                feed.seen = position
+                if feed.seen < position:
+                    news.append(self._new(feed, position))
+                    feed.seen = position
+        if news:
+            self._loop.call_soon_threadsafe(lambda: [tell() for tell in news])
+
+    def _new(self, feed: Feed, position: int) -> Callable[[], None]:
+        try:
+            found = self._logs.after(feed.watched, feed.seen)
+            if found is None:
+                return partial(feed.begin_anew, position)
+            return partial(feed.publish, feed.entries(found))
+        except HarkenError as error:  # a date that no calendar has, perhaps: the others go on
+            return partial(feed.fail, error)

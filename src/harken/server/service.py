@@ -7,8 +7,7 @@ The service only reads them there, so it sees all of them, in their order, and n
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import harken
@@ -17,22 +16,21 @@ from harken.database.datalog.text import FACTS
 from harken.database.monitors.changes import Change
 from harken.database.monitors.log import Keep
 from harken.database.monitors.subscription import check_position
-from harken.database.monitors.view import Watched
 from harken.database.results import to_json
 from harken.database.sql.restricted import condition_text, row_columns
-from harken.errors import HarkenError, StorageError, ValueFault
+from harken.errors import StorageError, ValueFault
 from harken.ir.relations import Kind
 from harken.ir.schema import Function
 from harken.server.desk import Desk
-from harken.server.events import HEARTBEAT, Quality, event, failure_event
-from harken.server.feeds import ROOM, Entry, Feed, Tail
-from harken.server.values import column_json, rows_json
+from harken.server.events import Quality
+from harken.server.feeds import ROOM, Feed, Tail
+from harken.server.streams import Stream
+from harken.server.values import column_json, snapshot_json
 
 MOST_FEEDS = 1_000
 """So many different views and conditions are followed at once."""
 HEARTBEAT_SECONDS = 15.0
 LOOK_SECONDS = 0.05
-RETRY_MS = 1_000
 RENEW_SECONDS = 10.0
 
 
@@ -93,7 +91,7 @@ class Service:
         def take(db: Database) -> str:
             kept = self._keep if keep else None
             with db.monitor(view, where=where, keep=kept) as subscription:
-                return _snapshot_json(db, subscription.watched, subscription.snapshot())
+                return snapshot_json(db, subscription.watched, subscription.snapshot())
 
         return await self._reader.do(take)
 
@@ -120,28 +118,39 @@ class Service:
 
         return await self._writer.do(done)
 
-    def look(self) -> None:
+    async def look(self) -> None:
         """Something was written: let it be told."""
         self._tail.poke()
 
     # --- streams ---------------------------------------------------------------------------
 
-    async def enter(self, view: str, where: str | None) -> tuple[Feed, Callable[[], None]]:
-        """What clients of the same view with the same condition share, and how to leave it."""
-        key = (view, None if where is None else condition_text(where))
-        async with self._opening:
-            feed = self._feeds.get(key)
-            if feed is None:
-                feed = self._feeds[key] = await self._open(*key)
-                self._tail.poke()
-            feed.clients += 1
-        entered = [feed]
+    async def enter(
+        self, views: Sequence[str], where: str | None = None
+    ) -> tuple[list[Feed], Callable[[], None]]:
+        """What clients of the same views with the same condition share, and how to leave it."""
+        condition = None if where is None else condition_text(where)
+        entered: dict[tuple[str, str | None], Feed] = {}
 
         def leave() -> None:
-            if entered:
-                self._leave(key, entered.pop())
+            while entered:
+                self._leave(*entered.popitem())
 
-        return feed, leave
+        async with self._opening:
+            try:
+                for view in dict.fromkeys(views):
+                    entered[view, condition] = await self._enter(view, condition)
+            except BaseException:
+                leave()
+                raise
+        return list(entered.values()), leave
+
+    async def _enter(self, view: str, where: str | None) -> Feed:
+        feed = self._feeds.get((view, where))
+        if feed is None:
+            feed = self._feeds[view, where] = await self._open(view, where)
+            self._tail.poke()
+        feed.clients += 1
+        return feed
 
     def _leave(self, key: tuple[str, str | None], feed: Feed) -> None:
         feed.clients -= 1
@@ -164,81 +173,15 @@ class Service:
         subscription, home = await self._reader.do(follow)
         return Feed(subscription, view, home, self._room)
 
-    async def follow(self, feed: Feed, since: int | None, quality: Quality) -> AsyncIterator[bytes]:
-        """The events of one client: first, unless it goes on, all rows."""
-        yield f"retry: {RETRY_MS}\n\n".encode()
-        try:
-            yield event("view", await self._reader.do(lambda db: _described(db, feed.watched)))
-            async for each in self._events(feed, since, quality):
-                yield each
-        except HarkenError as error:
-            yield failure_event(error)
-
-    async def _events(
-        self, feed: Feed, since: int | None, quality: Quality
-    ) -> AsyncIterator[bytes]:
-        position, sent = since, since or 0
-        behind = True  # only the log knows whether it can be gone on from there
-        while not self._stopped.is_set():
-            entries = None if position is None or behind else feed.after(position)
-            if entries is None and position is not None:
-                entries, position = await self._stored(feed, position)
-            behind = False
-            if entries is None or position is None:
-                change, text = await self._anew(feed)
-                position = sent = change.position
-                yield quality.snapshot(feed, change, text)
-            elif entries:
-                if data := b"".join(quality.events(feed, entries, sent)):
-                    yield data
-                position = max(position, entries[-1].position)
-                sent = entries[-1].position
-                async for beat in self._rest(quality.every):
-                    yield beat
-            elif not await feed.news(self._heartbeat):
-                yield HEARTBEAT
-
-    async def _stored(self, feed: Feed, position: int) -> tuple[list[Entry] | None, int | None]:
-        """What the log has after a position, and how far that reaches; None if the client must
-        begin anew."""
-
-        def read(db: Database) -> tuple[list[Entry] | None, int | None]:
-            logs = db._rules.monitors.logs
-            with db._connection.snapshot():
-                found, now = logs.after(feed.watched, position), logs.position()
-            return (None, None) if found is None else (feed.entries(found), now)
-
-        return await self._reader.do(read)
-
-    async def _anew(self, feed: Feed) -> tuple[Change, str]:
-        """All rows as they are now; computed once for all who ask at the same position."""
-
-        def take(db: Database) -> tuple[Change, str]:
-            logs = db._rules.monitors.logs
-            known = feed.snapshot
-            if known is None or known[0].position < logs.position() or not logs.find(feed.watched):
-                change = feed.subscription.snapshot()
-                known = feed.snapshot = (change, _snapshot_json(db, feed.watched, change))
-            return known
-
-        return await self._reader.do(take)
-
-    async def _rest(self, seconds: float) -> AsyncIterator[bytes]:
-        """Let so much time pass, and show now and then that we are there."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and not self._stopped.is_set():
-            try:
-                await asyncio.wait_for(self._stopped.wait(), min(left, self._heartbeat))
-            except TimeoutError:
-                if until - time.monotonic() > 0:
-                    yield HEARTBEAT
+    def stream(self, feeds: Sequence[Feed], quality: Quality) -> Stream:
+        return Stream(feeds, quality, self._reader, self._stopped, self._heartbeat)
 
     async def _renew(self) -> None:
         """While there are clients their logs are wanted."""
         while True:
             await asyncio.sleep(min(RENEW_SECONDS, self._keep.seconds / 8))
             for feed in list(self._feeds.values()):
-                await self._reader.do(lambda _, feed=feed: feed.subscription.renew())  # type: ignore[misc]
+                self._reader.tell(feed.renew)
 
 
 def position_of(text: str | None) -> int | None:
@@ -278,27 +221,3 @@ def _has_rows(function: Function) -> bool:
     relation = function.relation
     is_facts = function.name.endswith(FACTS)
     return not (relation is None or function.system or is_facts or relation.kind is Kind.FOREIGN)
-
-
-def _columns(db: Database, watched: Watched) -> list[dict[str, Any]]:
-    return [
-        column_json(each) for each in row_columns(db._runtime.catalog.function(watched.function))
-    ]
-
-
-def _described(db: Database, watched: Watched) -> str:
-    db._transactions.refresh()
-    return to_json({"columns": _columns(db, watched), "where": watched.where})
-
-
-def _snapshot_json(db: Database, watched: Watched, change: Change) -> str:
-    return to_json(
-        {
-            "kind": "snapshot",
-            "view": change.view,
-            "where": watched.where,
-            "columns": _columns(db, watched),
-            "rows": rows_json(change.plus),
-            "position": change.position,
-        }
-    )

@@ -14,9 +14,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from harken.database.database import Database
 from harken.database.monitors.changes import Change
+from harken.database.monitors.view import Watched
 from harken.database.objects import Object
 from harken.database.results import Result, to_json
+from harken.database.sql.restricted import row_columns
 from harken.errors import ValueFault
 from harken.ir.relations import Column
 from harken.ir.types import DATE, NUMBER, TIMESTAMP, Type, is_decimal, literal_type_named
@@ -41,6 +44,29 @@ def change_json(change: Change) -> str:
             "fresh": change.fresh,
         }
     )
+
+
+def described_json(db: Database, view: str, watched: Watched) -> str:
+    """What is followed: the columns of its rows."""
+    db._transactions.refresh()
+    return to_json({"view": view, "where": watched.where, "columns": _columns(db, watched)})
+
+
+def snapshot_json(db: Database, watched: Watched, change: Change) -> str:
+    return to_json(
+        {
+            "kind": "snapshot",
+            "view": change.view,
+            "where": watched.where,
+            "columns": _columns(db, watched),
+            "rows": rows_json(change.plus),
+            "position": change.position,
+        }
+    )
+
+
+def _columns(db: Database, watched: Watched) -> list[dict[str, Any]]:
+    return list(map(column_json, row_columns(db._runtime.catalog.function(watched.function))))
 
 
 def column_json(column: Column) -> dict[str, Any]:

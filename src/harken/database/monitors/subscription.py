@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -121,13 +121,17 @@ class Subscription:
 
     def snapshot(self) -> Change:
         """All rows as they are now, as a change that is `fresh`; `changes()` goes on from it."""
+        (change,) = snapshots([self])
+        return change
+
+    def _get_ready(self) -> None:
+        """To begin anew."""
         self._check_open()
         refuse_in_transaction(self._transactions, "a client does not begin anew")
         self._transactions.refresh()
         self._monitors.check_receiver(self._receiver)
         if self._receiver.kept:
             _ensure_log(self._runtime, self._transactions, self._monitors, self._receiver)
-        return self._monitors.begin_anew(self._receiver)
 
     def rows(self) -> list[tuple[Any, ...]]:
         """The view as it is now, in order."""
@@ -206,6 +210,14 @@ class Subscription:
     def __repr__(self) -> str:
         kept = f", durable {self.durable}" if self.durable is not None else ""
         return f"<monitor of {self._receiver.watched}{kept}>"
+
+
+def snapshots(subscriptions: Sequence[Subscription]) -> list[Change]:
+    """All rows of several views of one session, at one position."""
+    for each in subscriptions:
+        each._get_ready()
+    with subscriptions[0]._runtime.engine.connection.snapshot():
+        return [each._monitors.begin_anew(each._receiver) for each in subscriptions]
 
 
 def subscribe(
