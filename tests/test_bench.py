@@ -28,8 +28,9 @@ NEEDS = {
     *((f"inventory-{number}", "<= 1.15") for number in (4, 5, 6, 7)),
     ("many-rules", "<= 1.2"),
     ("many-activations", "<= 1.2"),
+    ("subscribers", "<= 1.2"),
 }
-SIZES = {"inventory": [100, 200], "many-rules": [12]}
+SIZES = {"inventory": [100, 200], "many-rules": [12], "subscribers": [12]}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -54,7 +55,7 @@ def test_every_line_keeps_the_contract(measured: list[Figure]) -> None:
     for line in map(json.loads, (figure.json_line() for figure in measured)):
         assert list(line)[:5] == ["kind", "name", "params", "measure", "value"]
         assert line["kind"] == "bench"
-        assert {"items", "rules", "activations"} & set(line["params"])
+        assert {"items", "rules", "activations", "subscribers"} & set(line["params"])
         assert line["value"] > 0
         assert list(line)[5:] in ([], ["needs", "holds"])
         if "needs" in line:

@@ -387,12 +387,47 @@ def opened(db: str, *, read_only: bool = False) -> harken.Database:
     return harken.connect(db, read_only=read_only, spark=own_session)
 
 
+# --- serve ---------------------------------------------------------------------------------
+
+
+@app.command(cls=Command)
+def serve(
+    db: Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")],
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 8765,
+    token: Annotated[
+        str | None, typer.Option(help="What clients must show; also taken from HARKEN_TOKEN.")
+    ] = None,
+    keep_seconds: Annotated[
+        float, typer.Option(min=0.001, help="How long changes are kept for clients that left.")
+    ] = harken.Keep().seconds,
+    keep_bytes: Annotated[
+        int, typer.Option(min=1, help="How much of them is kept, for each view.")
+    ] = harken.Keep().bytes,
+) -> None:
+    """Serve views and their changes over HTTP, until Ctrl-C."""
+    from harken.server.run import serve as run_server
+
+    with reported(Format.TEXT):
+        opened(db).close()
+        run_server(
+            db,
+            host=host,
+            port=port,
+            token=token,
+            keep=harken.Keep(keep_seconds, keep_bytes),
+            spark=own_session,
+            tell=lambda line: print(line, flush=True),
+        )
+
+
 @app.command(cls=Command)
 def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="point, load, query, inventory, many-rules, lake, sql; all unless told."
+            help="point, load, query, inventory, many-rules, subscribers, lake, sql; "
+            "all unless told."
         ),
     ] = None,
     items: Annotated[

@@ -1,7 +1,7 @@
 """Every error a user can meet: a stable code, a place in their text, and what to do next.
 
     HarkenError                internal, unsupported, unknown-benchmark, unknown-suffix,
-    │                          cannot-read, not-utf-8 (the command line)
+    │                          cannot-read, not-utf-8 (the command line), not-allowed (the service)
     ├── LanguageError          the program text is wrong; nothing was executed
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
@@ -13,7 +13,8 @@
     ├── EvaluationError        a correct program met bad data; its statement was undone
     │   │                      ambiguous, no-fixpoint, large-action-set
     │   ├── ArithmeticFault    division-by-zero, overflow, bad-value
-    │   ├── ValueFault         no-value, many-values, wrong-object, bad-value, overflow
+    │   ├── ValueFault         no-value, many-values, wrong-object, bad-value, overflow,
+    │   │                      no-such-position
     │   └── ForeignFault       foreign
     ├── EngineError            no-java, wrong-java, wrong-python, no-spark, no-memory,
     │                          no-temporary-space, spark-start, stream (Spark), missing-package
@@ -23,7 +24,7 @@
                                read-only, cannot-open, closed, storage, no-lake-table,
                                not-a-lake-table, no-such-version, input-changed, bad-path, bad-file,
                                unknown-format, lake-damaged, not-permitted, cannot-read,
-                               cannot-write, not-utf-8
+                               cannot-write, not-utf-8, cannot-listen, too-many
 
 Codes are part of the contract: scripts match on them, so they never change their meaning.
 """

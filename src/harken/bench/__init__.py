@@ -5,6 +5,7 @@ load        many objects in one call
 query       a join over the whole inventory, and a look-up in it
 inventory   a rule over the inventory: the seven benchmarks of the thesis, at several sizes
 many-rules  thousands of rules, of which a transaction affects one
+subscribers a thousand who follow one view, over one
 lake        a rule over tables of millions of rows in the lake, against Spark
 sql         the queries of TPC-H as materialized views, against recomputing them
 
@@ -12,6 +13,7 @@ sql         the queries of TPC-H as materialized views, against recomputing them
 them: ten million items are a long wait for the latter. `lake-steps`, `lake-growth` and `lake-parts`
 are the parts of `lake`. `sql-sweep` compares the ways of following changes of all sizes. `sql-lake`
 has the views of `sql` over tables in the lake, against Spark; `sql-lake-sweep` sweeps there.
+`subscribers-served` has the subscribers as clients of `harken serve`.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from harken.bench import (
     sql_lake,
     sql_load,
     sql_sweep,
+    subscribers,
 )
 from harken.bench.figures import Figure
 
@@ -45,6 +48,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
         "query": query.figures,
         "inventory": monitoring.figures,
         "many-rules": many_rules.figures,
+        "subscribers": subscribers.figures,
         "lake": lake.figures,
         "sql": sql.figures,
     }
@@ -60,6 +64,7 @@ PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType
         "sql-lake-sweep": sql_sweep.figures_in_lake,
         "sql-load": sql_load.figures,
         "sql-sweep": sql_sweep.figures,
+        "subscribers-served": subscribers.figures_served,
     }
 )
 """Parts of others, run only when they are named."""

@@ -22,8 +22,9 @@ from harken.database.feeds import prepare_table, start_feed
 from harken.database.handles import FunctionHandle
 from harken.database.lake import Step, register, take_in
 from harken.database.load import load_objects
+from harken.database.monitors.log import Keep
 from harken.database.monitors.monitors import Listener
-from harken.database.monitors.subscription import Subscription, subscribe
+from harken.database.monitors.subscription import Subscription, Wishes, subscribe
 from harken.database.objects import Object, Objects
 from harken.database.results import Result, Results
 from harken.database.rules.explain import RuleExplanation, explain_rule
@@ -255,12 +256,24 @@ class Database:
         return FunctionHandle(self._runtime, self._transactions, self._find(name))
 
     def monitor(
-        self, name: str, listener: Listener | None = None, durable: str | None = None
+        self,
+        name: str,
+        listener: Listener | None = None,
+        durable: str | None = None,
+        *,
+        strategy: str = "auto",
+        where: str | Mapping[str, Any] | None = None,
+        keep: Keep | bool | None = None,
+        since: int | None = None,
     ) -> Subscription:
         """Be told exactly how the rows of a function change: `sub.changes()` after a commit.
 
         A `listener` is called with each change right after its commit. A `durable` monitor has a
         name, is kept in the file and records changes also while nobody listens.
+
+        `where` is a condition on the columns, in SQL or as `{column: value}`. With `keep` changes
+        are kept in the file for a time, whoever makes them: a client that went away goes on with
+        `since` the position of the last change that it had.
         """
         self._check_open()
         check_text(name, "the name of a function")
@@ -269,9 +282,16 @@ class Database:
         if not self._transactions.active:
             self._transactions.refresh()
         function = self._find(name)
-        monitors = self._rules.monitors
+        wishes = Wishes(
+            listener=listener,
+            durable=durable,
+            strategy=strategy,
+            where=where,
+            keep=keep,
+            since=since,
+        )
         return subscribe(
-            self._runtime, self._transactions, monitors, function, name, listener, durable
+            self._runtime, self._transactions, self._rules.monitors, function, name, wishes
         )
 
     def _find(self, name: str) -> Function:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,12 +25,20 @@ NULLABLE = " or NULL"
 @dataclass(frozen=True, slots=True)
 class Change:
     """What a view gained and lost in one transaction. Its rows are the arguments and the results
-    of the function; of a bag they stand there as often as they came or went."""
+    of the function; of a bag they stand there as often as they came or went.
+
+    A `fresh` one takes the place of all that came before: `plus` are all rows of the view."""
 
     view: str
     plus: list[Row]
     minus: list[Row]
     transaction: int
+    fresh: bool = False
+
+    @property
+    def position(self) -> int:
+        """Where a client stands that has applied it: it may go on from there another time."""
+        return self.transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,26 @@ def _read_rows(part: Mapping[str, Any]) -> StoredRows:
 def _read_type(text: str) -> Type:
     name = text.removesuffix(NULLABLE)
     return (literal_type_named(name) or Type(name)).or_null(name != text)
+
+
+def netted(changes: Sequence[Change]) -> Change | None:
+    """All of these as one: what came and went again is not in it. None if nothing is left.
+
+    >>> netted([Change("v", [(1,), (2,)], [], 4), Change("v", [(3,)], [(1,)], 5)])
+    Change(view='v', plus=[(2,), (3,)], minus=[], transaction=5, fresh=False)
+    """
+    weights: Counter[Row] = Counter()
+    fresh = False
+    for change in changes:
+        if change.fresh:
+            weights.clear()
+            fresh = True
+        weights.update(change.plus)
+        weights.subtract(change.minus)
+    plus, minus = list((+weights).elements()), list((-weights).elements())
+    if not (plus or minus or fresh):
+        return None
+    return Change(changes[-1].view, plus, minus, changes[-1].transaction, fresh)
 
 
 def net_change(types: Types, weights: Mapping[Row, int]) -> StoredChange:

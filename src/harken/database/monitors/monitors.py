@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harken.calculus.states import in_old_state
 from harken.database.monitors.changes import (
@@ -25,19 +25,25 @@ from harken.database.monitors.changes import (
     net_change,
     stored_rows,
 )
+from harken.database.monitors.log import Keep, Log, Logs
 from harken.database.monitors.outbox import Durable, Outbox
-from harken.database.monitors.view import MonitoredView, compile_view
+from harken.database.monitors.queue import Queue
+from harken.database.monitors.view import MonitoredView, Watched, compile_view
 from harken.database.rules.check_phase import CheckPhase
 from harken.database.rules.network import Network
 from harken.database.rules.nodes import Planning
 from harken.database.runtime import Runtime
-from harken.database.system import META
 from harken.engines.sqlite import events
 from harken.errors import ForeignFault, HarkenError, IntegrityError, NameFault
 from harken.ir.clauses import Program
 from harken.ir.schema import Function
+from harken.planner.prepare import prepare
 
 Listener = Callable[[Change], object]
+
+
+TIDY_AFTER = 64
+"""After so many changes, and one for each reader, a queue lets go of what all have read."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,18 +51,46 @@ class Receiver:
     """Who gets the changes of a view: what a subscription is to the monitors."""
 
     view: str
-    function: str
+    watched: Watched
     listener: Listener | None = None
     durable: str | None = None
-    waiting: list[tuple[int, Change]] = field(default_factory=list)
-    """The changes not handed out yet; those of a durable monitor wait in the file."""
-    handed_out: int = 0
-    """The number of the last change that was."""
+    kept: bool = False
+    """Are its changes read from the log in the file?"""
+    keep: Keep | None = None
+    """How long that log is to keep them, if it must be made."""
+    strategy: str = "auto"
+    position: int = 0
+    """That of the last change that was handed out."""
+    place: int = 0
+    """The number of that change, among those of its session or its durable monitor."""
     closed: bool = False
 
     @property
     def title(self) -> str:
-        return f"the monitor of {self.function}"
+        return f"the monitor of {self.watched}"
+
+    @property
+    def reads_queue(self) -> bool:
+        return self.durable is None and not self.kept
+
+
+@dataclass(slots=True)
+class Audience:
+    """Those who watch the same in this session, and what they have not been told."""
+
+    receivers: dict[Receiver, None] = field(default_factory=dict)
+    queue: Queue = field(default_factory=Queue)
+    untidy: int = 0
+
+    def tell(self, change: Change) -> None:
+        self.queue.put(change)
+        self.untidy += 1
+        if self.untidy > len(self.receivers) + TIDY_AFTER:
+            self.tidy()
+
+    def tidy(self) -> None:
+        self.queue.forget(each.place for each in self.receivers if each.reads_queue)
+        self.untidy = 0
 
 
 class Monitors:
@@ -65,17 +99,21 @@ class Monitors:
         self._network = network
         self._check_phase = check_phase
         self._planning = Planning(runtime.engine, runtime.catalog)
-        self._receivers: list[Receiver] = []
+        self._audiences: dict[Watched, Audience] = {}
+        self._listening: dict[Receiver, None] = {}
         self._durables: dict[str, Durable] = {}
-        self._broken: dict[str, HarkenError] = {}
+        self._logs: dict[Watched, Log] = {}
+        self._broken: dict[Watched, HarkenError] = {}
         self._epoch = -1
-        self._at_start: dict[str, tuple[Types, Counter[Row]]] = {}
+        self._at_start: dict[Watched, tuple[Types, Counter[Row]]] = {}
         """The rows that views had when the transaction began, if it changes the schema."""
-        self._redefined: set[str] = set()
-        self._committing: tuple[int, dict[str, StoredChange]] | None = None
+        self._redefined: set[Watched] = set()
+        self._committing: tuple[int, dict[Watched, StoredChange]] | None = None
+        self._log_ended = False
         self._has_news = False
         self._telling = False
         self.outbox = Outbox(runtime.engine.connection)
+        self.logs = Logs(runtime.engine.connection)
 
     # --- who watches what ------------------------------------------------------------------
 
@@ -83,40 +121,55 @@ class Monitors:
         return self._durables.get(name)
 
     def attach(self, receiver: Receiver) -> None:
-        self._receivers.append(receiver)
+        audience = self._audiences.setdefault(receiver.watched, Audience())
+        if receiver.reads_queue:
+            receiver.place = audience.queue.end
+        audience.receivers[receiver] = None
+        if receiver.listener is not None:
+            self._listening[receiver] = None
         self._follow()
 
     def detach(self, receiver: Receiver) -> None:
         receiver.closed = True
-        if receiver in self._receivers:
-            self._receivers.remove(receiver)
-            self._follow()
+        audience = self._audiences.get(receiver.watched)
+        if audience is None or receiver not in audience.receivers:
+            return
+        del audience.receivers[receiver]
+        self._listening.pop(receiver, None)
+        if not audience.receivers:
+            del self._audiences[receiver.watched]
+        self._follow()
 
     def close(self) -> None:
         """The database is closed, and all that watch it."""
-        for receiver in self._receivers:
-            receiver.closed = True
-        self._receivers.clear()
+        for audience in self._audiences.values():
+            for receiver in audience.receivers:
+                receiver.closed = True
+        self._audiences.clear()
+        self._listening.clear()
 
-    def compile(self, function_id: str) -> MonitoredView:
+    def compile(self, watched: Watched) -> MonitoredView:
         catalog = self._runtime.catalog
-        if not catalog.has_function(function_id):
-            raise NameFault(f"the function {function_id} was deleted", code="unknown-function")
-        return compile_view(catalog.function(function_id), catalog)
+        if not catalog.has_function(watched.function):
+            raise NameFault(f"the function {watched.function} was deleted", code="unknown-function")
+        return compile_view(catalog.function(watched.function), catalog, watched.where)
 
     def _follow(self) -> None:
         self.synchronise()
         if not self._runtime.engine.connection.in_transaction:
             self._network.release_idle()
 
-    def _watched(self) -> dict[str, list[str]]:
-        """For each watched function the titles of those who watch it."""
-        found: dict[str, list[str]] = {}
+    def _watched(self) -> dict[Watched, list[str]]:
+        """For each that is watched the titles of those who would miss it: logs would not."""
+        found: dict[Watched, list[str]] = {}
         for durable in self._durables.values():
-            found.setdefault(durable.function, []).append(durable.title)
-        for receiver in self._receivers:
-            if receiver.durable is None:
-                found.setdefault(receiver.function, []).append(receiver.title)
+            found.setdefault(durable.watched, []).append(durable.title)
+        for watched, audience in self._audiences.items():
+            reader = next((each for each in audience.receivers if each.durable is None), None)
+            if reader is not None:
+                found.setdefault(watched, []).append(reader.title)
+        for watched in self._logs:
+            found.setdefault(watched, [])
         return found
 
     def _views(self) -> Iterator[MonitoredView]:
@@ -127,38 +180,39 @@ class Monitors:
     def synchronise(self) -> None:
         """Let the network watch what the receivers and the file say, as the catalog means it."""
         self._durables = self.outbox.durables()
+        self._logs = self.logs.all()
         watched = self._watched()
-        known = {view.function for view in self._views()}
+        known = {view.watched for view in self._views()}
         same = known | self._broken.keys() == watched.keys()
         if same and self._epoch == self._runtime.catalog.epoch:
             return
         self._epoch = self._runtime.catalog.epoch
-        for function in known - watched.keys():
-            self._network.remove(f"monitor {function}")
+        for each in known - watched.keys():
+            self._network.remove(each.node)
         self._broken.clear()
-        for function in watched:
-            self._refresh(function)
+        for each in watched:
+            self._refresh(each)
 
-    def _refresh(self, function: str) -> None:
+    def _refresh(self, watched: Watched) -> None:
         """Bring a node up to date. A view that cannot be compiled here, for want of a Python
         function perhaps, must not keep the database from being opened."""
-        node = self._network.node(f"monitor {function}")
+        node = self._network.node(watched.node)
         try:
-            view = self.compile(function)
+            view = self.compile(watched)
         except HarkenError as error:
-            self._broken[function] = error
+            self._broken[watched] = error
             if node is not None:
                 self._network.remove(node.condition.name)
             return
         if node is None:
             self._network.insert(view)
         elif not node.is_for(view):
-            self._redefined.add(function)
+            self._redefined.add(watched)
             self._network.insert(view)
 
     def check_receiver(self, receiver: Receiver) -> None:
         """Another process may have deleted the function."""
-        error = self._broken.get(receiver.function)
+        error = self._broken.get(receiver.watched)
         if error is not None:
             raise IntegrityError(
                 f"{receiver.title} cannot go on: {error.message}",
@@ -167,34 +221,45 @@ class Monitors:
             ) from error
 
     def check_durables(self) -> None:
-        """Before a commit: what is durable must not miss a change."""
+        """Before a commit: what is durable must not miss a change. A log that would is ended, and
+        its clients begin anew."""
         if not self._broken:
             return
-        for function in list(self._broken):
-            del self._broken[function]
-            self._refresh(function)
+        for watched in list(self._broken):
+            del self._broken[watched]
+            self._refresh(watched)
         for durable in self._durables.values():
-            error = self._broken.get(durable.function)
+            error = self._broken.get(durable.watched)
             if error is not None:
                 raise IntegrityError(
                     f"{durable.title} cannot record the change: {error.message}",
                     code="in-use",
                     hint="register what it needs with db.foreign, or delete the monitor",
                 ) from error
+        for watched in self._broken:
+            if watched in self._logs:
+                self._end(self._logs[watched])
+
+    def _end(self, log: Log) -> None:
+        self.logs.remove(log)
+        self._runtime.catalog.touch_rules()
+        self._log_ended = True
 
     # --- changes of the schema -------------------------------------------------------------
 
     def before_change(self, names: Collection[str] | None) -> None:
         """The schema is about to change: functions of these names, or anything."""
         for view in list(self._views()):
-            concerned = names is None or not self._mentioned(view.function).isdisjoint(names)
-            if concerned and view.function not in self._at_start:
-                self._at_start[view.function] = (view.types, self._rows_at_start(view))
+            concerned = names is None or not self._mentioned(view.watched).isdisjoint(names)
+            if concerned and view.watched not in self._at_start:
+                self._at_start[view.watched] = (view.types, self._rows_at_start(view))
 
-    def _mentioned(self, function_id: str) -> set[str]:
+    def _mentioned(self, watched: Watched) -> set[str]:
         """The names of all functions that its rows depend on, and its own."""
-        catalog = self._runtime.catalog
-        waiting = [function_id.partition("(")[0]]
+        catalog, node = self._runtime.catalog, self._network.node(watched.node)
+        waiting = [watched.function.partition("(")[0]]
+        if node is not None and isinstance(node.condition, MonitoredView):
+            waiting += node.condition.mentions
         found = set(waiting)
         while waiting:
             for each in catalog.overloads(waiting.pop()):
@@ -222,9 +287,11 @@ class Monitors:
 
     def check(self) -> None:
         """After a change of the schema: every view can still be watched."""
-        for function, titles in self._watched().items():
+        for watched, titles in self._watched().items():
+            if not titles:
+                continue
             try:
-                self.compile(function)
+                self.compile(watched)
             except HarkenError as error:
                 raise IntegrityError(
                     f"this would break {titles[0]}: {error.message}",
@@ -237,7 +304,8 @@ class Monitors:
         return [
             title
             for watched, titles in self._watched().items()
-            if watched == function.id or function.name in self._mentioned(watched)
+            if titles
+            and (watched.function == function.id or function.name in self._mentioned(watched))
             for title in titles
         ]
 
@@ -250,13 +318,30 @@ class Monitors:
         self._committing = None
         if not changes:
             return
-        number = self._next_transaction()
+        number = self.logs.next_position()
         for durable in self._durables.values():
-            if durable.function in changes:
-                self.outbox.write(durable, number, changes[durable.function])
+            if durable.watched in changes:
+                self.outbox.write(durable, number, changes[durable.watched])
+        for watched in changes.keys() & self._logs.keys():
+            self._record(self._logs[watched], number, changes[watched])
         self._committing = (number, changes)
 
-    def _net_changes(self) -> dict[str, StoredChange]:
+    def _record(self, log: Log, number: int, change: StoredChange) -> None:
+        if log.watched not in self._audiences and self._is_forsaken(log):
+            self._end(log)
+        elif log.watched in self._redefined:
+            self.logs.restart(log, number)
+        else:
+            self.logs.write(log, number, change)
+
+    def _is_forsaken(self, log: Log) -> bool:
+        """Others may have asked for it since we looked."""
+        if not log.is_forsaken(self.logs.now):
+            return False
+        log = self._logs[log.watched] = self.logs.find(log.watched) or log
+        return log.is_forsaken(self.logs.now)
+
+    def _net_changes(self) -> dict[Watched, StoredChange]:
         whole = self._redefined & self._at_start.keys()
         log = self._check_phase.monitored
         if not whole and not log:
@@ -267,30 +352,22 @@ class Monitors:
             weight.update(change.plus)
             weight.subtract(change.minus)
         found = {
-            view.function: self._compared(view)
-            if view.function in whole
+            view.watched: self._compared(view)
+            if view.watched in whole
             else net_change(view.types, weights.get(view.name, {}))
             for view in self._views()
-            if view.function in whole or view.name in weights
+            if view.watched in whole or view.name in weights
         }
-        return {function: change for function, change in found.items() if change}
+        return {watched: change for watched, change in found.items() if change}
 
     def _compared(self, view: MonitoredView) -> StoredChange:
         """The rows now against those at the start, which may have been of other types."""
-        types, before = self._at_start[view.function]
+        types, before = self._at_start[view.watched]
         after = self._count(view.program)
         if types != view.types:
             return StoredChange(stored_rows(view.types, after), stored_rows(types, before))
         after.subtract(before)
         return net_change(types, after)
-
-    def _next_transaction(self) -> int:
-        return int(
-            self._runtime.engine.connection.value(
-                f"INSERT INTO {META} VALUES ('transaction', 1) "
-                "ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value"
-            )
-        )
 
     def after_commit(self) -> None:
         """Let the receivers have what was committed."""
@@ -300,28 +377,59 @@ class Monitors:
         self._committing = None
         self._has_news = True
         home = self._runtime.catalog.home
-        for receiver in self._receivers:
-            change = changes.get(receiver.function)
-            if change is not None and receiver.durable is None:
-                receiver.waiting.append((number, change.change(receiver.view, number, home)))
+        for watched in changes.keys() & self._audiences.keys():
+            change = changes[watched].change(watched.function, number, home)
+            self._audiences[watched].tell(change)
 
     def after_transaction(self) -> None:
         self._at_start.clear()
         self._redefined.clear()
+        if self._log_ended:
+            self._log_ended = False
+            self.synchronise()
 
-    def waiting(self, receiver: Receiver) -> list[tuple[int, Change]]:
-        """The changes that were not handed out yet, each with its number."""
-        if receiver.durable is None:
-            return receiver.waiting
+    def waiting(self, receiver: Receiver) -> list[tuple[int, Change]] | None:
+        """The changes that were not handed out yet, each with its number; None if some of them
+        are gone."""
         home = self._runtime.catalog.home
-        return self.outbox.after(receiver.durable, receiver.handed_out, home)
+        if receiver.durable is not None:
+            return self.outbox.after(receiver.durable, receiver.place, home)
+        if receiver.kept:
+            found = self.logs.after(receiver.watched, receiver.position)
+            if found is None:
+                return None
+            return [(n, change.change(receiver.view, n, home)) for n, change in found]
+        found_here = self._audiences[receiver.watched].queue.after(receiver.place)
+        if found_here is None:
+            return None
+        return [(number, _own(change, receiver.view)) for number, change in found_here]
 
-    def hand_out(self, receiver: Receiver) -> list[Change]:
+    def hand_out(self, receiver: Receiver) -> list[Change] | None:
+        """None if the receiver is too far behind, and must begin anew."""
         waiting = self.waiting(receiver)
         if waiting:
-            receiver.handed_out = waiting[-1][0]
-        receiver.waiting = []
-        return [change for _, change in waiting]
+            self._handed_out(receiver, *waiting[-1])
+        return None if waiting is None else [change for _, change in waiting]
+
+    def _handed_out(self, receiver: Receiver, number: int, change: Change) -> None:
+        receiver.place = max(number, receiver.place)
+        receiver.position = max(change.transaction, receiver.position)
+
+    def begin_anew(self, receiver: Receiver) -> Change:
+        """All rows as they are now, in the place of what was not handed out yet."""
+        with self._runtime.engine.connection.snapshot():
+            rows, position = self.rows(receiver.watched), self.logs.position()
+        receiver.position = position
+        if receiver.reads_queue:
+            receiver.place = self._audiences[receiver.watched].queue.end
+        return Change(receiver.view, rows, [], position, fresh=True)
+
+    def rows(self, watched: Watched) -> list[Row]:
+        """All rows as they are now, in order."""
+        catalog, view = self._runtime.catalog, self.compile(watched)
+        query = self._runtime.engine.compile(prepare(view.program, catalog.hierarchy))
+        found = stored_rows(view.types, Counter(query.rows(())))
+        return found.values(catalog.home)
 
     def tell(self) -> list[HarkenError]:
         """Call the listeners. One that fails is told again of the same change after the next."""
@@ -332,7 +440,7 @@ class Monitors:
         try:
             while self._has_news:
                 self._has_news = False
-                for receiver in list(self._receivers):
+                for receiver in list(self._listening):
                     failures += self._tell(receiver)
         finally:
             self._telling = False
@@ -341,17 +449,20 @@ class Monitors:
     def _tell(self, receiver: Receiver) -> Iterator[HarkenError]:
         while receiver.listener is not None and not receiver.closed:
             waiting = self.waiting(receiver)
-            if not waiting:
+            if waiting == []:
                 return
-            number, change = waiting[0]
+            number, change = waiting[0] if waiting else (0, self.begin_anew(receiver))
             try:
                 receiver.listener(change)
             except Exception as error:
                 yield _failed(receiver, error)
                 return
-            receiver.handed_out = max(number, receiver.handed_out)
-            if receiver.waiting[:1] == waiting[:1]:  # or the listener has asked for it as well
-                del receiver.waiting[:1]
+            self._handed_out(receiver, number, change)  # the listener may have asked for more
+
+
+def _own(change: Change, view: str) -> Change:
+    """One of its own for each reader, who may do with the rows what it likes."""
+    return replace(change, view=view, plus=list(change.plus), minus=list(change.minus))
 
 
 def _failed(receiver: Receiver, error: Exception) -> HarkenError:

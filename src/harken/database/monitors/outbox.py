@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harken.database.monitors.changes import Change, StoredChange, read_change
+from harken.database.monitors.view import Watched
 from harken.engines.sqlite.connection import Connection
 
 MONITORS, OUTBOX = "harken_monitors", "harken_outbox"
@@ -32,6 +33,10 @@ class Durable:
     name: str
     view: str
     function: str
+
+    @property
+    def watched(self) -> Watched:
+        return Watched(self.function)
 
     @property
     def title(self) -> str:

@@ -2,18 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from harken.database.evaluation import decode_rows
-from harken.database.monitors.changes import Change
+from harken.database.monitors.changes import Change, netted
+from harken.database.monitors.log import Keep
 from harken.database.monitors.monitors import Listener, Monitors, Receiver
 from harken.database.monitors.outbox import Durable
+from harken.database.monitors.view import Watched
 from harken.database.runtime import Runtime
+from harken.database.sql.restricted import condition_text
 from harken.database.transactions import Transactions
-from harken.errors import IntegrityError, NameFault, StorageError, TypeFault
+from harken.errors import (
+    HarkenError,
+    IntegrityError,
+    LanguageError,
+    NameFault,
+    StorageError,
+    TypeFault,
+    ValueFault,
+    nearest,
+)
 from harken.ir.schema import Function
-from harken.planner.prepare import prepare
+
+STRATEGIES = ("auto", "external", "materialized", "naive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """How a view is to be watched: what `db.monitor` was given."""
+
+    listener: Listener | None = None
+    durable: str | None = None
+    strategy: str = "auto"
+    where: str | Mapping[str, Any] | None = None
+    keep: Keep | bool | None = None
+    since: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.strategy not in STRATEGIES:
+            meant = nearest(str(self.strategy), STRATEGIES)
+            raise TypeFault(
+                f"there is no strategy {self.strategy}",
+                code="bad-value",
+                hint=f"did you mean {meant}?" if meant else f"it is {', '.join(STRATEGIES)}",
+            )
+        if self.durable is not None and (self.where is not None or self.kept):
+            raise LanguageError(
+                "a durable monitor keeps all changes of a whole view until they are acknowledged",
+                code="unsupported",
+                hint="leave out where, keep and since, or leave out durable",
+            )
+        if self.since is not None and (type(self.since) is not int or self.since < 0):
+            raise ValueFault(
+                f"{self.since!r} is not a position",
+                code="bad-value",
+                hint="a position is that of a change, or of a subscription",
+            )
+
+    @property
+    def kept(self) -> bool:
+        return self.since is not None or bool(self.keep)
 
 
 class Subscription:
@@ -40,13 +91,47 @@ class Subscription:
     def durable(self) -> str | None:
         return self._receiver.durable
 
-    def changes(self) -> list[Change]:
-        """What was committed since the last call, a change for each transaction."""
+    @property
+    def watched(self) -> Watched:
+        return self._receiver.watched
+
+    @property
+    def where(self) -> str | None:
+        return self._receiver.watched.where
+
+    @property
+    def position(self) -> int:
+        """That of the last change that was handed out: `since` it one can go on."""
+        return self._receiver.position
+
+    def changes(self, *, net: bool = False) -> list[Change]:
+        """What was committed since the last call, a change for each transaction; with `net` all of
+        it as one change at most.
+
+        A subscription that is too far behind gets one change that is `fresh`, with all rows."""
         self._check_open()
+        self.renew()
         found = self._monitors.hand_out(self._receiver)
+        if found is None:
+            return [self.snapshot()]
         if not found:
             self._monitors.check_receiver(self._receiver)
-        return found
+        one = netted(found) if net and found else None
+        return ([one] if one is not None else []) if net else found
+
+    def snapshot(self) -> Change:
+        """All rows as they are now, as a change that is `fresh`; `changes()` goes on from it."""
+        (change,) = snapshots([self])
+        return change
+
+    def _get_ready(self) -> None:
+        """To begin anew."""
+        self._check_open()
+        refuse_in_transaction(self._transactions, "a client does not begin anew")
+        self._transactions.refresh()
+        self._monitors.check_receiver(self._receiver)
+        if self._receiver.kept:
+            _ensure_log(self._runtime, self._transactions, self._monitors, self._receiver)
 
     def rows(self) -> list[tuple[Any, ...]]:
         """The view as it is now, in order."""
@@ -54,32 +139,43 @@ class Subscription:
         if not self._transactions.active:
             self._transactions.refresh()
         self._monitors.check_receiver(self._receiver)
-        view = self._monitors.compile(self._receiver.function)
-        plan = prepare(view.program, self._runtime.catalog.hierarchy)
-        rows = sorted(self._runtime.engine.compile(plan).rows(()))
-        return decode_rows(rows, view.types, self._runtime.catalog.home)
+        return self._monitors.rows(self._receiver.watched)
+
+    def renew(self) -> None:
+        """Say, if it is time to, that what is kept is still wanted; if another process writes,
+        next time. `changes()` does it as well."""
+        logs = self._monitors.logs
+        if not self._receiver.kept or self._transactions.active:
+            return
+        log = logs.find(self._receiver.watched)
+        if log is not None and log.wants_renewal(logs.now):
+            logs.renew_if_free([log])
 
     def acknowledge(self) -> None:
         """Let a durable monitor forget what it has handed out."""
         self._check_open()
         name = self._durable_name()
         if self._transactions.active:
-            self._monitors.outbox.acknowledge(name, self._receiver.handed_out)
+            self._monitors.outbox.acknowledge(name, self._receiver.place)
             return
         with self._transactions.block():
-            self._monitors.outbox.acknowledge(name, self._receiver.handed_out)
+            self._monitors.outbox.acknowledge(name, self._receiver.place)
 
     def close(self) -> None:
         """Stop listening. A durable monitor goes on recording, in every session."""
         self._monitors.detach(self._receiver)
 
     def delete(self) -> None:
-        """End a durable monitor for good, and forget what it has recorded."""
+        """End a durable monitor for good, and forget what it has recorded; or let go of the
+        changes that were kept for those who watch the same."""
         self._check_open()
-        name = self._durable_name()
-        refuse_in_transaction(self._transactions, "a durable monitor cannot be deleted")
+        name = None if self._receiver.kept else self._durable_name()
+        refuse_in_transaction(self._transactions, "what a monitor keeps cannot be deleted")
         with self._transactions.block():
-            self._monitors.outbox.remove(name)
+            if name is not None:
+                self._monitors.outbox.remove(name)
+            else:
+                self._monitors.logs.forget(self._receiver.watched)
             self._runtime.catalog.touch_rules()
         self.close()
 
@@ -113,7 +209,15 @@ class Subscription:
 
     def __repr__(self) -> str:
         kept = f", durable {self.durable}" if self.durable is not None else ""
-        return f"<monitor of {self._receiver.function}{kept}>"
+        return f"<monitor of {self._receiver.watched}{kept}>"
+
+
+def snapshots(subscriptions: Sequence[Subscription]) -> list[Change]:
+    """All rows of several views of one session, at one position."""
+    for each in subscriptions:
+        each._get_ready()
+    with subscriptions[0]._runtime.engine.connection.snapshot():
+        return [each._monitors.begin_anew(each._receiver) for each in subscriptions]
 
 
 def subscribe(
@@ -122,16 +226,73 @@ def subscribe(
     monitors: Monitors,
     function: Function,
     view: str,
-    listener: Listener | None,
-    durable: str | None,
+    wishes: Wishes,
 ) -> Subscription:
     refuse_in_transaction(transactions, "a monitor cannot begin")
-    monitors.compile(function.id)
-    if durable is not None:
-        _ensure_durable(runtime, transactions, monitors, Durable(durable, view, function.id))
-    receiver = Receiver(view, function.id, listener, durable)
+    where = None if wishes.where is None else condition_text(wishes.where)
+    watched = Watched(function.id, where)
+    try:
+        monitors.compile(watched)
+    except HarkenError:
+        if isinstance(wishes.where, str):  # its error points into the text that its author wrote
+            monitors.compile(Watched(function.id, wishes.where))
+        raise
+    if wishes.durable is not None:
+        durable = Durable(wishes.durable, view, function.id)
+        _ensure_durable(runtime, transactions, monitors, durable)
+    receiver = Receiver(
+        view,
+        watched,
+        listener=wishes.listener,
+        durable=wishes.durable,
+        kept=wishes.kept,
+        keep=wishes.keep if isinstance(wishes.keep, Keep) else None,
+        strategy=wishes.strategy,
+    )
+    if wishes.kept:
+        _ensure_log(runtime, transactions, monitors, receiver)
+    receiver.position = _start(monitors, wishes.since)
     monitors.attach(receiver)
     return Subscription(runtime, transactions, monitors, receiver)
+
+
+def _start(monitors: Monitors, since: int | None) -> int:
+    now = monitors.logs.position()
+    if since is None:
+        return now
+    check_position(since, now)
+    return since
+
+
+def check_position(since: int, now: int) -> None:
+    if since > now:
+        raise ValueFault(
+            f"position {since} is not reached yet: the last is {now}",
+            code="no-such-position",
+            hint="take a snapshot, and go on from its position",
+        )
+
+
+def _ensure_log(
+    runtime: Runtime,
+    transactions: Transactions,
+    monitors: Monitors,
+    receiver: Receiver,
+) -> None:
+    """See that changes are written down, and for how long."""
+    logs, watched, keep = monitors.logs, receiver.watched, receiver.keep
+    log = logs.find(watched)
+    if log is not None and keep in (None, log.keep) and not log.wants_renewal(logs.now):
+        return
+    with transactions.block():  # another process may have made it while we waited
+        log = logs.find(watched)
+        if log is None:
+            logs.add(watched, receiver.view, keep or Keep())
+        else:
+            logs.keep(log, keep or log.keep)
+            logs.renew([log])
+        runtime.catalog.touch_rules()
+    monitors.synchronise()
 
 
 def _ensure_durable(

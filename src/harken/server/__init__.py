@@ -1,0 +1,1 @@
+"""The service: views, their snapshots and their changes over HTTP."""

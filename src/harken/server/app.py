@@ -1,0 +1,269 @@
+"""The routes of the service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import HTMLResponse, Response, StreamingResponse
+from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException
+
+from harken.database.database import Database
+from harken.database.results import to_json
+from harken.errors import HarkenError, IntegrityError, StorageError
+from harken.server import models
+from harken.server.access import Access, Refused
+from harken.server.events import API, LONGEST, Quality, error_json
+from harken.server.feeds import Feed
+from harken.server.service import Service, position_of
+from harken.server.transactions import apply
+from harken.server.values import change_json
+
+NOT_FOUND = {"unknown-function", "unknown-table", "unknown-relation", "unknown-type"}
+BUSY = {"locked", "too-many"}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"model": models.Problem, "description": "The question is wrong."},
+    401: {"model": models.Problem, "description": "The token is missing or wrong."},
+    404: {"model": models.Problem, "description": "There is no such view or table."},
+    409: {"model": models.Problem, "description": "What is there forbids it."},
+    503: {"model": models.Problem, "description": "The database is busy; try again."},
+    "4XX": {"model": models.Problem, "description": "Anything else that is wrong."},
+}
+Where = Annotated[str | None, Query(description="A condition on the columns, in SQL.")]
+Since = Annotated[int, Query(ge=0, description="The position of the last change that you have.")]
+GoOn = Annotated[int | None, Query(ge=0, description="The position to go on from.")]
+LastEvent = Annotated[str | None, Header(description="What a browser sends when it comes back.")]
+Every = Annotated[
+    float, Query(ge=0, le=LONGEST, description="One change in so many seconds at most.")
+]
+Counts = Annotated[bool, Query(description="Only how many rows, and where.")]
+
+
+def make_app(service: Service, token: str | None = None) -> FastAPI:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        await service.start()
+        try:
+            yield
+        finally:
+            await service.close()
+
+    access = Access(token)
+    app = FastAPI(
+        title="Harken",
+        version="1",
+        description="Views, their snapshots and exactly what each transaction does to them.",
+        lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,
+        openapi_url=f"{API}/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+    )
+    app.add_middleware(
+        CORSMiddleware,
+        allow_origin_regex=access.origins,
+        allow_methods=["GET", "POST"],
+        allow_headers=["authorization", "content-type", "last-event-id"],
+    )
+    app.add_exception_handler(HarkenError, _harken_error)
+    app.add_exception_handler(RequestValidationError, _wrong_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.include_router(_questions(service), prefix=API, dependencies=[Depends(access)])
+    app.include_router(_changes(service), prefix=API, dependencies=[Depends(access)])
+
+    @app.get("/", include_in_schema=False)
+    def page() -> HTMLResponse:
+        return HTMLResponse(files("harken.server").joinpath("page.html").read_text("utf-8"))
+
+    return app
+
+
+def _questions(service: Service) -> APIRouter:
+    routes = APIRouter(responses=PROBLEMS)
+
+    @routes.get("/views", response_model=models.Views)
+    async def views() -> Response:
+        """All views and tables that can be followed."""
+        return _json(await service.views())
+
+    @routes.get("/views/{view}", response_model=models.Snapshot)
+    async def snapshot(
+        view: str,
+        where: Where = None,
+        keep: Annotated[
+            bool, Query(description="Keep changes from now on, to be asked for later.")
+        ] = False,
+    ) -> Response:
+        """All rows of a view, and the position at which they are that."""
+        return _json(await service.snapshot(view, where, keep))
+
+    @routes.get("/views/{view}/changes", response_model=models.Changes)
+    async def changes(
+        view: str,
+        since: Since,
+        where: Where = None,
+        net: Annotated[bool, Query(description="All of it as one change at most.")] = False,
+    ) -> Response:
+        """What came and went after a position. If that is too long ago, one change that is
+        fresh."""
+        found, position = await service.changes(view, where, since, net)
+        listed = ",".join(map(change_json, found))
+        return _json(f'{{"changes":[{listed}],"position":{position}}}')
+
+    @routes.get(
+        "/views/{view}/events",
+        response_class=StreamingResponse,
+        responses={200: {"content": {"text/event-stream": {}}, "description": "The events."}},
+    )
+    async def events(
+        view: str,
+        where: Where = None,
+        since: Annotated[int | None, Query(ge=0, description="The position to go on from.")] = None,
+        every: Annotated[
+            float, Query(ge=0, le=LONGEST, description="One change in so many seconds at most.")
+        ] = 0.0,
+        counts: Annotated[bool, Query(description="Only how many rows, and where.")] = False,
+        last_event_id: Annotated[
+            str | None, Header(description="What a browser sends when it comes back.")
+        ] = None,
+    ) -> StreamingResponse:
+        """The view and its changes as server-sent events: `view` (its columns), `snapshot` (all
+        rows), `change`, `count` and, at the end, `failed`. The id of an event is its position; with
+        the header Last-Event-ID, or `since`, the stream goes on from there."""
+        start = await _start(service, since, last_event_id)
+        return _stream(service, *await service.enter([view], where), start, Quality(every, counts))
+
+    @routes.get(
+        "/events",
+        response_class=StreamingResponse,
+        responses={200: {"content": {"text/event-stream": {}}, "description": "The events."}},
+    )
+    async def events_of_many(
+        view: Annotated[list[str], Query(description="A view; may be repeated.", min_length=1)],
+        since: GoOn = None,
+        every: Every = 0.0,
+        counts: Counts = False,
+        last_event_id: LastEvent = None,
+    ) -> StreamingResponse:
+        """The same for many views in one stream, in the order of commits. Of the events of one
+        transaction, only the last has an id."""
+        start = await _start(service, since, last_event_id)
+        return _stream(service, *await service.enter(view), start, Quality(every, counts))
+
+    return routes
+
+
+async def _start(service: Service, since: int | None, last_event_id: str | None) -> int | None:
+    """Where a stream begins. A position that was never given is a mistake of a program, and of a
+    browser only the sign that the database is another one."""
+    start = position_of(last_event_id)
+    if start is None and since is not None:
+        await service.check_position(since)
+        return since
+    return start
+
+
+def _stream(
+    service: Service,
+    feeds: list[Feed],
+    leave: Callable[[], None],
+    start: int | None,
+    quality: Quality,
+) -> StreamingResponse:
+    async def events() -> AsyncIterator[bytes]:
+        try:
+            async for each in service.stream(feeds, quality).events(start):
+                yield each
+        finally:
+            leave()
+
+    async def left() -> None:
+        leave()  # also if the client was gone before the stream began
+
+    return StreamingResponse(
+        events(),
+        media_type="text/event-stream",
+        headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+        background=BackgroundTask(left),
+    )
+
+
+def _changes(service: Service) -> APIRouter:
+    routes = APIRouter(responses=PROBLEMS)
+
+    @routes.post("/transactions", response_model=models.Committed)
+    async def transact(transaction: models.Transaction) -> Response:
+        """Delete rows and insert rows, all or none."""
+
+        def work(db: Database) -> None:
+            apply(db, transaction.insert, transaction.delete)
+
+        _, position = await service.write(work)
+        return _json(to_json({"position": position}), after=service.look)
+
+    @routes.post("/sql", response_model=models.Results)
+    async def sql(text: models.Sql) -> Response:
+        """Run statements of SQL. What is not committed at the end is undone."""
+
+        def work(db: Database) -> list[str]:
+            return [line for result in db.sql(text.text) for line in result.json_lines()]
+
+        lines, position = await service.write(work)
+        results = f'{{"results":[{",".join(lines)}],"position":{position}}}'
+        return _json(results, after=service.look)
+
+    return routes
+
+
+def _json(text: str, status: int = 200, after: Callable[[], Any] | None = None) -> Response:
+    background = None if after is None else BackgroundTask(after)
+    return Response(text, status, media_type="application/json", background=background)
+
+
+# --- problems ------------------------------------------------------------------------------
+
+
+async def _harken_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HarkenError)
+    answer = _json(to_json(error_json(error)), _status(error))
+    if isinstance(error, Refused):
+        answer.headers["www-authenticate"] = "Bearer"
+    return answer
+
+
+def _status(error: HarkenError) -> int:
+    if isinstance(error, Refused):
+        return 401
+    if error.code in NOT_FOUND:
+        return 404
+    if error.code in BUSY:
+        return 503
+    if isinstance(error, IntegrityError):
+        return 409
+    return 500 if isinstance(error, StorageError) else 400
+
+
+async def _wrong_request(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+    fault = HarkenError(
+        f"{place}: {first['msg']}", code="bad-value", hint=f"see {API}/openapi.json"
+    )
+    return _json(to_json(error_json(fault)), 400)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    fault = HarkenError(
+        f"there is no {request.method} {request.url.path}",
+        code="bad-value",
+        hint=f"see {API}/openapi.json",
+    )
+    return _json(to_json(error_json(fault)), error.status_code)

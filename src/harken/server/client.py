@@ -1,0 +1,323 @@
+"""A client of the service: `harken.Client("http://127.0.0.1:8765")`.
+
+    copy = harken.Copy()
+    for change in client.follow("low"):
+        copy.apply(change)
+
+It needs nothing but Python's own library. A stream that breaks is taken up again where it ended; if
+that is too long ago, the next change is a fresh one, with all rows.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from harken.database.monitors.changes import Change
+from harken.database.results import rows_as_values
+from harken.errors import HarkenError, StorageError
+from harken.server.copies import Copy
+from harken.server.events import API, address
+from harken.server.values import Row, column_type, row_reader, rows_json
+
+SILENCE_SECONDS = 60.0
+"""The service shows every so often that it is there; after so long without a word it is not."""
+PATIENCE_SECONDS = 0.2
+BUSY = ("locked", "too-many")
+LONGEST_WAIT = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many rows of a view came and went, and where they are; of a fresh one, how many there
+    are."""
+
+    view: str
+    plus: int
+    minus: int
+    position: int
+    link: str
+    fresh: bool = False
+
+
+class Client:
+    """The views of a service."""
+
+    def __init__(
+        self, address: str, token: str | None = None, *, timeout: float = SILENCE_SECONDS
+    ) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or parts.hostname is None:
+            raise StorageError(
+                f"{address} is no address of a service",
+                code="cannot-open",
+                hint='as "http://127.0.0.1:8765"',
+            )
+        kinds: dict[str, type[http.client.HTTPConnection]] = {
+            "http": http.client.HTTPConnection,
+            "https": http.client.HTTPSConnection,
+        }
+        self._kind = kinds[parts.scheme]
+        self._host, self._port = parts.hostname, parts.port
+        self._base = parts.path.rstrip("/")
+        self._timeout = timeout
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+
+    # --- short questions -------------------------------------------------------------------
+
+    def views(self) -> list[dict[str, Any]]:
+        """All views and tables: their names, kinds and columns."""
+        found: list[dict[str, Any]] = self._ask("GET", f"{API}/views")["views"]
+        return found
+
+    def snapshot(self, view: str, *, where: str | None = None, keep: bool = False) -> Change:
+        """All rows of a view, as a change that is fresh. With `keep` what comes after it can be
+        asked for; without it that is so only if somebody follows the view."""
+        return _snapshot(self._ask("GET", address(view, where=where, keep=keep or None)))
+
+    def changes(
+        self, view: str, since: int, *, where: str | None = None, net: bool = False
+    ) -> list[Change]:
+        """What came after a position; with `net` as one change at most."""
+        read = self._reader(view)
+        asked = address(view, "/changes", since=since, where=where, net=net or None)
+        return [_change(each, read) for each in self._ask("GET", asked)["changes"]]
+
+    def apply(
+        self,
+        *,
+        insert: Mapping[str, Sequence[Sequence[Any]]] | None = None,
+        delete: Mapping[str, Sequence[Sequence[Any]]] | None = None,
+    ) -> int:
+        """Delete rows and insert rows, as one transaction; the position after it."""
+        body = {"insert": _rows(insert or {}), "delete": _rows(delete or {})}
+        return int(self._ask("POST", f"{API}/transactions", body)["position"])
+
+    def sql(self, text: str) -> list[Any]:
+        """Run SQL: the rows of its last query, values as JSON has them."""
+        results = self._ask("POST", f"{API}/sql", {"text": text})["results"]
+        return rows_as_values(results[-1]["rows"]) if results else []
+
+    # --- streams ---------------------------------------------------------------------------
+
+    def follow(
+        self,
+        view: str,
+        since: int | None = None,
+        *,
+        where: str | None = None,
+        every: float = 0.0,
+    ) -> Iterator[Change]:
+        """The changes of a view, as they are committed, without an end. Without `since` the first
+        is fresh, with all rows; so is each that follows a pause that was too long.
+
+        With `every` there is one in so many seconds at most, the sum of what happened."""
+        wishes = {"where": where, "every": every or None}
+        for changes in self._changes(address(view, "/events", **wishes), since):
+            yield from changes
+
+    def follow_all(
+        self, views: Sequence[str], since: int | None = None, *, every: float = 0.0
+    ) -> Iterator[list[Change]]:
+        """The changes of several views, in one stream: each time all that one transaction did to
+        them, or with `every` all that happened in an interval."""
+        asked = [("view", view) for view in views]
+        asked += [("every", str(every))] if every else []
+        yield from self._changes(f"{API}/events?{urlencode(asked)}", since)
+
+    def _changes(self, asked: str, since: int | None) -> Iterator[list[Change]]:
+        """An event with an id ends what belongs together."""
+        readers: dict[str, Callable[[Sequence[Any]], Row]] = {}
+        found: list[Change] = []
+        for kind, place, data in self._events(asked, since):
+            if kind == "view":
+                found.clear()  # another connection: what was half is told again
+            if kind in ("view", "snapshot"):
+                readers[data["view"]] = _row_reader(data["columns"])
+            if kind == "snapshot":
+                found.append(_snapshot(data))
+            elif kind == "change":
+                found.append(_change(data, readers[data["view"]]))
+            if place is not None:
+                yield found
+                found = []
+
+    def counts(
+        self,
+        view: str,
+        since: int | None = None,
+        *,
+        where: str | None = None,
+        every: float = 0.0,
+    ) -> Iterator[Count]:
+        """As `follow`, but only how many rows came and went."""
+        asked = address(view, "/events", where=where, every=every or None, counts="true")
+        for kind, _, data in self._events(asked, since):
+            if kind == "count":
+                yield Count(**{name: data[name] for name in Count.__slots__})
+
+    def copy(self, view: str, *, where: str | None = None) -> FollowedCopy:
+        """A copy of a view: `copy.refresh()` brings it up to date, `copy.follow()` keeps it so."""
+        return FollowedCopy(self, view, where)
+
+    def _events(
+        self, asked: str, since: int | None
+    ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+        """All events, over as many connections as it takes, once there was one."""
+        last: str | None = None
+        wait: float | None = None
+        while True:
+            start = "" if since is None or last is not None else f"since={since}"
+            join = "&" if "?" in asked else "?"
+            try:
+                for kind, place, data in self._stream(f"{asked}{join}{start}", last):
+                    last, wait = place or last, PATIENCE_SECONDS
+                    if kind == "failed":
+                        raise _error(data)
+                    yield kind, place, data
+            except (OSError, http.client.HTTPException) as error:
+                if wait is None:
+                    raise self._silent(error) from error
+            except HarkenError as error:
+                if wait is None or error.code not in BUSY:
+                    raise
+            wait = wait or PATIENCE_SECONDS
+            time.sleep(wait)
+            wait = min(2 * wait, LONGEST_WAIT)
+
+    def _stream(
+        self, asked: str, last: str | None
+    ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+        """The kind, the id and the data of each event of one connection."""
+        headers = {"Accept": "text/event-stream"}
+        if last is not None:
+            headers["Last-Event-ID"] = last
+        connection = self._connect()
+        try:
+            response = self._request(connection, "GET", asked, None, headers)
+            yield from events_of(response)
+        finally:
+            connection.close()
+
+    # --- requests --------------------------------------------------------------------------
+
+    def _connect(self) -> http.client.HTTPConnection:
+        return self._kind(self._host, self._port, timeout=self._timeout)
+
+    def _ask(self, method: str, asked: str, body: Any = None) -> Any:
+        connection = self._connect()
+        try:
+            response = self._request(connection, method, asked, body, {})
+            return json.loads(response.read(), parse_float=Decimal)
+        except (OSError, http.client.HTTPException) as error:
+            raise self._silent(error) from error
+        finally:
+            connection.close()
+
+    def _silent(self, error: Exception) -> StorageError:
+        return StorageError(
+            f"the service at {self._host}:{self._port} does not answer: {error}",
+            code="cannot-open",
+            hint="is it running? `harken serve --db PATH` starts it",
+        )
+
+    def _request(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        asked: str,
+        body: Any,
+        headers: Mapping[str, str],
+    ) -> http.client.HTTPResponse:
+        sent = None if body is None else json.dumps(body).encode()
+        given = {**self._headers, **headers}
+        if sent is not None:
+            given["Content-Type"] = "application/json"
+        connection.request(method, self._base + asked, sent, given)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise _error(json.loads(response.read()))
+        return response
+
+    def _reader(self, view: str) -> Callable[[Sequence[Any]], Row]:
+        found = [each for each in self.views() if each["name"] == view]
+        return _row_reader(found[0]["columns"]) if found else tuple
+
+
+class FollowedCopy(Copy):
+    """A copy that its client brings up to date."""
+
+    def __init__(self, client: Client, view: str, where: str | None) -> None:
+        super().__init__()
+        self._client, self._view, self._where = client, view, where
+        self.apply(client.snapshot(view, where=where, keep=True))
+
+    def refresh(self) -> list[Change]:
+        """Take in all that has happened; what that was."""
+        found = self._client.changes(self._view, self.position, where=self._where)
+        for change in found:
+            self.apply(change)
+        return found
+
+    def follow(self, *, every: float = 0.0) -> Iterator[Change]:
+        """Take in each change as it comes, and pass it on."""
+        found = self._client.follow(self._view, self.position, where=self._where, every=every)
+        for change in found:
+            self.apply(change)
+            yield change
+
+
+def events_of(
+    lines: Iterator[bytes] | http.client.HTTPResponse,
+) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+    """Server-sent events: a line for each field, and an empty one at the end of each."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        text = line.decode().rstrip("\n").rstrip("\r")
+        if text:
+            name, _, value = text.partition(":")
+            fields[name] = value.removeprefix(" ")
+            continue
+        if "data" in fields:
+            data = json.loads(fields["data"], parse_float=Decimal)
+            yield fields.get("event", "message"), fields.get("id"), data
+        fields = {}
+
+
+def _row_reader(columns: Sequence[Mapping[str, Any]]) -> Callable[[Sequence[Any]], Row]:
+    return row_reader([column_type(each["type"], each["nullable"]) for each in columns])
+
+
+def _snapshot(data: Mapping[str, Any]) -> Change:
+    read = _row_reader(data["columns"])
+    rows = [read(row) for row in data["rows"]]
+    return Change(data["view"], rows, [], data["position"], fresh=True)
+
+
+def _change(data: Mapping[str, Any], read: Callable[[Sequence[Any]], Row]) -> Change:
+    plus, minus = ([read(row) for row in data[side]] for side in ("plus", "minus"))
+    return Change(data["view"], plus, minus, data["position"], data["fresh"])
+
+
+def _rows(tables: Mapping[str, Sequence[Sequence[Any]]]) -> dict[str, Any]:
+    """Decimals go as text, which loses no digit."""
+    return {
+        name: rows_json(
+            [
+                tuple(str(each) if isinstance(each, Decimal) else each for each in row)
+                for row in rows
+            ]
+        )
+        for name, rows in tables.items()
+    }
+
+
+def _error(data: Mapping[str, Any]) -> HarkenError:
+    code, hint = data["code"], data["hint"]
+    return HarkenError(str(data["message"]), code=code, hint=hint)

@@ -1,0 +1,94 @@
+"""What goes in and out over HTTP, for the description of the API."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Row = list[Any]
+
+
+class ViewColumn(BaseModel):
+    name: str
+    type: str
+    nullable: bool
+
+
+class View(BaseModel):
+    name: str
+    kind: str
+    columns: list[ViewColumn]
+
+
+class Views(BaseModel):
+    views: list[View]
+    position: int
+
+
+class Snapshot(BaseModel):
+    """All rows of a view; `changes` since its position are what came after."""
+
+    kind: Literal["snapshot"]
+    view: str
+    where: str | None
+    columns: list[ViewColumn]
+    rows: list[Row]
+    position: int
+
+
+class ViewChange(BaseModel):
+    """What a transaction did to a view. A fresh one takes the place of all before: `plus` are all
+    rows."""
+
+    kind: Literal["change"]
+    view: str
+    plus: list[Row]
+    minus: list[Row]
+    position: int
+    fresh: bool
+
+
+class Changes(BaseModel):
+    changes: list[ViewChange]
+    position: int
+
+
+class Transaction(BaseModel):
+    """Rows to delete and then rows to insert, by table, as one transaction."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "example": {"insert": {"edge": [["h", "d"]]}, "delete": {"edge": [["b", "c"]]}}
+        },
+    )
+
+    insert: dict[str, list[Row]] = Field(default_factory=dict)
+    delete: dict[str, list[Row]] = Field(default_factory=dict)
+
+
+class Committed(BaseModel):
+    position: int
+
+
+class Sql(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    text: str
+
+
+class Results(BaseModel):
+    """What each query of a text gave."""
+
+    results: list[dict[str, Any]]
+    position: int
+
+
+class Problem(BaseModel):
+    kind: Literal["error"]
+    code: str
+    message: str
+    line: int | None
+    column: int | None
+    hint: str | None

@@ -1,0 +1,223 @@
+"""The service: one database, two sessions on it, and the feeds of what is followed.
+
+Whoever changes the data, here or in another process, writes the changes into the logs of the file.
+The service only reads them there, so it sees all of them, in their order, and none twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import harken
+from harken.database.database import Database
+from harken.database.datalog.text import FACTS
+from harken.database.monitors.changes import Change
+from harken.database.monitors.log import Keep
+from harken.database.monitors.subscription import check_position
+from harken.database.results import to_json
+from harken.database.sql.restricted import condition_text, row_columns
+from harken.errors import StorageError, ValueFault
+from harken.ir.relations import Kind
+from harken.ir.schema import Function
+from harken.server.desk import Desk
+from harken.server.events import Quality
+from harken.server.feeds import ROOM, Feed, Tail
+from harken.server.streams import Stream
+from harken.server.values import column_json, snapshot_json
+
+MOST_FEEDS = 1_000
+"""So many different views and conditions are followed at once."""
+HEARTBEAT_SECONDS = 15.0
+LOOK_SECONDS = 0.05
+RENEW_SECONDS = 10.0
+
+
+class Service:
+    def __init__(
+        self,
+        path: str,
+        *,
+        keep: Keep | None = None,
+        spark: Any = None,
+        room: int = ROOM,
+        heartbeat: float = HEARTBEAT_SECONDS,
+        look: float = LOOK_SECONDS,
+    ) -> None:
+        self._path = path
+        self._keep = keep or Keep()
+        self._spark = spark
+        self._room = room
+        self._heartbeat = heartbeat
+        self._look = look
+        self._feeds: dict[tuple[str, str | None], Feed] = {}
+        self._stopped = asyncio.Event()
+
+    async def start(self) -> None:
+        def connect() -> Database:
+            return harken.connect(self._path, spark=self._spark)
+
+        self._writer, self._reader = Desk(connect, "writer"), Desk(connect, "reader")
+        self._opening = asyncio.Lock()
+        loop = asyncio.get_running_loop()
+        self._tail = Tail(self._path, lambda: list(self._feeds.values()), loop, self._look)
+        self._tail.start()
+        self._renewing = asyncio.create_task(self._renew())
+
+    def stop(self) -> None:
+        """End all streams. Their clients come back when the service does."""
+        self._stopped.set()
+        for feed in self._feeds.values():
+            feed.wake()
+
+    async def close(self) -> None:
+        self.stop()
+        self._renewing.cancel()
+        await asyncio.to_thread(self._tail.end)
+        await asyncio.to_thread(self._reader.close)
+        await asyncio.to_thread(self._writer.close)
+
+    @property
+    def clients(self) -> int:
+        return sum(feed.clients for feed in self._feeds.values())
+
+    # --- questions -------------------------------------------------------------------------
+
+    async def views(self) -> str:
+        return await self._reader.do(_views)
+
+    async def snapshot(self, view: str, where: str | None, keep: bool) -> str:
+        def take(db: Database) -> str:
+            kept = self._keep if keep else None
+            with db.monitor(view, where=where, keep=kept) as subscription:
+                return snapshot_json(db, subscription.watched, subscription.snapshot())
+
+        return await self._reader.do(take)
+
+    async def changes(
+        self, view: str, where: str | None, since: int, net: bool
+    ) -> tuple[list[Change], int]:
+        def take(db: Database) -> tuple[list[Change], int]:
+            with db.monitor(view, where=where, keep=self._keep, since=since) as subscription:
+                return subscription.changes(net=net), subscription.position
+
+        return await self._reader.do(take)
+
+    async def check_position(self, since: int) -> None:
+        """Refuse one that was never given."""
+        now = await self._reader.do(lambda db: db._rules.monitors.logs.position())
+        check_position(since, now)
+
+    async def write(self, work: Callable[[Database], Any]) -> tuple[Any, int]:
+        """Have something changed; what that gave, and the position after it. The writer is answered
+        before the others are told."""
+
+        def done(db: Database) -> tuple[Any, int]:
+            return work(db), db._rules.monitors.logs.position()
+
+        return await self._writer.do(done)
+
+    async def look(self) -> None:
+        """Something was written: let it be told."""
+        self._tail.poke()
+
+    # --- streams ---------------------------------------------------------------------------
+
+    async def enter(
+        self, views: Sequence[str], where: str | None = None
+    ) -> tuple[list[Feed], Callable[[], None]]:
+        """What clients of the same views with the same condition share, and how to leave it."""
+        condition = None if where is None else condition_text(where)
+        entered: dict[tuple[str, str | None], Feed] = {}
+
+        def leave() -> None:
+            while entered:
+                self._leave(*entered.popitem())
+
+        async with self._opening:
+            try:
+                for view in dict.fromkeys(views):
+                    entered[view, condition] = await self._enter(view, condition)
+            except BaseException:
+                leave()
+                raise
+        return list(entered.values()), leave
+
+    async def _enter(self, view: str, where: str | None) -> Feed:
+        feed = self._feeds.get((view, where))
+        if feed is None:
+            feed = self._feeds[view, where] = await self._open(view, where)
+            self._tail.poke()
+        feed.clients += 1
+        return feed
+
+    def _leave(self, key: tuple[str, str | None], feed: Feed) -> None:
+        feed.clients -= 1
+        if not feed.clients:
+            del self._feeds[key]
+            self._reader.tell(lambda _: feed.subscription.close())
+
+    async def _open(self, view: str, where: str | None) -> Feed:
+        if len(self._feeds) >= MOST_FEEDS:
+            raise StorageError(
+                f"{MOST_FEEDS} different views and conditions are followed already",
+                code="too-many",
+                hint="try again later, or follow one that others follow",
+            )
+
+        def follow(db: Database) -> tuple[Any, str]:
+            subscription = db.monitor(view, where=where, keep=self._keep)
+            return subscription, db._runtime.catalog.home
+
+        subscription, home = await self._reader.do(follow)
+        return Feed(subscription, view, home, self._room)
+
+    def stream(self, feeds: Sequence[Feed], quality: Quality) -> Stream:
+        return Stream(feeds, quality, self._reader, self._stopped, self._heartbeat)
+
+    async def _renew(self) -> None:
+        """While there are clients their logs are wanted."""
+        while True:
+            await asyncio.sleep(min(RENEW_SECONDS, self._keep.seconds / 8))
+            for feed in list(self._feeds.values()):
+                self._reader.tell(feed.renew)
+
+
+def position_of(text: str | None) -> int | None:
+    """A position as a browser gives it back; None if it has none."""
+    if text is None or text == "":
+        return None
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        raise ValueFault(
+            f"{text!r} is not a position",
+            code="bad-value",
+            hint="a position is the id of an event, or that of a snapshot",
+        )
+    return int(text)
+
+
+def _views(db: Database) -> str:
+    db._transactions.refresh()
+    catalog = db._runtime.catalog
+    names: dict[str, Function] = {}
+    for function in catalog.functions():
+        if _has_rows(function):
+            plain = len(catalog.named(function.name)) == 1
+            prefix = "" if plain or not function.parameters else f"{function.parameters[0].type}."
+            names[f"{prefix}{function.name}"] = function
+    views = [
+        {
+            "name": name,
+            "kind": function.kind.value,
+            "columns": [column_json(column) for column in row_columns(function)],
+        }
+        for name, function in sorted(names.items())
+    ]
+    return to_json({"views": views, "position": db._rules.monitors.logs.position()})
+
+
+def _has_rows(function: Function) -> bool:
+    relation = function.relation
+    is_facts = function.name.endswith(FACTS)
+    return not (relation is None or function.system or is_facts or relation.kind is Kind.FOREIGN)

@@ -1,0 +1,179 @@
+"""`db.monitor(view, where=...)`: a condition that is compiled with the view."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from harken import Change, Database, HarkenError
+
+SCHEMA = """
+CREATE TABLE stock (
+    quantity INT, item STRING NOT NULL, price DECIMAL(8,2), day DATE, PRIMARY KEY (item)
+);
+CREATE TABLE wanted (item STRING PRIMARY KEY);
+CREATE VIEW low AS SELECT item, quantity, price FROM stock WHERE quantity < 10 OR quantity IS NULL;
+CREATE VIEW prices AS SELECT price FROM stock;
+INSERT INTO stock VALUES
+    (5, 'pen', 1.50, DATE '2026-01-01'), (50, 'ink', 2.00, NULL), (NULL, 'it\\'s "x"', 2.00, NULL);
+"""
+
+
+@pytest.fixture
+def shop(db: Database) -> Database:
+    db.sql(SCHEMA)
+    return db
+
+
+def refused(db: Database, view: str, where: Any) -> HarkenError:
+    with pytest.raises(HarkenError) as caught:
+        db.monitor(view, where=where)
+    return caught.value
+
+
+def test_only_rows_that_meet_it_come_and_go(shop: Database) -> None:
+    sub = shop.monitor("low", where="quantity > 3")
+    assert sub.where == "quantity > 3"
+    assert sub.rows() == [("pen", 5, decimal.Decimal("1.50"))]
+    shop.sql("UPDATE stock SET quantity = 2 WHERE item = 'ink'")
+    assert sub.changes() == []
+    shop.sql("UPDATE stock SET quantity = 4 WHERE item = 'ink'")
+    shop.sql("UPDATE stock SET quantity = 1 WHERE item = 'pen'")
+    assert [(c.plus, c.minus) for c in sub.changes()] == [
+        ([("ink", 4, decimal.Decimal("2.00"))], []),
+        ([], [("pen", 5, decimal.Decimal("1.50"))]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("where", "items"),
+    [
+        ("quantity IS NULL", ['it\'s "x"']),
+        ({"quantity": None}, ['it\'s "x"']),
+        ({"item": 'it\'s "x"'}, ['it\'s "x"']),
+        ("item = 'it\\'s \"x\"'", ['it\'s "x"']),
+        ({"item": "pen", "quantity": 5}, ["pen"]),
+        ({"price": decimal.Decimal("2.00")}, ["ink", 'it\'s "x"']),
+        ({"price": 1.5}, ["pen"]),
+        ({"day": datetime.date(2026, 1, 1)}, ["pen"]),
+        ("day < current_date() AND stock.quantity % 2 = 1 -- odd", ["pen"]),
+        ("item LIKE 'i%' OR item IN ('pen')", ["ink", 'it\'s "x"', "pen"]),
+        ("item IN (SELECT item FROM wanted)", []),
+        ("NOT (quantity > 7)", ["pen"]),
+        ("true", ["ink", 'it\'s "x"', "pen"]),
+    ],
+    ids=str,
+)
+def test_conditions_mean_what_sql_means(shop: Database, where: Any, items: list[str]) -> None:
+    """Rows are whole rows of the function, its key first."""
+    sub = shop.monitor("stock", where=where)
+    assert [row[0] for row in sub.rows()] == items
+    copy = Counter(sub.rows())
+    shop.sql("INSERT INTO wanted VALUES ('cap'), ('pen')")
+    shop.sql(
+        "INSERT INTO stock VALUES (3, 'cap', 1.50, DATE '2026-01-01'), (NULL, 'ibis', 2, NULL)"
+    )
+    shop.sql("DELETE FROM stock WHERE item = 'pen'")
+    for change in sub.changes():
+        copy.update(change.plus)
+        copy.subtract(change.minus)
+    assert +copy == Counter(sub.rows())
+
+
+def test_a_bag_keeps_its_copies(shop: Database) -> None:
+    sub = shop.monitor("prices", where="price = 2")
+    assert sub.rows() == [(decimal.Decimal("2.00"),)] * 2
+    shop.sql("DELETE FROM stock WHERE item = 'ink'")
+    assert sub.changes() == [Change("prices", [], [(decimal.Decimal("2.00"),)], 1)]
+
+
+def test_functions_of_amosql_have_columns_too(db: Database) -> None:
+    db.amosql(
+        "create type item properties (name charstring, quantity integer);"
+        "create function same(item) -> item;"
+        'create item(name, quantity) instances :a("a", 1), :b("b", 20); set same(:a) = :b; commit;'
+    )
+    sub = db.monitor("quantity", where="quantity > 10")
+    a, b = db.variables["a"], db.variables["b"]
+    assert sub.rows() == [(b, 20)]
+    db.function("quantity")[a] = 30
+    assert [change.plus for change in sub.changes()] == [[(a, 30)]]
+    assert db.monitor("item.name", where={"name": "a"}).rows() == [(a, "a")]
+    assert db.monitor("same", where="item = same").rows() == []
+
+
+def test_relations_of_datalog_have_columns_too(db: Database) -> None:
+    db.datalog(
+        ".decl edge(x: symbol, y: symbol)\n.decl path(x: symbol, y: symbol)\n"
+        'edge("a", "b"). edge("c", "d"). path(x, y) :- edge(x, y).'
+        "path(x, z) :- path(x, y), edge(y, z)."
+    )
+    sub = db.monitor("path", where={"x": "a"})
+    db.datalog('+edge("b", "e"). +edge("d", "e").')
+    assert [change.plus for change in sub.changes()] == [[("a", "e")]]
+
+
+def test_conditions_that_read_the_same_are_the_same(shop: Database) -> None:
+    subs = [shop.monitor("low", where=text) for text in ("quantity>3", " quantity  > 3 ")]
+    assert len({sub.where for sub in subs}) == 1
+    assert len(list(shop._rules.network.conditions())) == 1
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "said"),
+    [
+        ("quantty > 3", "unknown-column", "quantty"),
+        ("quantity >", "syntax", "missing"),
+        ("quantity > 3; DROP TABLE stock", "syntax", "more than a condition"),
+        ("quantity > 3 ORDER BY item", "syntax", "more than a condition"),
+        ("quantity > 3 LIMIT 1", "syntax", "more than a condition"),
+        ("quantity > 3 UNION SELECT 1", "syntax", "more than a condition"),
+        ("1 = 1) OR (2 = 2", "syntax", "cannot stand here"),
+        ("", "syntax", ""),
+        ("quantity", "type-mismatch", ""),
+        ("item > 3", "type-mismatch", ""),
+        ("item IN (SELECT item FROM nowhere)", "unknown-table", "nowhere"),
+        ("sum(quantity) > 3", None, ""),
+        ({"colour": "red"}, "unknown-column", "colour"),
+        ({"quantity": [1]}, "type-mismatch", "cannot be compared"),
+        ({3: 4}, "type-mismatch", "the name of a column"),
+        ({}, "bad-value", "a column at least"),
+        (3, "type-mismatch", "a condition is a text"),
+    ],
+    ids=str,
+)
+def test_a_wrong_condition_is_explained(
+    shop: Database, where: Any, code: str | None, said: str
+) -> None:
+    error = refused(shop, "low", where)
+    assert code in (error.code, None)
+    assert said in error.message
+    assert not list(shop._rules.network.conditions())
+
+
+def test_an_error_points_into_the_condition(shop: Database) -> None:
+    report = refused(shop, "low", "quantity > 1 AND quantty < 3").report()
+    assert "  quantity > 1 AND quantty < 3\n                   ^^^^^^^" in report
+    assert "quantity" in report.splitlines()[-1]
+
+
+def test_what_a_condition_mentions_is_not_dropped(shop: Database) -> None:
+    sub = shop.monitor("stock", where="item IN (SELECT item FROM wanted)")
+    with pytest.raises(HarkenError, check=lambda error: error.code == "in-use"):
+        shop.sql("DROP TABLE wanted")
+    sub.close()
+    shop.sql("DROP TABLE wanted")
+
+
+def test_a_view_does_not_lose_the_columns_of_a_condition(shop: Database) -> None:
+    sub = shop.monitor("low", where="quantity > 3")
+    with pytest.raises(HarkenError, check=lambda error: error.code == "in-use"):
+        shop.sql("CREATE OR REPLACE VIEW low AS SELECT item FROM stock")
+    shop.sql("CREATE OR REPLACE VIEW low AS SELECT item, quantity, price FROM stock")
+    assert [(c.plus, c.minus) for c in sub.changes()] == [
+        ([("ink", 50, decimal.Decimal("2.00"))], [])
+    ]

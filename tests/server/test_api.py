@@ -1,0 +1,230 @@
+"""Questions and transactions over HTTP."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from serving import Served
+
+import harken
+from harken import Change, Client, HarkenError
+
+TRANSACTIONS = "/api/v1/transactions"
+
+
+def test_views_are_listed_with_their_columns(served: Served) -> None:
+    views = {each["name"]: each for each in served.client.views()}
+    assert list(views) == ["low", "note", "stock"]
+    assert (views["low"]["kind"], views["stock"]["kind"]) == ("derived", "stored")
+    assert views["low"]["columns"] == [
+        {"name": "item", "type": "charstring", "nullable": False},
+        {"name": "quantity", "type": "integer", "nullable": True},
+    ]
+
+
+def test_each_listed_view_has_a_snapshot(served: Served, path: str) -> None:
+    with harken.connect(path) as db:
+        db.amosql(
+            "create type item properties (name charstring);"
+            "create type shop properties (name charstring);"
+            'create item(name) instances :a("a");'
+        )
+        db.datalog(
+            ".decl edge(x: symbol, y: symbol)\n.decl both(x: symbol)\nedge('a', 'b').\n"
+            "both(x) :- edge(x, _).\nboth('z').".replace("'", '"')
+        )
+    names = [each["name"] for each in served.client.views()]
+    assert {"item.name", "shop.name", "both", "edge", "low"} <= set(names)
+    assert not [name for name in names if "facts" in name]
+    for name in names:
+        assert served.client.snapshot(name).fresh
+    assert served.client.snapshot("both").plus == [("a",), ("z",)]
+    (row,) = served.client.snapshot("item.name").plus
+    assert repr(row[0]).startswith("#[item ")
+
+
+def test_a_snapshot_has_rows_and_a_position(client: Client) -> None:
+    first = client.snapshot("low")
+    assert first == Change("low", [("pen", 5)], [], first.position, fresh=True)
+    assert client.snapshot("stock", where="quantity > 9").plus == [("ink", 50)]
+
+
+def test_a_question_alone_leaves_nothing_behind(client: Client, path: str) -> None:
+    client.snapshot("low", where="quantity > 3")
+    with harken.connect(path) as db:
+        assert not list(db._rules.network.conditions())
+
+
+def test_changes_since_a_position(served: Served) -> None:
+    client = served.client
+    start = client.snapshot("low", keep=True).position
+    first, second = served.put("ink", 3), served.put("ink", 4)
+    assert client.changes("low", start) == [
+        Change("low", [("ink", 3)], [], first),
+        Change("low", [("ink", 4)], [("ink", 3)], second),
+    ]
+    assert client.changes("low", start, net=True) == [Change("low", [("ink", 4)], [], second)]
+    assert client.changes("low", second) == []
+
+
+def test_changes_since_too_long_ago_are_a_fresh_start(served: Served) -> None:
+    position = served.put("ink", 3)
+    (change,) = served.client.changes("low", position)
+    assert change == Change("low", [("ink", 3), ("pen", 5)], [], change.position, fresh=True)
+
+
+def test_a_copy_is_brought_up_to_date(served: Served) -> None:
+    copy = served.client.copy("low", where="quantity > 2")
+    assert list(copy) == [("pen", 5)]
+    served.put("ink", 3)
+    served.put("pen", 1)
+    assert [len(change.plus) for change in copy.refresh()] == [1, 0]
+    assert (list(copy), len(copy), ("ink", 3) in copy) == ([("ink", 3)], 1, True)
+
+
+def test_values_arrive_as_they_are(client: Client) -> None:
+    client.sql(
+        "CREATE TABLE kinds (i BIGINT, f DOUBLE, s STRING, b BOOLEAN, d DATE, t TIMESTAMP, "
+        "x DECIMAL(18,4))"
+    )
+    moment = datetime.datetime(2026, 1, 31, 12, 30, 1, 500000, tzinfo=datetime.UTC)
+    row = (
+        *(2**62 + 1, 0.1, 'é"\n<>', True, datetime.date(2026, 1, 31), moment),
+        Decimal("12345678901234.5678"),
+    )
+    nothing = (None,) * 7
+    copy = client.copy("kinds")
+    client.apply(insert={"kinds": [row, row, nothing]})
+    copy.refresh()
+    assert sorted(copy, key=repr) == sorted([row, row, nothing], key=repr)
+    assert client.snapshot("kinds").plus == [nothing, row, row]
+    client.apply(delete={"kinds": [row, nothing]})
+    assert client.snapshot("kinds").plus == [row]
+
+
+def test_objects_are_written_as_they_are_printed(client: Client, path: str) -> None:
+    with harken.connect(path) as db:
+        db.amosql(
+            "create type item properties (size integer);"
+            "create item(size) instances :a(1); create function next(item) -> item;"
+        )
+        a = db.variables["a"]
+    client.apply(insert={"next": [(a, a)]})
+    assert client.snapshot("next").plus == [(a, a)]
+    with pytest.raises(HarkenError, match="is not of type item"):
+        client.apply(insert={"next": [("pen", "pen")]})
+
+
+# --- transactions --------------------------------------------------------------------------
+
+
+def test_rows_go_before_others_come(client: Client) -> None:
+    client.apply(delete={"stock": [("ink", 50)]}, insert={"stock": [("ink", 1)]})
+    assert client.snapshot("stock").plus == [("ink", 1), ("pen", 5)]
+
+
+def test_what_is_there_already_and_what_is_not_changes_nothing(client: Client) -> None:
+    start = client.snapshot("stock", keep=True).position
+    client.apply(insert={"stock": [("ink", 50)]}, delete={"stock": [("cap", 1)]})
+    assert client.changes("stock", start) == []
+
+
+def test_facts_of_relations_with_rules(client: Client, path: str) -> None:
+    with harken.connect(path) as db:
+        db.datalog(
+            ".decl edge(x: symbol, y: symbol)\n.decl path(x: symbol, y: symbol)\n"
+            'path("s", "t"). path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).'
+        )
+    client.apply(insert={"edge": [("a", "b"), ("b", "c")], "path": [("q", "r")]})
+    assert ("a", "c") in client.snapshot("path").plus
+    client.apply(delete={"path": [("q", "r"), ("s", "t")]})
+    assert client.snapshot("path").plus == [("a", "b"), ("a", "c"), ("b", "c")]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "said"),
+    [
+        ({"insert": {"stok": [["a", 1]]}}, 404, "unknown-table", "there is no table stok"),
+        ({"insert": {"low": [["a", 1]]}}, 400, "not-updatable", "low is derived"),
+        ({"insert": {"stock": [["a"]]}}, 400, "arity", "stock has 2 columns"),
+        ({"insert": {"stock": [["a", "b"]]}}, 400, "bad-value", "'b' is not of type integer"),
+        ({"insert": {"stock": [[None, 1]]}}, 409, "null", "stock.item cannot be NULL"),
+        ({"insert": {"stock": [["pen", 6]]}}, 409, "row-exists", "already has a row"),
+        ({"insert": {"stock": [["a", 2**63]]}}, 400, "overflow", "64 bits"),
+        ({"inserts": {}}, 400, "bad-value", "inserts"),
+        ({"insert": [1]}, 400, "bad-value", "insert"),
+        (b"{", 400, "bad-value", ""),
+    ],
+    ids=str,
+)
+def test_a_wrong_transaction_is_refused_whole(
+    served: Served, body: Any, status: int, code: str, said: str
+) -> None:
+    if isinstance(body, dict) and "insert" in body and isinstance(body["insert"], dict):
+        body = {**body, "insert": {"note": [["lost"]], **body["insert"]}}
+    answered, problem = served.ask("POST", TRANSACTIONS, body)
+    assert (answered, problem["code"]) == (status, code)
+    assert said in problem["message"]
+    assert served.client.snapshot("note").plus == []
+
+
+def test_the_nearest_name_is_suggested(served: Served) -> None:
+    assert served.ask("POST", TRANSACTIONS, {"insert": {"stok": []}})[1]["hint"] == (
+        "did you mean stock?"
+    )
+    status, problem = served.ask("GET", "/api/v1/views/lw")
+    assert (status, problem["hint"]) == (404, "did you mean low?")
+
+
+def test_statements_of_sql(client: Client) -> None:
+    assert client.sql("SELECT item FROM stock ORDER BY item") == ["ink", "pen"]
+    assert client.sql("INSERT INTO note VALUES ('a'); SELECT 1, 2.5") == [(1, Decimal("2.5"))]
+    assert client.sql("DELETE FROM note") == []
+
+
+def test_a_wrong_statement_says_where(served: Served) -> None:
+    status, problem = served.ask("POST", "/api/v1/sql", {"text": "SELECT 1;\nSELEC 2"})
+    assert (status, problem["line"], problem["column"]) == (400, 2, 1)
+
+
+def test_what_is_not_committed_is_undone(client: Client) -> None:
+    client.sql("BEGIN; INSERT INTO note VALUES ('lost')")
+    client.sql("INSERT INTO note VALUES ('kept')")
+    assert client.snapshot("note").plus == [("kept",)]
+
+
+# --- wrong questions -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "said"),
+    [
+        ("/api/v1/views/low/changes", 400, "since"),
+        ("/api/v1/views/low/changes?since=-1", 400, "since"),
+        ("/api/v1/views/low/changes?since=x", 400, "since"),
+        ("/api/v1/views/low/changes?since=999", 400, "position 999 is not reached yet"),
+        ("/api/v1/views/low/events?since=999", 400, "position 999 is not reached yet"),
+        ("/api/v1/views/low/events?every=-1", 400, "every"),
+        ("/api/v1/views/low/events?every=nan", 400, "every"),
+        ("/api/v1/views/low/events?where=quantty%3E1", 400, "quantty"),
+        ("/api/v1/views/low/events?where=1%3D1%3BDROP%20TABLE%20stock", 400, "more than a"),
+        ("/api/v1/views/nothing/events", 404, "there is no function nothing"),
+        ("/api/v1/views/low?where=", 400, "missing"),
+        ("/api/v1/nothing", 404, "there is no GET /api/v1/nothing"),
+    ],
+)
+def test_a_wrong_question_is_explained(served: Served, asked: str, status: int, said: str) -> None:
+    answered, problem = served.ask("GET", asked)
+    assert answered == status
+    assert said in problem["message"]
+    assert served.service.clients == 0
+
+
+def test_a_position_that_is_none_is_refused(served: Served) -> None:
+    for given in ("x", "1.5", "-1", "٣", "9" * 30):
+        headers = {"Last-Event-ID": given.encode().decode("latin-1")}
+        status, problem = served.ask("GET", "/api/v1/views/low/events", headers=headers)
+        assert (status, problem["code"]) == (400, "bad-value")
