@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from harken.errors import SafetyFault
 from harken.ir.clauses import Definition, Program
@@ -26,6 +26,9 @@ class Plan:
     strata: tuple[Stratum, ...]
     needs: Needs
     tabulated: frozenset[str] = frozenset()
+    layers: Mapping[str, int] = field(default_factory=dict)
+    """Of relations that depend on each other also through what is not there: which of them must
+    have come to rest before others may look."""
 
     @property
     def computed(self) -> tuple[Stratum, ...]:

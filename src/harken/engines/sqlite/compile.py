@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from harken.engines.sqlite.driving import Driving
+from harken.engines.sqlite.driving import RECENT, Driving
 from harken.engines.sqlite.expressions import Risk, Sql, constant, operation, quote
 from harken.engines.sqlite.grouping import GroupBy, Grouping
 from harken.errors import SafetyFault
@@ -69,6 +69,9 @@ class Slots:
         numbers = [int(number) for number in _SLOT.findall(_QUOTED.sub("", sql))]
         return tuple(self.used[: max(numbers, default=0)])
 
+
+FROM_ROW, TO_ROW = Parameter(-1, INTEGER), Parameter(-2, INTEGER)
+"""Which rows of a table are recent: those behind the first number, up to the second."""
 
 VALUE = re.compile(r"\bv\b")
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
@@ -599,7 +602,11 @@ class Compiler:
             )
 
     def table(self, relation: Relation) -> str:
-        return quote(self.tables.get(relation.id, table_name(relation)))
+        table = quote(self.tables.get(relation.id, table_name(relation)))
+        if not relation.name.startswith(RECENT):
+            return table
+        first, last = self.slots.text(FROM_ROW), self.slots.text(TO_ROW)
+        return f"(SELECT * FROM temp.{table} WHERE rowid > {first} AND rowid <= {last})"
 
 
 def _compare(operator: str, left: Sql, right: Sql) -> Sql:

@@ -164,6 +164,11 @@ class Connection:
         except faults.RAISED as error:
             raise faults.fault(error) from error
 
+    def change(self, sql: str, values: Any = ()) -> int:
+        """Run a statement that changes a table; how many rows it has changed."""
+        self.run(sql, values)
+        return self.raw.changes()
+
     def rows(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
         try:
             return self.raw.execute(sql, values).fetchall()

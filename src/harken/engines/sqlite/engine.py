@@ -126,8 +126,7 @@ class Query:
         """It is not going to be run again: let go of its tables."""
         for fixpoint in self.fixpoints:
             for table in fixpoint.tables:
-                for sql in table.drop():
-                    self.connection.run(sql)
+                self.connection.run(table.drop)
 
 
 MEASURE = "PRAGMA main.optimize = 0x10012"
@@ -220,9 +219,8 @@ class SQLiteEngine:
             return query
         lookups = self._lookups_of(query.fixpoints, compiler, wanted)
         self.indexes.ensure(wanted)
-        return replace(
-            query, fixpoints=tuple(each.with_lookups(lookups) for each in query.fixpoints)
-        )
+        fixpoints = (each.with_lookups(lookups, self.connection) for each in query.fixpoints)
+        return replace(query, fixpoints=tuple(fixpoints))
 
     def _lookups_of(
         self,
@@ -236,13 +234,12 @@ class SQLiteEngine:
         for fixpoint in fixpoints:
             fixpoint.create(self.connection)
         for fixpoint in fixpoints:
-            for statement in (*fixpoint.start, *fixpoint.step):
-                slots = len(statement.slots)
-                looked_up = self.indexes.looked_up(statement.sql, slots, compiler.aliases)
+            for rule in fixpoint.rules:
+                looked_up = self.indexes.looked_up(rule.sql, len(rule.slots), compiler.aliases)
                 for relation, columns in looked_up:
                     if relation.id not in compiler.tables:
                         stored += [(relation, columns)] if relation.kind is Kind.STORED else []
-                    elif statement in fixpoint.step:
+                    elif rule.source is not None:
                         found.setdefault(compiler.tables[relation.id], set()).add(columns[0])
         return found
 
@@ -250,7 +247,7 @@ class SQLiteEngine:
         tables: dict[str, str] = {}
         compiler = Compiler(plan.program.definitions, plan.needs, tables=tables)
         fixpoints = tuple(
-            compile_stratum(stratum, compiler, tables, f"recursion {next(_names)}")
+            compile_stratum(stratum, compiler, tables, f"recursion {next(_names)}", plan.layers)
             for stratum in plan.computed
         )
         compiler.slots = Slots()

@@ -1,12 +1,16 @@
-"""Relations as tables. Recursive ones are evaluated semi-naively: each round joins only what the
-last one found.
+"""Relations as tables. Those that depend on each other are evaluated semi-naively: a rule reads, of
+one of its relations, only the rows that it has not read before.
 
-    full ← the clauses without recursion;  delta ← full
-    until delta is empty:  new ← the recursive clauses with one recursive atom over delta
-                           delta ← new − full;  full ← full ∪ delta
+    until no rule has rows to read:
+        of the rules that have, run those of the lowest layer, each over its new rows
 
-Law: at the end `full` is the least set closed under the clauses, whatever their shape (linear or
-not, mutual or not).
+A table keeps its rows in the order in which they came, so "new" is a range of its row numbers, and
+a relation that grows again later is no matter. Layers say what must have come to rest before a rule
+may look at what is not there: a rule with a negation or an aggregate is in a higher layer than what
+that is about, while a rule that asks for more of it is in the same (`calculus.magic`).
+
+Law: at the end the tables hold the least set closed under the clauses, whatever their shape (linear
+or not, mutual or not).
 """
 
 from __future__ import annotations
@@ -16,13 +20,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.compile import Compiler, Slots
+from harken.engines.sqlite.compile import FROM_ROW, TO_ROW, Compiler, Slots
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.driving import RECENT
 from harken.engines.sqlite.expressions import quote
 from harken.errors import EvaluationError
 from harken.ir.clauses import Atom, Clause, Definition
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Semantics
 from harken.ir.strata import Stratum
 
 ROUND_LIMIT = 100_000
@@ -31,180 +35,180 @@ Bind = Callable[[Sequence[tuple[int, Any]]], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    sql: str
-    slots: tuple[tuple[int, Any], ...]
+class Table:
+    """The temporary table of a relation."""
+
+    name: str
+    columns: str
+    identity: str
+    """What tells two of its rows apart."""
+    limit: int | None = None
+    """With so many rows it is enough."""
+    lookups: tuple[int, ...] = ()
+    """The columns by which rules look rows up."""
+
+    def create(self) -> list[str]:
+        table = quote(self.name)
+        return [
+            f"CREATE TEMP TABLE {table} ({self.columns or 'c0'})",
+            f"CREATE UNIQUE INDEX temp.{quote(f'{self.name} rows')} ON {table} ({self.identity})",
+        ]
+
+    def index(self) -> list[str]:
+        return [
+            f"CREATE INDEX IF NOT EXISTS temp.{quote(f'{self.name} by {column}')} "
+            f"ON {quote(self.name)} (c{column})"
+            for column in self.lookups
+        ]
+
+    @property
+    def drop(self) -> str:
+        return f"DROP TABLE IF EXISTS temp.{quote(self.name)}"
+
+    @property
+    def clear(self) -> str:
+        return f"DELETE FROM temp.{quote(self.name)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """The three temporary tables of a recursive relation, or the one of another."""
+class Rule:
+    """A clause as a statement that adds rows to the table number `target`. Of the table number
+    `source` it reads the new rows; without one it is run once."""
 
-    full: str
-    delta: str
-    new: str
-    arity: int
-    columns: str
-    limit: int | None = None
-    """With so many rows it is enough."""
-    recursive: bool = True
-    lookups: tuple[int, ...] = ()
-    """The columns by which rounds look rows up in `full`."""
+    sql: str
+    slots: tuple[tuple[int, Any], ...]
+    target: int
+    source: int | None
+    layer: int = 0
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.full, self.delta, self.new) if self.recursive else (self.full,)
-
-    def create(self) -> list[str]:
-        key = ", ".join(f"c{i}" for i in range(max(1, self.arity)))
-        tables = [
-            f"CREATE TEMP TABLE IF NOT EXISTS {quote(name)} "
-            f"({self.columns or 'c0'}, PRIMARY KEY ({key})) WITHOUT ROWID"
-            for name in self.names
-        ]
-        indexes = [
-            f"CREATE INDEX IF NOT EXISTS temp.{quote(f'{self.full} by {column}')} "
-            f"ON {quote(self.full)} (c{column})"
-            for column in self.lookups
-        ]
-        return tables + indexes
-
-    def drop(self) -> list[str]:
-        return [f"DROP TABLE IF EXISTS temp.{quote(name)}" for name in self.names]
-
-    def clear(self) -> list[str]:
-        return [f"DELETE FROM temp.{quote(name)}" for name in self.names]
-
-    def is_full(self, connection: Connection) -> bool:
-        if self.limit is None:
-            return False
-        rows = connection.value(f"SELECT count(*) FROM temp.{quote(self.full)}")
-        return int(rows) >= self.limit
-
-    def advance(self) -> list[str]:
-        """Make what is new the next delta."""
-        full, delta, new = quote(self.full), quote(self.delta), quote(self.new)
-        same = " AND ".join(f"f.c{i} = n.c{i}" for i in range(max(1, self.arity)))
-        known = f"SELECT 1 FROM temp.{full} AS f WHERE {same}"
-        return [
-            f"DELETE FROM temp.{delta}",
-            f"INSERT INTO temp.{delta} SELECT * FROM temp.{new} AS n WHERE NOT EXISTS ({known})",
-            f"INSERT INTO temp.{full} SELECT * FROM temp.{delta}",
-            f"DELETE FROM temp.{new}",
-        ]
+    def values(self, bind: Bind, seen: int, top: int) -> tuple[Any, ...]:
+        """Row numbers go where the statement wants them, the caller's values everywhere else."""
+        rows = {FROM_ROW.index: seen, TO_ROW.index: top}
+        return tuple(
+            rows[index] if index in rows else bind(((index, type_),))[0]
+            for index, type_ in self.slots
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Fixpoint:
-    """The compiled evaluation of one recursive stratum."""
+    """The compiled evaluation of relations that depend on each other, or of a single one."""
 
     tables: tuple[Table, ...]
-    start: tuple[Statement, ...]
-    step: tuple[Statement, ...]
+    rules: tuple[Rule, ...]
     names: tuple[str, ...]
 
     def run(self, connection: Connection, bind: Bind) -> None:
         self.create(connection)
         self.clear(connection)
-        statements = self.start
-        if not self.step:
-            for statement in statements:
-                connection.run(statement.sql, bind(statement.slots))
-            return
+        rows = [0 for _ in self.tables]
+        seen = [0 for _ in self.rules]
         for _ in range(ROUND_LIMIT):
-            for statement in statements:
-                connection.run(statement.sql, bind(statement.slots))
-            if not self._advance(connection):
+            tops = [1 if rule.source is None else rows[rule.source] for rule in self.rules]
+            waiting = [i for i, top in enumerate(tops) if seen[i] < top]
+            if not waiting or self._is_enough(rows):
                 return
-            statements = self.step
+            lowest = min(self.rules[i].layer for i in waiting)
+            for i in waiting:
+                rule = self.rules[i]
+                if rule.layer == lowest:
+                    values = rule.values(bind, seen[i], tops[i])
+                    rows[rule.target] += connection.change(rule.sql, values)
+                    seen[i] = tops[i]
         raise EvaluationError(
             f"{' and '.join(self.names)} did not settle after {ROUND_LIMIT} rounds",
             code="no-fixpoint",
             hint="a recursive function must not make new values for ever",
         )
 
+    def _is_enough(self, rows: Sequence[int]) -> bool:
+        return any(
+            table.limit is not None and count >= table.limit
+            for table, count in zip(self.tables, rows, strict=True)
+        )
+
     def create(self, connection: Connection) -> None:
+        """Make the tables if they are not there. They were made together: a rollback took all of
+        them or none."""
+        if connection.value(EXISTS, (self.tables[-1].name,)):
+            return
         for table in self.tables:
-            for sql in table.create():
+            for sql in (table.drop, *table.create(), *table.index()):
                 connection.run(sql)
 
     def clear(self, connection: Connection) -> None:
         """Let go of the rows."""
         for table in self.tables:
-            for sql in table.clear():
-                connection.run(sql)
+            connection.run(table.clear)
 
-    def with_lookups(self, wanted: Mapping[str, Iterable[int]]) -> Fixpoint:
+    def with_lookups(self, wanted: Mapping[str, Iterable[int]], connection: Connection) -> Fixpoint:
         """The same, with indexes on the columns by which its tables are looked up."""
-        tables = (
-            replace(each, lookups=tuple(sorted(wanted.get(each.full, ())))) for each in self.tables
+        tables = tuple(
+            replace(each, lookups=tuple(sorted(wanted.get(each.name, ())))) for each in self.tables
         )
-        return replace(self, tables=tuple(tables))
-
-    def _advance(self, connection: Connection) -> bool:
-        for table in self.tables:
-            for sql in table.advance():
+        for table in tables:
+            for sql in table.index():
                 connection.run(sql)
-        if any(table.is_full(connection) for table in self.tables):
-            return False
-        return any(
-            connection.value(f"SELECT EXISTS (SELECT 1 FROM temp.{quote(table.delta)})")
-            for table in self.tables
-        )
+        return replace(self, tables=tables)
+
+
+EXISTS = "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = ?)"
 
 
 def compile_stratum(
-    stratum: Stratum, compiler: Compiler, tables: dict[str, str], prefix: str
+    stratum: Stratum,
+    compiler: Compiler,
+    tables: dict[str, str],
+    prefix: str,
+    layers: Mapping[str, int],
 ) -> Fixpoint:
-    """Compile a stratum; adds its full tables to `tables` for those above it. One that is not
-    recursive has no rounds: its rows go where they are to be at once."""
-    made: dict[str, Table] = {}
+    """Compile relations that depend on each other; adds their tables to `tables` for others."""
+    made: list[Table] = []
+    numbers: dict[str, int] = {}
     for number, definition in enumerate(stratum.definitions):
-        name = f"{prefix} {number}"
         relation = definition.relation
-        made[relation.id] = Table(
-            f"{name} full",
-            f"{name} delta",
-            f"{name} new",
-            relation.arity,
-            layout.typed_columns(relation),
-            relation.limit,
-            stratum.recursive,
-        )
-        tables[definition.relation.id] = f"{name} full"
-        tables[_delta(definition.relation).id] = f"{name} delta"
-    start: list[Statement] = []
-    step: list[Statement] = []
+        name = f"{prefix} {number}"
+        columns = layout.typed_columns(relation)
+        identity = layout.identity(relation) if columns else "c0"
+        made.append(Table(name, columns, identity, relation.limit))
+        numbers[relation.id] = number
+        tables[relation.id] = tables[recent(relation).id] = name
+    rules: list[Rule] = []
     for definition in stratum.definitions:
-        table = made[definition.relation.id]
-        target = table.new if stratum.recursive else table.full
+        name = definition.relation.id
+        target, layer = numbers[name], layers.get(name, 0)
         for clause in definition.clauses:
-            rounds = _delta_clauses(clause, stratum.names)
-            if rounds:
-                step += [_insert(compiler, variant, target) for variant in rounds]
-            else:
-                start.append(_insert(compiler, clause, target))
+            for source, variant in _variants(clause, stratum):
+                sql, slots = _insert(compiler, variant, made[target])
+                rules.append(Rule(sql, slots, target, numbers.get(source), layer))
     names = tuple(sorted(definition.relation.name for definition in stratum.definitions))
-    return Fixpoint(tuple(made.values()), tuple(start), tuple(step), names)
+    return Fixpoint(tuple(made), tuple(rules), names)
 
 
-def _delta(relation: Relation) -> Relation:
+def recent(relation: Relation) -> Relation:
+    """The rows of a relation that a rule has not read before."""
     return replace(relation, name=f"{RECENT}{relation.name}", kind=Kind.STORED)
 
 
-def _delta_clauses(clause: Clause, recursive: frozenset[str]) -> list[Clause]:
-    """One clause for each recursive atom, with that atom over what the last round found."""
+def _variants(clause: Clause, stratum: Stratum) -> list[tuple[str, Clause]]:
+    """One clause for each atom over a relation that grows, with the new rows of that atom."""
+    growing = stratum.names if stratum.recursive else ()
     variants = []
     for position, literal in enumerate(clause.body):
-        if isinstance(literal, Atom) and literal.relation.id in recursive:
-            changed = replace(literal, relation=_delta(literal.relation))
+        if isinstance(literal, Atom) and not literal.negated and literal.relation.id in growing:
+            changed = replace(literal, relation=recent(literal.relation))
             body = (*clause.body[:position], changed, *clause.body[position + 1 :])
-            variants.append(Clause(clause.head, body))
-    return variants
+            variants.append((literal.relation.id, Clause(clause.head, body)))
+    return variants or [("", clause)]
 
 
-def _insert(compiler: Compiler, clause: Clause, target: str) -> Statement:
+def _insert(
+    compiler: Compiler, clause: Clause, table: Table
+) -> tuple[str, tuple[tuple[int, Any], ...]]:
+    """The table lets no row in twice, so the SELECT need not."""
     compiler.slots = Slots()
-    select = compiler.definition(Definition(clause.head.relation, (clause,)))
-    sql = f"INSERT OR IGNORE INTO temp.{quote(target)} {select}"
-    return Statement(sql, compiler.slots.bound_in(sql))
+    relation = replace(clause.head.relation, semantics=Semantics.BAG, key=None)
+    head = replace(clause.head, relation=relation)
+    select = compiler.definition(Definition(relation, (Clause(head, clause.body),)))
+    sql = f"INSERT OR IGNORE INTO temp.{quote(table.name)} {select}"
+    return sql, compiler.slots.bound_in(sql)
