@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from harken.calculus.magic import OnDemand, magic
 from harken.errors import SafetyFault
 from harken.ir.clauses import Definition, Program
 from harken.ir.safety import Needs, check_program, order, required_inputs
-from harken.ir.strata import Stratum, stratify
+from harken.ir.strata import Stratum, components, stratify
 from harken.ir.types import Hierarchy
 from harken.ir.typing import check_types
 from harken.planner.expand import expand
@@ -29,6 +30,8 @@ class Plan:
     layers: Mapping[str, int] = field(default_factory=dict)
     """Of relations that depend on each other also through what is not there: which of them must
     have come to rest before others may look."""
+    wanted: frozenset[str] = frozenset()
+    """Relations of which all rows are wanted, beside the goal."""
 
     @property
     def computed(self) -> tuple[Stratum, ...]:
@@ -56,10 +59,30 @@ def prepare(
     needs = required_inputs(program)
     tabulated = tabulate(program, needs) | frozenset(wanted)
     rewritten = specialize(expand(program, hierarchy, needs, tabulated))
-    plan = Plan(rewritten, stratify(rewritten), check_program(rewritten, given), tabulated)
+    plan = Plan(
+        rewritten,
+        stratify(rewritten),
+        check_program(rewritten, given),
+        tabulated,
+        wanted=frozenset(wanted),
+    )
     for stratum in plan.recursive:
         _refuse_open_recursion(stratum, plan.needs)
     return plan
+
+
+def on_demand(plan: Plan) -> Plan:
+    """The plan with its recursive relations derived on demand, if that is less than all of them."""
+    if not plan.recursive or plan.wanted or plan.layers:
+        return plan
+    made = magic(plan.program, plan.needs)
+    return plan if made is None else layered(made, plan.tabulated)
+
+
+def layered(made: OnDemand, tabulated: frozenset[str] = frozenset()) -> Plan:
+    program = made.program
+    tables = made.tables | (tabulated & program.definitions.keys())
+    return Plan(program, components(program), required_inputs(program), tables, made.layers)
 
 
 def check(program: Program, hierarchy: Hierarchy) -> None:

@@ -22,7 +22,7 @@ from harken.engines.sqlite.values import encoder
 from harken.errors import StorageError
 from harken.ir.relations import COPIES, Kind, Relation
 from harken.ir.types import Type
-from harken.planner.prepare import Plan
+from harken.planner.prepare import Plan, on_demand
 
 _names = count(1)
 
@@ -244,6 +244,7 @@ class SQLiteEngine:
         return found
 
     def _compile(self, plan: Plan) -> tuple[Query, Compiler]:
+        plan = on_demand(plan)
         tables: dict[str, str] = {}
         compiler = Compiler(plan.program.definitions, plan.needs, tables=tables)
         fixpoints = tuple(
