@@ -78,7 +78,7 @@ def differentiate(
     finder = Affected(program, changed, affected, required_inputs(program))
     definition = program.definitions[program.goal.id]
     found = tuple(
-        differential for clause in definition.clauses for differential in _of_clause(clause, finder)
+        differential for clause in definition.clauses for differential in differentials_of(clause, finder)
     )
     known = {**program.definitions, **old_definitions(program, changed, nodes), **finder.made}
     return Change(
@@ -90,7 +90,8 @@ def differentiate(
     )
 
 
-def _of_clause(clause: Clause, finder: Affected) -> Iterator[Differential]:
+def differentials_of(clause: Clause, finder: Affected) -> Iterator[Differential]:
+    """Those of one clause of P."""
     before = tuple(literal_in_old(literal, finder.affected) for literal in clause.body)
     for position, literal in enumerate(clause.body):
         new = clause.body[:position] + clause.body[position + 1 :]

@@ -77,10 +77,10 @@ def magic(program: Program, needs: Needs, driven: Collection[str] = ()) -> OnDem
         )
         made = rewriting.run()
         asked_whole = frozenset(name for name, each in made.patterns.items() if () in each)
-        if recursive <= asked_whole | set(driven):
-            return None
-        if asked_whole <= whole:
+        if driven or asked_whole <= whole:
             return made
+        if recursive <= asked_whole:
+            return None
         whole |= asked_whole
 
 
@@ -258,6 +258,9 @@ class _Rewriting:
         match literal:
             case Atom(negated=False):
                 return not input_columns(literal.relation, self.needs)
+            case Atom():  # what is stored can be asked at once
+                stored = literal.relation.kind is Kind.STORED
+                return stored and all(is_bound(term, bound) for term in literal.terms)
             case Comparison(operator="="):
                 return is_bound(literal.left, bound) or is_bound(literal.right, bound)
             case Comparison():
@@ -265,9 +268,8 @@ class _Rewriting:
         return False
 
     def _rank(self, literal: Literal, bound: set[Variable]) -> int:
-        if isinstance(literal, Comparison):
+        if not isinstance(literal, Atom) or literal.negated:
             return 0
-        assert isinstance(literal, Atom)
         joined = any(isinstance(term, Variable) and term in bound for term in literal.terms)
         name = literal.relation.id
         if is_delta(literal.relation) or is_keys(literal.relation) or name in self.driven:
@@ -298,10 +300,8 @@ class _Rewriting:
             self.patterns[name].add(pattern)
             self.waiting.append((atom.relation, pattern))
         head = Atom(asked, tuple(atom.terms[i] for i in pattern))
-        given = any(isinstance(term, Variable) for term in head.terms)
-        body = tuple(prefix) if given else ()
-        if body != (head,):
-            self._add(Clause(head, body), self.before[name])
+        if tuple(prefix) != (head,):
+            self._add(Clause(head, tuple(prefix)), self.before[name])
 
     def _magic(self, relation: Relation, pattern: Pattern) -> Relation:
         asked = magic_relation(relation, pattern)

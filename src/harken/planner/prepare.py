@@ -79,6 +79,15 @@ def on_demand(plan: Plan) -> Plan:
     return plan if made is None else layered(made, plan.tabulated)
 
 
+def prepare_change(program: Program, hierarchy: Hierarchy, driven: Collection[str]) -> Plan:
+    """For the change of recursive relations: those that are `driven` by it go on by themselves and
+    are tables, what is recursive besides is derived on demand."""
+    plan = prepare(program, hierarchy, wanted=driven)
+    found = frozenset(driven) & plan.program.definitions.keys()
+    made = magic(plan.program, plan.needs, found)
+    return plan if made is None else layered(made, plan.tabulated)
+
+
 def layered(made: OnDemand, tabulated: frozenset[str] = frozenset()) -> Plan:
     program = made.program
     tables = made.tables | (tabulated & program.definitions.keys())

@@ -17,6 +17,7 @@ from harken.calculus.firsts import FirstRows
 from harken.calculus.totals import Totals
 from harken.database.rules.experience import Experience
 from harken.database.rules.nodes import NAIVE, ConditionNode, Costs, Monitored, TotalsNode
+from harken.database.rules.recursive import EXTERNAL, RecursiveNode
 from harken.engines.sqlite.statistics import Statistics
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
@@ -81,6 +82,7 @@ class Choices:
         self._counts_far = counts_far
         self.forced: str | None = None
         """`incremental` or `naive`, whatever it costs."""
+        self.recursion: str | None = None
         self.is_experienced = False
         """Is it known of any view what naive evaluation takes?"""
         self._calm: dict[frozenset[str], _Calm] = {}
@@ -112,6 +114,12 @@ class Choices:
             return NAIVE if CHANGED_ROW * sum(far.values()) > rows else incremental
         costs = self.costs(node)
         return NAIVE if costs.whole < costs.by_differentials(sizes) else incremental
+
+    def recursive(self, node: RecursiveNode) -> str:
+        """How to compute the change of a recursive relation."""
+        if self.forced == NAIVE or node.refused is not None:
+            return NAIVE
+        return self.recursion or EXTERNAL
 
     def _is_small_part(self, node: Monitored, changed: Mapping[str, int]) -> bool:
         """Has little changed of every relation below? Estimates of queries of many relations can

@@ -36,6 +36,7 @@ from harken.database.rules.nodes import (
     difference,
 )
 from harken.database.rules.occurrences import what_happened
+from harken.database.rules.recursive import EXTERNAL, RecursiveNode
 from harken.database.rules.topology import Topology
 from harken.database.rules.ways import FOLLOWED, TookTooLong, Ways
 from harken.engines.lake.engine import LakeEngine
@@ -235,6 +236,8 @@ class Network(Topology):
         changed = frozenset(wave.changed & node.part.influents.keys())
         if isinstance(node, TotalsNode):
             strategy = self._follow(node, wave, changed)
+        elif isinstance(node, RecursiveNode) and self.choices.recursive(node) != NAIVE:
+            strategy = self._recur(node, wave, changed)
         else:
             strategy = self._fill(node, wave)
         if self.observer is not None:
@@ -303,6 +306,15 @@ class Network(Topology):
             return "not kept yet"
         ways.note(node, FOLLOWED)
         return "kept totals"
+
+    def _recur(self, node: RecursiveNode, wave: Wave, changed: frozenset[str]) -> str:
+        strategy = self.choices.recursive(node)
+        if strategy == EXTERNAL:
+            node.rederive(changed, self._planning)
+        else:
+            stored = wave.stored & node.part.stored.keys()
+            node.maintain(changed, stored, self._planning)
+        return strategy
 
     def _queries_below(
         self, node: DerivedNode, wave: Wave

@@ -7,7 +7,7 @@ its change into a Δ-set of its own, for the nodes above it; a condition hands i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -26,7 +26,7 @@ from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program, stored_relations, written_out
 from harken.ir.relations import Relation
 from harken.planner.network import Part
-from harken.planner.prepare import prepare
+from harken.planner.prepare import prepare, prepare_change
 
 Row = tuple[Any, ...]
 
@@ -336,3 +336,7 @@ class Planning:
 
     def compile(self, program: Program) -> Query:
         return self.engine.compile(prepare(program, self.catalog.hierarchy))
+
+    def compile_change(self, program: Program, driven: Collection[str]) -> Query:
+        """The change of a recursive relation: what is `driven` by it is derived as a whole."""
+        return self.engine.compile(prepare_change(program, self.catalog.hierarchy, driven))

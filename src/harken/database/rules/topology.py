@@ -27,11 +27,13 @@ from harken.database.rules.nodes import (
     Row,
     TotalsNode,
 )
+from harken.database.rules.recursive import RecursiveNode, kept_relations, why_from_scratch
 from harken.database.system import ACTIVATED, is_activations
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.events import Capture, DeltaSet
 from harken.engines.sqlite.firsts import FirstRowsTable
+from harken.engines.sqlite.kept import Kept
 from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Kind, Relation
@@ -221,13 +223,17 @@ class Topology:
             self._catalog.hierarchy,
         )
         connection = self._engine.connection
-        copied = part.reason is Reason.RECURSIVE
-        return DerivedNode(
+        delta = DeltaSet(connection, relation)
+        if part.reason is not Reason.RECURSIVE:
+            return DerivedNode(part, with_kept_totals(part), delta=delta, made_from=made_from)
+        far = any(map(self._engine.is_far, part.stored.values()))
+        return RecursiveNode(
             part,
-            None if copied else with_kept_totals(part),
-            delta=DeltaSet(connection, relation),
+            delta=delta,
             made_from=made_from,
-            copy=Copy(connection, relation) if copied else None,
+            copy=Copy(connection, relation),
+            kept_rows=Kept(connection, kept_relations(part), relation.id),
+            refused=why_from_scratch(part.program, far),
         )
 
     def _ensure_totals(self, totals: Kept, above: Node, program: Program) -> None:

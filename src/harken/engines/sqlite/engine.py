@@ -102,12 +102,17 @@ class Query:
         if not self.fixpoints:
             return fetch(sql, bind(self.slots))
         with self.connection.snapshot():
-            for fixpoint in self.fixpoints:
-                fixpoint.run(self.connection, bind)
-            rows = fetch(sql, bind(self.slots))
-            for fixpoint in self.fixpoints:
-                fixpoint.clear(self.connection)
-            return rows
+            try:
+                for fixpoint in self.fixpoints:
+                    fixpoint.run(self.connection, bind)
+                return fetch(sql, bind(self.slots))
+            finally:
+                self.clear()
+
+    def clear(self) -> None:
+        """Let go of the rows of the tables."""
+        for fixpoint in self.fixpoints:
+            fixpoint.clear(self.connection)
 
     @contextmanager
     def evaluated(self) -> Iterator[Callable[[Relation], list[tuple[Any, ...]]]]:
@@ -125,8 +130,7 @@ class Query:
     def release(self) -> None:
         """It is not going to be run again: let go of its tables."""
         for fixpoint in self.fixpoints:
-            for table in fixpoint.tables:
-                self.connection.run(table.drop)
+            fixpoint.drop(self.connection)
 
 
 MEASURE = "PRAGMA main.optimize = 0x10012"
@@ -211,16 +215,27 @@ class SQLiteEngine:
     # --- queries ---------------------------------------------------------------------------
 
     def compile(self, plan: Plan) -> Query:
-        query, compiler = self._compile(plan)
+        return self._with_indexes(*self._compile(plan))[0]
+
+    def compile_into(
+        self, plan: Plan, kept: Mapping[str, str], known: Mapping[str, str]
+    ) -> tuple[Query, dict[str, set[int]]]:
+        """Compile a plan whose fixpoints fill tables that are `kept`, and read those that are
+        `known`; and by which columns it looks tables up that are not stored."""
+        return self._with_indexes(*self._compile(plan, kept, known))
+
+    def _with_indexes(
+        self, query: Query, compiler: Compiler
+    ) -> tuple[Query, dict[str, set[int]]]:
         wanted = list(compiler.lookups)
         if not query.fixpoints:
             wanted += self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
             self.indexes.ensure(wanted)
-            return query
+            return query, {}
         lookups = self._lookups_of(query.fixpoints, compiler, wanted)
         self.indexes.ensure(wanted)
         fixpoints = (each.with_lookups(lookups, self.connection) for each in query.fixpoints)
-        return replace(query, fixpoints=tuple(fixpoints))
+        return replace(query, fixpoints=tuple(fixpoints)), lookups
 
     def _lookups_of(
         self,
@@ -237,18 +252,34 @@ class SQLiteEngine:
             for rule in fixpoint.rules:
                 looked_up = self.indexes.looked_up(rule.sql, len(rule.slots), compiler.aliases)
                 for relation, columns in looked_up:
-                    if relation.id not in compiler.tables:
+                    if relation.past and relation.kind is Kind.STORED:
+                        found.setdefault(compiler.tables.get(relation.id, relation.id), set()).add(
+                            columns[0]
+                        )
+                    elif relation.id not in compiler.tables:
                         stored += [(relation, columns)] if relation.kind is Kind.STORED else []
                     elif rule.source is not None:
                         found.setdefault(compiler.tables[relation.id], set()).add(columns[0])
         return found
 
-    def _compile(self, plan: Plan) -> tuple[Query, Compiler]:
+    def _compile(
+        self,
+        plan: Plan,
+        kept: Mapping[str, str] | None = None,
+        known: Mapping[str, str] | None = None,
+    ) -> tuple[Query, Compiler]:
         plan = on_demand(plan)
-        tables: dict[str, str] = {}
+        tables: dict[str, str] = dict(known or {})
         compiler = Compiler(plan.program.definitions, plan.needs, tables=tables)
         fixpoints = tuple(
-            compile_stratum(stratum, compiler, tables, f"recursion {next(_names)}", plan.layers)
+            compile_stratum(
+                stratum,
+                compiler,
+                tables,
+                f"recursion {next(_names)}",
+                plan.layers,
+                kept or {},
+            )
             for stratum in plan.computed
         )
         compiler.slots = Slots()

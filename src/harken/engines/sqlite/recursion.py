@@ -46,6 +46,8 @@ class Table:
     """With so many rows it is enough."""
     lookups: tuple[int, ...] = ()
     """The columns by which rules look rows up."""
+    kept: bool = False
+    """Does it belong to someone else, who keeps its rows?"""
 
     def create(self) -> list[str]:
         table = quote(self.name)
@@ -101,8 +103,8 @@ class Fixpoint:
     def run(self, connection: Connection, bind: Bind) -> None:
         self.create(connection)
         self.clear(connection)
-        rows = [0 for _ in self.tables]
-        seen = [0 for _ in self.rules]
+        rows = [self._rows_before(connection, table) for table in self.tables]
+        seen = [0 if rule.source is None else rows[rule.source] for rule in self.rules]
         for _ in range(ROUND_LIMIT):
             tops = [1 if rule.source is None else rows[rule.source] for rule in self.rules]
             waiting = [i for i, top in enumerate(tops) if seen[i] < top]
@@ -121,6 +123,12 @@ class Fixpoint:
             hint="a recursive function must not make new values for ever",
         )
 
+    def _rows_before(self, connection: Connection, table: Table) -> int:
+        """The number of the last row that is there, and is new to nobody."""
+        if not table.kept:
+            return 0
+        return connection.value(f"SELECT max(rowid) FROM temp.{quote(table.name)}") or 0
+
     def _is_enough(self, rows: Sequence[int]) -> bool:
         return any(
             table.limit is not None and count >= table.limit
@@ -130,16 +138,23 @@ class Fixpoint:
     def create(self, connection: Connection) -> None:
         """Make the tables if they are not there. They were made together: a rollback took all of
         them or none."""
-        if connection.value(EXISTS, (self.tables[-1].name,)):
+        own = [table for table in self.tables if not table.kept]
+        if not own or connection.value(EXISTS, (own[-1].name,)):
             return
-        for table in self.tables:
+        for table in own:
             for sql in (table.drop, *table.create(), *table.index()):
                 connection.run(sql)
 
     def clear(self, connection: Connection) -> None:
         """Let go of the rows."""
         for table in self.tables:
-            connection.run(table.clear)
+            if not table.kept:
+                connection.run(table.clear)
+
+    def drop(self, connection: Connection) -> None:
+        for table in self.tables:
+            if not table.kept:
+                connection.run(table.drop)
 
     def with_lookups(self, wanted: Mapping[str, Iterable[int]], connection: Connection) -> Fixpoint:
         """The same, with indexes on the columns by which its tables are looked up."""
@@ -147,7 +162,7 @@ class Fixpoint:
             replace(each, lookups=tuple(sorted(wanted.get(each.name, ())))) for each in self.tables
         )
         for table in tables:
-            for sql in table.index():
+            for sql in table.index() if not table.kept else ():
                 connection.run(sql)
         return replace(self, tables=tables)
 
@@ -161,16 +176,19 @@ def compile_stratum(
     tables: dict[str, str],
     prefix: str,
     layers: Mapping[str, int],
+    kept: Mapping[str, str],
 ) -> Fixpoint:
-    """Compile relations that depend on each other; adds their tables to `tables` for others."""
+    """Compile relations that depend on each other; adds their tables to `tables` for others. Those
+    that are `kept` have a table already."""
     made: list[Table] = []
     numbers: dict[str, int] = {}
     for number, definition in enumerate(stratum.definitions):
         relation = definition.relation
-        name = f"{prefix} {number}"
+        name = kept.get(relation.id, f"{prefix} {number}")
         columns = layout.typed_columns(relation)
         identity = layout.identity(relation) if columns else "c0"
-        made.append(Table(name, columns, identity, relation.limit))
+        is_kept = relation.id in kept
+        made.append(Table(name, columns, identity, relation.limit, kept=is_kept))
         numbers[relation.id] = number
         tables[relation.id] = tables[recent(relation).id] = name
     rules: list[Rule] = []
