@@ -40,6 +40,9 @@ from harken.ir.safety import Needs, input_columns, is_bound
 from harken.ir.strata import depends_on, reachable, stratify
 from harken.ir.terms import Variable
 
+UNKNOWN = 5
+"""The rank of a literal of which nothing is known."""
+
 Pattern = tuple[int, ...]
 """The positions of the arguments that are known."""
 
@@ -248,6 +251,8 @@ class _Rewriting:
         ordered: list[Literal] = []
         while able := [each for each in last if self._passes_on(each, bound)]:
             chosen = min(able, key=lambda each: self._rank(each, bound))
+            if self._rank(chosen, bound) >= UNKNOWN:
+                break  # all of its rows would be asked about
             last.remove(chosen)
             ordered.append(chosen)
             bound.update(literal_variables(chosen))
@@ -276,8 +281,8 @@ class _Rewriting:
             return 1 if joined or not bound else 4
         known = joined or any(not isinstance(term, Variable) for term in literal.terms)
         if name in self.demanded:
-            return 3 if known else 5
-        return 2 if joined else 6
+            return 3 if known else UNKNOWN
+        return 2 if joined else UNKNOWN
 
     # --- questions -------------------------------------------------------------------------
 

@@ -30,8 +30,8 @@ class Plan:
     layers: Mapping[str, int] = field(default_factory=dict)
     """Of relations that depend on each other also through what is not there: which of them must
     have come to rest before others may look."""
-    wanted: frozenset[str] = frozenset()
-    """Relations of which all rows are wanted, beside the goal."""
+    as_whole: bool = False
+    """Are all rows of what is recursive wanted?"""
 
     @property
     def computed(self) -> tuple[Stratum, ...]:
@@ -52,9 +52,11 @@ def prepare(
     hierarchy: Hierarchy,
     given: Iterable[int] = (),
     wanted: Collection[str] = (),
+    as_whole: bool = False,
 ) -> Plan:
     """`given` are the columns of the goal whose values the caller brings. Of derived relations that
-    are `wanted` beside the goal, the rows are tables."""
+    are `wanted` beside the goal, the rows are tables. Evaluated `as_whole`, a recursive relation is
+    derived once with all its rows, instead of those that are asked for one by one."""
     check_types(program, hierarchy)
     needs = required_inputs(program)
     tabulated = tabulate(program, needs) | frozenset(wanted)
@@ -64,7 +66,7 @@ def prepare(
         stratify(rewritten),
         check_program(rewritten, given),
         tabulated,
-        wanted=frozenset(wanted),
+        as_whole=as_whole or bool(wanted),
     )
     for stratum in plan.recursive:
         _refuse_open_recursion(stratum, plan.needs)
@@ -73,7 +75,7 @@ def prepare(
 
 def on_demand(plan: Plan) -> Plan:
     """The plan with its recursive relations derived on demand, if that is less than all of them."""
-    if not plan.recursive or plan.wanted or plan.layers:
+    if not plan.recursive or plan.as_whole or plan.layers:
         return plan
     made = magic(plan.program, plan.needs)
     return plan if made is None else layered(made, plan.tabulated)

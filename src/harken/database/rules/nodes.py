@@ -101,15 +101,15 @@ class Monitored:
             plans = self.plans[key] = Plans(self.change(strategy, changed, checked))
         if sign > 0:
             if plans.plus is None:
-                plans.plus = self._compile(plans.change.plus, planning)
+                plans.plus = self._compile(plans.change.plus, planning, strategy)
             return plans.plus
         if plans.minus is None:
-            plans.minus = self._compile(plans.change.minus, planning)
+            plans.minus = self._compile(plans.change.minus, planning, strategy)
         return plans.minus
 
-    def _compile(self, program: Program, planning: Planning) -> Query:
+    def _compile(self, program: Program, planning: Planning, strategy: str = "") -> Query:
         self.is_fresh = True
-        return planning.compile(program)
+        return planning.compile(program, as_whole=strategy in FROM_SCRATCH)
 
     def change(self, strategy: str, changed: frozenset[str], checked: bool = True) -> Change:
         """Naive evaluation asks what has changed in the tables; differentials ask the nodes."""
@@ -146,7 +146,7 @@ class Monitored:
         """The query for the change of a bag."""
         query = self.weighted.get((strategy, changed))
         if query is None:
-            query = self._compile(self._weighted_change(strategy, changed), planning)
+            query = self._compile(self._weighted_change(strategy, changed), planning, strategy)
             self.weighted[strategy, changed] = query
         return query
 
@@ -334,8 +334,8 @@ class Planning:
     engine: SQLiteEngine
     catalog: Catalog
 
-    def compile(self, program: Program) -> Query:
-        return self.engine.compile(prepare(program, self.catalog.hierarchy))
+    def compile(self, program: Program, as_whole: bool = False) -> Query:
+        return self.engine.compile(prepare(program, self.catalog.hierarchy, as_whole=as_whole))
 
     def compile_change(self, program: Program, driven: Collection[str]) -> Query:
         """The change of a recursive relation: what is `driven` by it is derived as a whole."""

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from harken.engines.sqlite.driving import RECENT, Driving
+from harken.engines.sqlite.driving import RECENT, SETTLED, Driving
 from harken.engines.sqlite.expressions import Risk, Sql, constant, operation, quote
 from harken.engines.sqlite.grouping import GroupBy, Grouping
 from harken.errors import SafetyFault
@@ -70,8 +70,19 @@ class Slots:
         return tuple(self.used[: max(numbers, default=0)])
 
 
-FROM_ROW, TO_ROW = Parameter(-1, INTEGER), Parameter(-2, INTEGER)
-"""Which rows of a table are recent: those behind the first number, up to the second."""
+FROM_ROW = Parameter(-1, INTEGER)
+"""Behind which row the recent rows of a table are."""
+
+
+def last_row(table: int) -> Parameter:
+    """The row up to which the table of this number is read."""
+    return Parameter(-2 - table, INTEGER)
+
+
+def last_row_of(index: int) -> int:
+    """The number of the table, by the index of that parameter."""
+    return -2 - index
+
 
 VALUE = re.compile(r"\bv\b")
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
@@ -190,6 +201,8 @@ class Compiler:
     tables: Mapping[str, str] = field(default_factory=dict)
     aliases: dict[str, Relation] = field(default_factory=dict)
     lookups: list[tuple[Relation, tuple[int, ...]]] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    """The numbers of the tables that grow, by the ids of the relations that read their rows."""
     lenient: bool = False
     grouping: Grouping = field(init=False)
     driving: Driving = field(init=False)
@@ -313,6 +326,7 @@ class Compiler:
             self._note_lookups(grouped.body, outer)
             joins = None if outer else self.driving.ordered(grouped.body)
             select.driven = joins is not None
+            self._note_driven(joins or ())
             for literal in order(joins or grouped.body, environment, self.needs):
                 self._literal(literal, select, environment, outer)
             for unread in unread_results(grouped):
@@ -428,6 +442,22 @@ class Compiler:
             waiting.remove(atom)
             if columns and outer and not atom.negated:
                 known.update(literal_variables(atom))
+
+    def _note_driven(self, joins: Sequence[Literal]) -> None:
+        """Remember by which columns the rules of a recursion look tables up, in the order of their
+        joins: SQLite does not know that there will be many rounds."""
+        known: set[Variable] = set()
+        if not any(isinstance(each, Atom) and _is_recent(each) for each in joins):
+            return
+        for literal in joins:
+            if isinstance(literal, Atom):
+                bound = tuple(i for i, t in enumerate(literal.terms) if is_bound(t, known))
+                if bound and (literal.relation.kind is Kind.STORED or self._is_table(literal)):
+                    self.lookups.append((literal.relation, bound))
+                known.update(() if literal.negated else literal_variables(literal))
+
+    def _is_table(self, atom: Atom) -> bool:
+        return atom.relation.id in self.tables
 
     def _foreign(self, atom: Atom, alias: str, select: Select, environment: Environment) -> None:
         inputs = atom.relation.inputs
@@ -603,10 +633,12 @@ class Compiler:
 
     def table(self, relation: Relation) -> str:
         table = quote(self.tables.get(relation.id, table_name(relation)))
-        if not relation.name.startswith(RECENT):
+        if not relation.name.startswith((RECENT, SETTLED)):
             return table
-        first, last = self.slots.text(FROM_ROW), self.slots.text(TO_ROW)
-        return f"(SELECT * FROM temp.{table} WHERE rowid > {first} AND rowid <= {last})"
+        tests = [f"rowid <= {self.slots.text(last_row(self.numbers[relation.id]))}"]
+        if relation.name.startswith(RECENT):
+            tests.insert(0, f"rowid > {self.slots.text(FROM_ROW)}")
+        return f"(SELECT * FROM temp.{table} WHERE {' AND '.join(tests)})"
 
 
 def _compare(operator: str, left: Sql, right: Sql) -> Sql:
@@ -625,6 +657,10 @@ def order_by(keys: Sequence[tuple[int, bool, bool]], source: str = "") -> str:
         f"{source}c{i}{' DESC' if down else ''} NULLS {'FIRST' if nulls else 'LAST'}"
         for i, down, nulls in keys
     )
+
+
+def _is_recent(atom: Atom) -> bool:
+    return atom.relation.name.startswith(RECENT)
 
 
 def _average(literal: Aggregation, value: str) -> str:

@@ -24,6 +24,8 @@ from harken.ir.terms import Variable
 
 RECENT = "recent "
 """What the names of relations begin with that hold what the last round of a recursion found."""
+SETTLED = "settled "
+"""And of those that hold what was found before the round."""
 
 
 @dataclass(slots=True)

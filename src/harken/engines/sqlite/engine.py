@@ -227,40 +227,37 @@ class SQLiteEngine:
     def _with_indexes(
         self, query: Query, compiler: Compiler
     ) -> tuple[Query, dict[str, set[int]]]:
-        wanted = list(compiler.lookups)
         if not query.fixpoints:
-            wanted += self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
-            self.indexes.ensure(wanted)
+            wanted = self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
+            self.indexes.ensure([*compiler.lookups, *wanted])
             return query, {}
-        lookups = self._lookups_of(query.fixpoints, compiler, wanted)
-        self.indexes.ensure(wanted)
+        stored, lookups = self._lookups_of(query.fixpoints, compiler)
+        self.indexes.ensure(stored)
         fixpoints = (each.with_lookups(lookups, self.connection) for each in query.fixpoints)
         return replace(query, fixpoints=tuple(fixpoints)), lookups
 
     def _lookups_of(
-        self,
-        fixpoints: Sequence[Fixpoint],
-        compiler: Compiler,
-        stored: list[tuple[Relation, tuple[int, ...]]],
-    ) -> dict[str, set[int]]:
-        """For the tables of fixpoints the columns by which rounds look them up; what is looked up
-        in stored relations is added to `stored`."""
-        found: dict[str, set[int]] = {}
+        self, fixpoints: Sequence[Fixpoint], compiler: Compiler
+    ) -> tuple[list[tuple[Relation, tuple[int, ...]]], dict[str, set[int]]]:
+        """By which columns rules look up stored relations, and which tables by which columns."""
         for fixpoint in fixpoints:
             fixpoint.create(self.connection)
-        for fixpoint in fixpoints:
-            for rule in fixpoint.rules:
-                looked_up = self.indexes.looked_up(rule.sql, len(rule.slots), compiler.aliases)
-                for relation, columns in looked_up:
-                    if relation.past and relation.kind is Kind.STORED:
-                        found.setdefault(compiler.tables.get(relation.id, relation.id), set()).add(
-                            columns[0]
-                        )
-                    elif relation.id not in compiler.tables:
-                        stored += [(relation, columns)] if relation.kind is Kind.STORED else []
-                    elif rule.source is not None:
-                        found.setdefault(compiler.tables[relation.id], set()).add(columns[0])
-        return found
+        looked_up = [
+            each
+            for fixpoint in fixpoints
+            for rule in fixpoint.rules
+            for each in self.indexes.looked_up(rule.sql, len(rule.slots), compiler.aliases)
+            if rule.source is not None or each[0].id not in compiler.tables
+        ]
+        stored: list[tuple[Relation, tuple[int, ...]]] = []
+        found: dict[str, set[int]] = {}
+        for relation, columns in (*looked_up, *compiler.lookups):
+            if relation.id in compiler.tables:
+                if columns and 0 not in columns:
+                    found.setdefault(compiler.tables[relation.id], set()).add(columns[0])
+            elif relation.kind is Kind.STORED:
+                stored.append((relation, columns))
+        return stored, found
 
     def _compile(
         self,

@@ -20,12 +20,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.compile import FROM_ROW, TO_ROW, Compiler, Slots
+from harken.engines.sqlite.compile import FROM_ROW, Compiler, Slots, last_row_of
 from harken.engines.sqlite.connection import Connection
-from harken.engines.sqlite.driving import RECENT
+from harken.engines.sqlite.driving import RECENT, SETTLED
 from harken.engines.sqlite.expressions import quote
 from harken.errors import EvaluationError
-from harken.ir.clauses import Atom, Clause, Definition
+from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Literal
 from harken.ir.relations import Kind, Relation, Semantics
 from harken.ir.strata import Stratum
 
@@ -83,11 +83,14 @@ class Rule:
     source: int | None
     layer: int = 0
 
-    def values(self, bind: Bind, seen: int, top: int) -> tuple[Any, ...]:
+    def values(self, bind: Bind, seen: int, rows: Sequence[int]) -> tuple[Any, ...]:
         """Row numbers go where the statement wants them, the caller's values everywhere else."""
-        rows = {FROM_ROW.index: seen, TO_ROW.index: top}
         return tuple(
-            rows[index] if index in rows else bind(((index, type_),))[0]
+            bind(((index, type_),))[0]
+            if index >= 0
+            else seen
+            if index == FROM_ROW.index
+            else rows[last_row_of(index)]
             for index, type_ in self.slots
         )
 
@@ -99,24 +102,30 @@ class Fixpoint:
     tables: tuple[Table, ...]
     rules: tuple[Rule, ...]
     names: tuple[str, ...]
+    readers: tuple[tuple[int, ...], ...]
+    """For each table the rules that read its new rows."""
 
     def run(self, connection: Connection, bind: Bind) -> None:
         self.create(connection)
         self.clear(connection)
         rows = [self._rows_before(connection, table) for table in self.tables]
         seen = [0 if rule.source is None else rows[rule.source] for rule in self.rules]
+        waiting = {i for i, rule in enumerate(self.rules) if rule.source is None}
         for _ in range(ROUND_LIMIT):
-            tops = [1 if rule.source is None else rows[rule.source] for rule in self.rules]
-            waiting = [i for i, top in enumerate(tops) if seen[i] < top]
             if not waiting or self._is_enough(rows):
                 return
             lowest = min(self.rules[i].layer for i in waiting)
-            for i in waiting:
+            before = tuple(rows)
+            now = sorted(i for i in waiting if self.rules[i].layer == lowest)
+            waiting.difference_update(now)
+            for i in now:
                 rule = self.rules[i]
-                if rule.layer == lowest:
-                    values = rule.values(bind, seen[i], tops[i])
-                    rows[rule.target] += connection.change(rule.sql, values)
-                    seen[i] = tops[i]
+                added = connection.change(rule.sql, rule.values(bind, seen[i], before))
+                if rule.source is not None:
+                    seen[i] = before[rule.source]
+                if added:
+                    rows[rule.target] += added
+                    waiting.update(self.readers[rule.target])
         raise EvaluationError(
             f"{' and '.join(self.names)} did not settle after {ROUND_LIMIT} rounds",
             code="no-fixpoint",
@@ -190,7 +199,9 @@ def compile_stratum(
         is_kept = relation.id in kept
         made.append(Table(name, columns, identity, relation.limit, kept=is_kept))
         numbers[relation.id] = number
-        tables[relation.id] = tables[recent(relation).id] = name
+        for each in (relation, recent(relation), settled(relation)):
+            tables[each.id] = name
+            compiler.numbers[each.id] = number
     rules: list[Rule] = []
     for definition in stratum.definitions:
         name = definition.relation.id
@@ -200,7 +211,11 @@ def compile_stratum(
                 sql, slots = _insert(compiler, variant, made[target])
                 rules.append(Rule(sql, slots, target, numbers.get(source), layer))
     names = tuple(sorted(definition.relation.name for definition in stratum.definitions))
-    return Fixpoint(tuple(made), tuple(rules), names)
+    readers = tuple(
+        tuple(i for i, rule in enumerate(rules) if rule.source == number)
+        for number in range(len(made))
+    )
+    return Fixpoint(tuple(made), tuple(rules), names, readers)
 
 
 def recent(relation: Relation) -> Relation:
@@ -208,16 +223,41 @@ def recent(relation: Relation) -> Relation:
     return replace(relation, name=f"{RECENT}{relation.name}", kind=Kind.STORED)
 
 
+def settled(relation: Relation) -> Relation:
+    """The rows of a relation that were there when the round began."""
+    return replace(relation, name=f"{SETTLED}{relation.name}", kind=Kind.STORED)
+
+
 def _variants(clause: Clause, stratum: Stratum) -> list[tuple[str, Clause]]:
-    """One clause for each atom over a relation that grows, with the new rows of that atom."""
+    """One clause for each atom over a relation that grows, with the new rows of that atom.
+
+    Where it is asked what is not there, the other atoms are read as they were when the round began:
+    of a row that came later it may not have been asked yet."""
     growing = stratum.names if stratum.recursive else ()
+    asks = any(_asks_what_is_not(literal) for literal in clause.body)
+    places = [
+        i
+        for i, each in enumerate(clause.body)
+        if isinstance(each, Atom) and not each.negated and each.relation.id in growing
+    ]
     variants = []
-    for position, literal in enumerate(clause.body):
-        if isinstance(literal, Atom) and not literal.negated and literal.relation.id in growing:
-            changed = replace(literal, relation=recent(literal.relation))
-            body = (*clause.body[:position], changed, *clause.body[position + 1 :])
-            variants.append((literal.relation.id, Clause(clause.head, body)))
+    for place in places:
+        body = list(clause.body)
+        for other in places if asks else (place,):
+            atom = body[other]
+            assert isinstance(atom, Atom)
+            seen = recent if other == place else settled
+            body[other] = replace(atom, relation=seen(atom.relation))
+        source = clause.body[place]
+        assert isinstance(source, Atom)
+        variants.append((source.relation.id, Clause(clause.head, tuple(body))))
     return variants or [("", clause)]
+
+
+def _asks_what_is_not(literal: Literal) -> bool:
+    if isinstance(literal, Aggregation):
+        return True
+    return isinstance(literal, Atom) and literal.negated and literal.relation.kind is Kind.DERIVED
 
 
 def _insert(
