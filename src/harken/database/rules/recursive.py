@@ -83,18 +83,15 @@ class RecursiveNode(DerivedNode):
         deleted = {each.id: made.deleted(each) for each in made.relations}
         grown = {each.id: made.grown(each) for each in made.relations}
         driven = [each.id for each in deleted.values()]
-        deletion, lookups = engine.compile_into(
-            prepare_change(made.deletion, hierarchy, driven), {}, self.kept_rows.copies
+        copies = self.kept_rows.copies
+        deletion = engine.compile_into(
+            prepare_change(made.deletion, hierarchy, driven), {}, copies
         )
-        self.kept_rows.index(lookups)
         known = {each.id: deletion.tables[each.id] for each in deleted.values()}
         tables = {grown[name].id: table for name, table in self.kept_rows.tables.items()}
-        insertion, lookups = engine.compile_into(
-            prepare_change(made.insertion, hierarchy, list(tables)),
-            tables,
-            {**known, **self.kept_rows.copies},
+        insertion = engine.compile_into(
+            prepare_change(made.insertion, hierarchy, list(tables)), tables, {**known, **copies}
         )
-        self.kept_rows.index(lookups)
         return Rules(
             made,
             deletion.fixpoints,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from typing import Any, TypeAlias
@@ -16,10 +16,20 @@ from harken.engines.sqlite.compile import EXACT_SUM, VALUE, Compiler, Slots, tab
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
-from harken.engines.sqlite.recursion import Bind, Fixpoint, compile_stratum
+from harken.engines.sqlite.recursion import (
+    Bind,
+    Fixpoint,
+    Kept,
+    Slotted,
+    Table,
+    insertion,
+    make_fixpoint,
+    make_tables,
+)
 from harken.engines.sqlite.statistics import Statistics
 from harken.engines.sqlite.values import encoder
 from harken.errors import StorageError
+from harken.ir.clauses import Clause
 from harken.ir.relations import COPIES, Kind, Relation
 from harken.ir.types import Type
 from harken.planner.prepare import Plan, on_demand
@@ -215,70 +225,21 @@ class SQLiteEngine:
     # --- queries ---------------------------------------------------------------------------
 
     def compile(self, plan: Plan) -> Query:
-        return self._with_indexes(*self._compile(plan))[0]
+        query, compiler = self._compile(plan, {}, {})
+        wanted = self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
+        self.indexes.ensure([*compiler.lookups, *wanted])
+        return query
 
-    def compile_into(
-        self, plan: Plan, kept: Mapping[str, str], known: Mapping[str, str]
-    ) -> tuple[Query, dict[str, set[int]]]:
+    def compile_into(self, plan: Plan, kept: Kept, known: Kept) -> Query:
         """Compile a plan whose fixpoints fill tables that are `kept`, and read those that are
-        `known`; and by which columns it looks tables up that are not stored."""
-        return self._with_indexes(*self._compile(plan, kept, known))
+        `known`."""
+        return self._compile(plan, kept, known)[0]
 
-    def _with_indexes(
-        self, query: Query, compiler: Compiler
-    ) -> tuple[Query, dict[str, set[int]]]:
-        if not query.fixpoints:
-            wanted = self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
-            self.indexes.ensure([*compiler.lookups, *wanted])
-            return query, {}
-        stored, lookups = self._lookups_of(query.fixpoints, compiler)
-        self.indexes.ensure(stored)
-        fixpoints = (each.with_lookups(lookups, self.connection) for each in query.fixpoints)
-        return replace(query, fixpoints=tuple(fixpoints)), lookups
-
-    def _lookups_of(
-        self, fixpoints: Sequence[Fixpoint], compiler: Compiler
-    ) -> tuple[list[tuple[Relation, tuple[int, ...]]], dict[str, set[int]]]:
-        """By which columns rules look up stored relations, and which tables by which columns."""
-        for fixpoint in fixpoints:
-            fixpoint.create(self.connection)
-        looked_up = [
-            each
-            for fixpoint in fixpoints
-            for rule in fixpoint.rules
-            for each in self.indexes.looked_up(rule.sql, len(rule.slots), compiler.aliases)
-            if rule.source is not None or each[0].id not in compiler.tables
-        ]
-        stored: list[tuple[Relation, tuple[int, ...]]] = []
-        found: dict[str, set[int]] = {}
-        for relation, columns in (*looked_up, *compiler.lookups):
-            if relation.id in compiler.tables:
-                if columns and 0 not in columns:
-                    found.setdefault(compiler.tables[relation.id], set()).add(columns[0])
-            elif relation.kind is Kind.STORED:
-                stored.append((relation, columns))
-        return stored, found
-
-    def _compile(
-        self,
-        plan: Plan,
-        kept: Mapping[str, str] | None = None,
-        known: Mapping[str, str] | None = None,
-    ) -> tuple[Query, Compiler]:
+    def _compile(self, plan: Plan, kept: Kept, known: Kept) -> tuple[Query, Compiler]:
         plan = on_demand(plan)
-        tables: dict[str, str] = dict(known or {})
+        tables: dict[str, str] = dict(known)
         compiler = Compiler(plan.program.definitions, plan.needs, tables=tables)
-        fixpoints = tuple(
-            compile_stratum(
-                stratum,
-                compiler,
-                tables,
-                f"recursion {next(_names)}",
-                plan.layers,
-                kept or {},
-            )
-            for stratum in plan.computed
-        )
+        fixpoints = self._fixpoints(plan, compiler, tables, kept)
         compiler.slots = Slots()
         goal = plan.program.goal
         definition = plan.program.definition(goal)
@@ -290,8 +251,38 @@ class SQLiteEngine:
         slots = compiler.slots.bound_in(sql)
         return Query(goal, sql, slots, fixpoints, self.connection, tables), compiler
 
+    def _fixpoints(
+        self, plan: Plan, compiler: Compiler, tables: dict[str, str], kept: Kept
+    ) -> tuple[Fixpoint, ...]:
+        by_name: dict[str, Table] = {}
+
+        def compiled(clause: Clause, table: Table) -> tuple[str, Slotted]:
+            """The statement, with indexes where it looks rows up."""
+            start = len(compiler.lookups)
+            sql, slots = insertion(compiler, clause, table)
+            looked_up = self.indexes.looked_up(sql, len(slots), compiler.aliases)
+            for relation, columns in (*looked_up, *compiler.lookups[start:]):
+                name = tables.get(relation.id)
+                if name is None and relation.kind is Kind.STORED:
+                    self.indexes.ensure([(relation, columns)])
+                elif name is not None and columns and 0 not in columns:
+                    source = by_name.get(name) or Table(name, "", "", kept=True)
+                    source.lookups.add(columns[0])
+                    self.connection.run(source.index(columns[0]))
+            return sql, slots
+
+        fixpoints = []
+        for stratum in plan.computed:
+            prefix = f"recursion {next(_names)}"
+            made = make_tables(stratum, tables, compiler.numbers, prefix, kept)
+            by_name.update({each.name: each for each in made})
+            fixpoints.append(make_fixpoint(stratum, made, plan.layers, compiled))
+        for fixpoint in fixpoints:
+            fixpoint.create(self.connection)
+        return tuple(fixpoints)
+
     def explain_sql(self, plan: Plan) -> str:
-        return self._compile(plan)[0].sql
+        return self._compile(plan, {}, {})[0].sql
 
     # --- foreign relations -----------------------------------------------------------------
 

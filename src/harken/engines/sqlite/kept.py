@@ -67,15 +67,6 @@ class Kept:
         """The tables by the ids of the copies that they are."""
         return {copy_of(each).id: self.tables[each.id] for each in self.relations}
 
-    def index(self, wanted: Mapping[str, set[int]]) -> None:
-        """Have an index on each column by which the rules look rows up."""
-        for table, columns in wanted.items():
-            for column in columns if table in self.tables.values() else ():
-                name = quote(f"{table} by {column}")
-                self._connection.run(
-                    f"CREATE INDEX IF NOT EXISTS temp.{name} ON {quote(table)} (c{column})"
-                )
-
     def follow(self, rules: Rules, delta: DeltaSet) -> None:
         connection = self._connection
         goal = delta.relation

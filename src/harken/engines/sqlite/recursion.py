@@ -15,8 +15,8 @@ or not, mutual or not).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harken.engines.sqlite import layout
@@ -31,10 +31,14 @@ from harken.ir.strata import Stratum
 
 ROUND_LIMIT = 100_000
 
-Bind = Callable[[Sequence[tuple[int, Any]]], tuple[Any, ...]]
+Kept = Mapping[str, str]
+"""By the id of a relation the table that holds its rows already."""
+
+Slotted = tuple[tuple[int, Any], ...]
+Bind = Callable[[Slotted], tuple[Any, ...]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Table:
     """The temporary table of a relation."""
 
@@ -44,7 +48,7 @@ class Table:
     """What tells two of its rows apart."""
     limit: int | None = None
     """With so many rows it is enough."""
-    lookups: tuple[int, ...] = ()
+    lookups: set[int] = field(default_factory=set)
     """The columns by which rules look rows up."""
     kept: bool = False
     """Does it belong to someone else, who keeps its rows?"""
@@ -56,12 +60,9 @@ class Table:
             f"CREATE UNIQUE INDEX temp.{quote(f'{self.name} rows')} ON {table} ({self.identity})",
         ]
 
-    def index(self) -> list[str]:
-        return [
-            f"CREATE INDEX IF NOT EXISTS temp.{quote(f'{self.name} by {column}')} "
-            f"ON {quote(self.name)} (c{column})"
-            for column in self.lookups
-        ]
+    def index(self, column: int) -> str:
+        name = quote(f"{self.name} by {column}")
+        return f"CREATE INDEX IF NOT EXISTS temp.{name} ON {quote(self.name)} (c{column})"
 
     @property
     def drop(self) -> str:
@@ -72,18 +73,23 @@ class Table:
         return f"DELETE FROM temp.{quote(self.name)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A clause as a statement that adds rows to the table number `target`. Of the table number
-    `source` it reads the new rows; without one it is run once."""
+Compile = Callable[[Clause, Table], tuple[str, Slotted]]
+"""How a clause becomes the statement that adds its rows to a table."""
 
-    sql: str
-    slots: tuple[tuple[int, Any], ...]
+
+@dataclass(slots=True)
+class Rule:
+    """A clause that adds rows to the table number `target`. Of the table number `source` it reads
+    the new rows; without one it is run once. It is compiled when it is first run: of many rules,
+    few are in use."""
+
+    clause: Clause
     target: int
     source: int | None
     layer: int = 0
+    statement: tuple[str, Slotted] | None = None
 
-    def values(self, bind: Bind, seen: int, rows: Sequence[int]) -> tuple[Any, ...]:
+    def values(self, slots: Slotted, bind: Bind, seen: int, rows: Sequence[int]) -> tuple[Any, ...]:
         """Row numbers go where the statement wants them, the caller's values everywhere else."""
         return tuple(
             bind(((index, type_),))[0]
@@ -91,7 +97,7 @@ class Rule:
             else seen
             if index == FROM_ROW.index
             else rows[last_row_of(index)]
-            for index, type_ in self.slots
+            for index, type_ in slots
         )
 
 
@@ -104,6 +110,7 @@ class Fixpoint:
     names: tuple[str, ...]
     readers: tuple[tuple[int, ...], ...]
     """For each table the rules that read its new rows."""
+    compile: Compile
 
     def run(self, connection: Connection, bind: Bind) -> None:
         self.create(connection)
@@ -120,7 +127,10 @@ class Fixpoint:
             waiting.difference_update(now)
             for i in now:
                 rule = self.rules[i]
-                added = connection.change(rule.sql, rule.values(bind, seen[i], before))
+                if rule.statement is None:
+                    rule.statement = self.compile(rule.clause, self.tables[rule.target])
+                sql, slots = rule.statement
+                added = connection.change(sql, rule.values(slots, bind, seen[i], before))
                 if rule.source is not None:
                     seen[i] = before[rule.source]
                 if added:
@@ -151,7 +161,7 @@ class Fixpoint:
         if not own or connection.value(EXISTS, (own[-1].name,)):
             return
         for table in own:
-            for sql in (table.drop, *table.create(), *table.index()):
+            for sql in (table.drop, *table.create(), *map(table.index, table.lookups)):
                 connection.run(sql)
 
     def clear(self, connection: Connection) -> None:
@@ -165,57 +175,44 @@ class Fixpoint:
             if not table.kept:
                 connection.run(table.drop)
 
-    def with_lookups(self, wanted: Mapping[str, Iterable[int]], connection: Connection) -> Fixpoint:
-        """The same, with indexes on the columns by which its tables are looked up."""
-        tables = tuple(
-            replace(each, lookups=tuple(sorted(wanted.get(each.name, ())))) for each in self.tables
-        )
-        for table in tables:
-            for sql in table.index() if not table.kept else ():
-                connection.run(sql)
-        return replace(self, tables=tables)
-
 
 EXISTS = "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = ?)"
 
 
-def compile_stratum(
-    stratum: Stratum,
-    compiler: Compiler,
-    tables: dict[str, str],
-    prefix: str,
-    layers: Mapping[str, int],
-    kept: Mapping[str, str],
-) -> Fixpoint:
-    """Compile relations that depend on each other; adds their tables to `tables` for others. Those
-    that are `kept` have a table already."""
-    made: list[Table] = []
-    numbers: dict[str, int] = {}
+def make_tables(
+    stratum: Stratum, tables: dict[str, str], numbers: dict[str, int], prefix: str, kept: Kept
+) -> tuple[Table, ...]:
+    """Tables for relations that depend on each other; adds their names to `tables`, and their
+    numbers to `numbers`. Relations that are `kept` have a table already."""
+    made = []
     for number, definition in enumerate(stratum.definitions):
         relation = definition.relation
         name = kept.get(relation.id, f"{prefix} {number}")
         columns = layout.typed_columns(relation)
         identity = layout.identity(relation) if columns else "c0"
-        is_kept = relation.id in kept
-        made.append(Table(name, columns, identity, relation.limit, kept=is_kept))
-        numbers[relation.id] = number
+        made.append(Table(name, columns, identity, relation.limit, kept=relation.id in kept))
         for each in (relation, recent(relation), settled(relation)):
             tables[each.id] = name
-            compiler.numbers[each.id] = number
+            numbers[each.id] = number
+    return tuple(made)
+
+
+def make_fixpoint(
+    stratum: Stratum, made: tuple[Table, ...], layers: Mapping[str, int], compile_: Compile
+) -> Fixpoint:
+    numbers = {each.relation.id: number for number, each in enumerate(stratum.definitions)}
     rules: list[Rule] = []
-    for definition in stratum.definitions:
-        name = definition.relation.id
-        target, layer = numbers[name], layers.get(name, 0)
+    for target, definition in enumerate(stratum.definitions):
+        layer = layers.get(definition.relation.id, 0)
         for clause in definition.clauses:
             for source, variant in _variants(clause, stratum):
-                sql, slots = _insert(compiler, variant, made[target])
-                rules.append(Rule(sql, slots, target, numbers.get(source), layer))
+                rules.append(Rule(variant, target, numbers.get(source), layer))
     names = tuple(sorted(definition.relation.name for definition in stratum.definitions))
     readers = tuple(
         tuple(i for i, rule in enumerate(rules) if rule.source == number)
         for number in range(len(made))
     )
-    return Fixpoint(tuple(made), tuple(rules), names, readers)
+    return Fixpoint(made, tuple(rules), names, readers, compile_)
 
 
 def recent(relation: Relation) -> Relation:
@@ -260,9 +257,7 @@ def _asks_what_is_not(literal: Literal) -> bool:
     return isinstance(literal, Atom) and literal.negated and literal.relation.kind is Kind.DERIVED
 
 
-def _insert(
-    compiler: Compiler, clause: Clause, table: Table
-) -> tuple[str, tuple[tuple[int, Any], ...]]:
+def insertion(compiler: Compiler, clause: Clause, table: Table) -> tuple[str, Slotted]:
     """The table lets no row in twice, so the SELECT need not."""
     compiler.slots = Slots()
     relation = replace(clause.head.relation, semantics=Semantics.BAG, key=None)
