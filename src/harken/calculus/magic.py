@@ -13,7 +13,9 @@ All patterns of p share its one table: a row of it is a row of p, whoever asked.
 Negation and aggregates come last in a clause, behind everything that is asked for because of them.
 The questions make relations depend on each other that did not before, so what is returned is not
 stratified. Instead each relation has a layer, that of its stratum before: a rule of one layer may
-only be run when nothing in the layers below is waiting (`engines.sqlite.recursion`).
+only be run when nothing in the layers below is waiting (`engines.sqlite.recursion`). What other
+relations ask is kept apart from what a recursion asks itself: where all arguments are known and all
+such questions are answered, there is no need to go on.
 
 Law: the goal has the same rows, and p holds of its rows those that were asked for.
 """
@@ -55,6 +57,9 @@ class OnDemand:
     layers: Mapping[str, int]
     tables: frozenset[str]
     patterns: Mapping[str, frozenset[Pattern]]
+    questions: Mapping[str, tuple[Relation, bool]]
+    """For each relation that holds what others ask, the one that is asked, and whether for rows of
+    which all arguments are known."""
 
 
 def magic(program: Program, needs: Needs, driven: Collection[str] = ()) -> OnDemand | None:
@@ -72,7 +77,7 @@ def magic(program: Program, needs: Needs, driven: Collection[str] = ()) -> OnDem
         _can_be_asked(program.definitions[name], needs) for name in demanded
     ):
         return None
-    layers = {name: level for level, stratum in enumerate(strata) for name in stratum.names}
+    layers = {name: 2 * level + 1 for level, each in enumerate(strata) for name in each.names}
     whole: frozenset[str] = frozenset()
     while True:
         rewriting = _Rewriting(
@@ -149,6 +154,7 @@ class _Rewriting:
         self.waiting: list[tuple[Relation, Pattern]] = []
         self.names: dict[str, str] = {}
         self.listed: dict[str, Definition] = {}
+        self.questions: dict[str, tuple[Relation, bool]] = {}
         self.supplements = 0
 
     def run(self) -> OnDemand:
@@ -176,7 +182,7 @@ class _Rewriting:
         program = Program(goal, reachable(goal, kept))
         tables = frozenset(self.made.keys() & program.definitions.keys())
         patterns = {name: frozenset(each) for name, each in self.patterns.items()}
-        return OnDemand(program, self.layers, tables, patterns)
+        return OnDemand(program, self.layers, tables, patterns, self.questions)
 
     # --- clauses ---------------------------------------------------------------------------
 
@@ -187,10 +193,10 @@ class _Rewriting:
             prefix: list[Literal] = []
             ordered, last = self._in_order(clause.body, set())
             for literal in ordered:
-                self._ask(literal, prefix, _variables(prefix))
+                self._ask(literal, prefix)
                 prefix.append(literal)
             for literal in last:
-                self._ask(literal, prefix, _variables(prefix))
+                self._ask(literal, prefix)
             body = tuple(self._reading(literal) for literal in clause.body)
             clauses.append(Clause(clause.head, body))
         return replace(definition, clauses=tuple(clauses))
@@ -202,12 +208,12 @@ class _Rewriting:
         for position, literal in enumerate(ordered):
             if self._is_demanded(literal):
                 prefix = self._supplement(prefix, rest[position:], clause, layer)
-                self._ask(literal, prefix, _variables(prefix))
+                self._ask(literal, prefix, layer)
             prefix = [*prefix, literal]
         if any(map(self._is_demanded, last)):
             prefix = self._supplement(prefix, last, clause, layer)
             for literal in last:
-                self._ask(literal, prefix, _variables(prefix))
+                self._ask(literal, prefix, layer)
         self._take(clause.head.relation, clause.head.relation.id)
         body = (*prefix, *(self._reading(each) for each in last))
         self._add(Clause(clause.head, body), layer)
@@ -290,31 +296,50 @@ class _Rewriting:
         atom = _atom_of(literal)
         return atom is not None and atom.relation.id in self.demanded
 
-    def _ask(self, literal: Literal, prefix: Sequence[Literal], known: set[Variable]) -> None:
+    def _ask(self, literal: Literal, prefix: Sequence[Literal], layer: int | None = None) -> None:
+        """Ask for the rows of a literal, in a rule of this layer."""
         atom = _atom_of(literal)
         if atom is None or atom.relation.id not in self.demanded:
             return
         name = atom.relation.id
+        known = _variables(prefix)
         if isinstance(literal, Aggregation):
             known = known.intersection(literal.groups)
         pattern = tuple(i for i, term in enumerate(atom.terms) if is_bound(term, known))
         if name in self.whole:
             pattern = ()
-        asked = self._magic(atom.relation, pattern)
         if pattern not in self.patterns.setdefault(name, set()):
             self.patterns[name].add(pattern)
             self.waiting.append((atom.relation, pattern))
-        head = Atom(asked, tuple(atom.terms[i] for i in pattern))
-        if tuple(prefix) != (head,):
+        terms = tuple(atom.terms[i] for i in pattern)
+        head = Atom(self._magic(atom.relation, pattern), terms)
+        if layer != self.before[name]:
+            head = Atom(self._question(atom.relation, pattern), terms)
+            self._add(Clause(head, tuple(prefix)), self.before[name] - 1)
+        elif tuple(prefix) != (head,):
             self._add(Clause(head, tuple(prefix)), self.before[name])
 
     def _magic(self, relation: Relation, pattern: Pattern) -> Relation:
-        asked = magic_relation(relation, pattern)
-        while self.names.setdefault(asked.id, relation.id) != relation.id:
-            asked = replace(asked, name=f"{asked.name}'")
+        asked = self._unique(magic_relation(relation, pattern), relation)
         self._take(asked, asked.id)
         self.layers[asked.id] = self.before[relation.id]
         return asked
+
+    def _question(self, relation: Relation, pattern: Pattern) -> Relation:
+        """What others ask, and the rule by which it is asked of the relation."""
+        asked = self._magic(relation, pattern)
+        question = self._unique(replace(asked, name=f"ask{asked.name[1:]}"), relation)
+        if question.id not in self.questions:
+            self.questions[question.id] = (relation, len(pattern) == relation.arity)
+            self._take(question, question.id)
+            row = tuple(Variable(f"X{i}", each.type) for i, each in enumerate(asked.columns))
+            self._add(Clause(Atom(asked, row), (Atom(question, row),)), self.before[relation.id])
+        return question
+
+    def _unique(self, made: Relation, relation: Relation) -> Relation:
+        while self.names.setdefault(made.id, relation.id) != relation.id:
+            made = replace(made, name=f"{made.name}'")
+        return made
 
     def _reading(self, literal: Literal) -> Literal:
         """An aggregate ranges over the rows of a table by another name: they are listed there, and

@@ -37,6 +37,9 @@ from harken.ir.terms import Variable
 from harken.ir.types import INTEGER
 
 
+MARKS = ("^del", "^ins", "^plus", "^minus")
+
+
 @dataclass(frozen=True, slots=True)
 class Rederivation:
     """The goal of the program is the change: the columns of p and a weight. What is `driven` goes
@@ -92,6 +95,11 @@ def marked(relation: Relation, mark: str) -> Relation:
         key=None,
         past=True,
     )
+
+
+def is_marked(relation: Relation) -> bool:
+    """Is it one of these? It has about as many rows as the change."""
+    return relation.past and relation.name.endswith(MARKS)
 
 
 def _definitions(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from harken.calculus.magic import OnDemand, magic
 from harken.errors import SafetyFault
 from harken.ir.clauses import Definition, Program
+from harken.ir.relations import Relation
 from harken.ir.safety import Needs, check_program, order, required_inputs
 from harken.ir.strata import Stratum, components, stratify
 from harken.ir.types import Hierarchy
@@ -30,6 +31,9 @@ class Plan:
     layers: Mapping[str, int] = field(default_factory=dict)
     """Of relations that depend on each other also through what is not there: which of them must
     have come to rest before others may look."""
+    questions: Mapping[str, tuple[Relation, bool]] = field(default_factory=dict)
+    """For each relation of questions the one that is asked, and whether for single rows: when all
+    of these are there, it need not be derived any further."""
     as_whole: bool = False
     """Are all rows of what is recursive wanted?"""
 
@@ -78,7 +82,7 @@ def on_demand(plan: Plan) -> Plan:
     if not plan.recursive or plan.as_whole or plan.layers:
         return plan
     made = magic(plan.program, plan.needs)
-    return plan if made is None else layered(made, plan.tabulated)
+    return plan if made is None else layered(made, plan)
 
 
 def prepare_change(program: Program, hierarchy: Hierarchy, driven: Collection[str]) -> Plan:
@@ -87,13 +91,14 @@ def prepare_change(program: Program, hierarchy: Hierarchy, driven: Collection[st
     plan = prepare(program, hierarchy, wanted=driven)
     found = frozenset(driven) & plan.program.definitions.keys()
     made = magic(plan.program, plan.needs, found)
-    return plan if made is None else layered(made, plan.tabulated)
+    return plan if made is None else layered(made, plan)
 
 
-def layered(made: OnDemand, tabulated: frozenset[str] = frozenset()) -> Plan:
+def layered(made: OnDemand, plan: Plan) -> Plan:
     program = made.program
-    tables = made.tables | (tabulated & program.definitions.keys())
-    return Plan(program, components(program), required_inputs(program), tables, made.layers)
+    tables = made.tables | (plan.tabulated & program.definitions.keys())
+    needs = {name: each for name, each in plan.needs.items() if name in program.definitions}
+    return Plan(program, components(program), needs, tables, made.layers, made.questions)
 
 
 def check(program: Program, hierarchy: Hierarchy) -> None:

@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from harken.calculus.rederivation import is_marked
 from harken.engines.sqlite.driving import RECENT, SETTLED, Driving
 from harken.engines.sqlite.expressions import Risk, Sql, constant, operation, quote
 from harken.engines.sqlite.grouping import GroupBy, Grouping
@@ -660,7 +661,7 @@ def order_by(keys: Sequence[tuple[int, bool, bool]], source: str = "") -> str:
 
 
 def _is_recent(atom: Atom) -> bool:
-    return atom.relation.name.startswith(RECENT)
+    return atom.relation.name.startswith(RECENT) or is_marked(atom.relation)
 
 
 def _average(literal: Aggregation, value: str) -> str:

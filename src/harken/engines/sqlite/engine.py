@@ -276,7 +276,12 @@ class SQLiteEngine:
             prefix = f"recursion {next(_names)}"
             made = make_tables(stratum, tables, compiler.numbers, prefix, kept)
             by_name.update({each.name: each for each in made})
-            fixpoints.append(make_fixpoint(stratum, made, plan.layers, compiled))
+            asked = {
+                name: (tables[name], relation, is_full)
+                for name, (relation, is_full) in plan.questions.items()
+                if name in tables
+            }
+            fixpoints.append(make_fixpoint(stratum, made, plan.layers, compiled, asked))
         for fixpoint in fixpoints:
             fixpoint.create(self.connection)
         return tuple(fixpoints)

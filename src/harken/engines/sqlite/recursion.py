@@ -102,6 +102,22 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """The table of what others ask of a layer; one that does not grow here has no number. If they
+    ask for single rows, `unanswered` finds the first behind a given one that is not there."""
+
+    name: str
+    table: int | None
+    layer: int
+    unanswered: str | None
+
+    def size(self, connection: Connection, rows: Sequence[int]) -> int:
+        if self.table is not None:
+            return rows[self.table]
+        return connection.value(f"SELECT max(rowid) FROM temp.{quote(self.name)}") or 0
+
+
+@dataclass(frozen=True, slots=True)
 class Fixpoint:
     """The compiled evaluation of relations that depend on each other, or of a single one."""
 
@@ -111,6 +127,7 @@ class Fixpoint:
     readers: tuple[tuple[int, ...], ...]
     """For each table the rules that read its new rows."""
     compile: Compile
+    questions: tuple[Question, ...] = ()
 
     def run(self, connection: Connection, bind: Bind) -> None:
         self.create(connection)
@@ -118,10 +135,13 @@ class Fixpoint:
         rows = [self._rows_before(connection, table) for table in self.tables]
         seen = [0 if rule.source is None else rows[rule.source] for rule in self.rules]
         waiting = {i for i, rule in enumerate(self.rules) if rule.source is None}
+        answered = [0 for _ in self.questions]
         for _ in range(ROUND_LIMIT):
-            if not waiting or self._is_enough(rows):
+            layers = {self.rules[i].layer for i in waiting}
+            layers -= self._at_rest(connection, layers, rows, answered)
+            if not layers or self._is_enough(rows):
                 return
-            lowest = min(self.rules[i].layer for i in waiting)
+            lowest = min(layers)
             before = tuple(rows)
             now = sorted(i for i in waiting if self.rules[i].layer == lowest)
             waiting.difference_update(now)
@@ -141,6 +161,26 @@ class Fixpoint:
             code="no-fixpoint",
             hint="a recursive function must not make new values for ever",
         )
+
+    def _at_rest(
+        self, connection: Connection, layers: set[int], rows: list[int], answered: list[int]
+    ) -> set[int]:
+        """The layers whose questions are all answered: what waits in them can wait for more.
+        `answered` says up to which row a table of questions is known to be."""
+        found = {question.layer for question in self.questions} & layers
+        for number, question in enumerate(self.questions):
+            if question.layer not in found:
+                continue
+            size = question.size(connection, rows)
+            if answered[number] == size:
+                continue
+            first: int | None = 1
+            if question.unanswered is not None:
+                first = connection.value(question.unanswered, (answered[number],))
+                answered[number] = size if first is None else first - 1
+            if first is not None:
+                found.discard(question.layer)
+        return found
 
     def _rows_before(self, connection: Connection, table: Table) -> int:
         """The number of the last row that is there, and is new to nobody."""
@@ -198,8 +238,14 @@ def make_tables(
 
 
 def make_fixpoint(
-    stratum: Stratum, made: tuple[Table, ...], layers: Mapping[str, int], compile_: Compile
+    stratum: Stratum,
+    made: tuple[Table, ...],
+    layers: Mapping[str, int],
+    compile_: Compile,
+    asked: Mapping[str, tuple[str, Relation, bool]],
 ) -> Fixpoint:
+    """`asked` says, of relations of questions, the names of their tables, who is asked, and whether
+    for single rows."""
     numbers = {each.relation.id: number for number, each in enumerate(stratum.definitions)}
     rules: list[Rule] = []
     for target, definition in enumerate(stratum.definitions):
@@ -212,7 +258,27 @@ def make_fixpoint(
         tuple(i for i, rule in enumerate(rules) if rule.source == number)
         for number in range(len(made))
     )
-    return Fixpoint(made, tuple(rules), names, readers, compile_)
+    questions = tuple(
+        Question(
+            table,
+            numbers.get(name),
+            layers[relation.id],
+            _unanswered(table, made[numbers[relation.id]].name, relation.arity)
+            if is_full
+            else None,
+        )
+        for name, (table, relation, is_full) in asked.items()
+        if relation.id in numbers
+    )
+    return Fixpoint(made, tuple(rules), names, readers, compile_, questions)
+
+
+def _unanswered(asked: str, answers: str, columns: int) -> str:
+    same = " AND ".join(f"p.c{i} IS q.c{i}" for i in range(columns)) or "1"
+    return (
+        f"SELECT min(q.rowid) FROM temp.{quote(asked)} AS q WHERE q.rowid > ? "
+        f"AND NOT EXISTS (SELECT 1 FROM temp.{quote(answers)} AS p WHERE {same})"
+    )
 
 
 def recent(relation: Relation) -> Relation:
