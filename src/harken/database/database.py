@@ -27,6 +27,7 @@ from harken.database.monitors.subscription import Subscription, subscribe
 from harken.database.objects import Object, Objects
 from harken.database.results import Result, Results
 from harken.database.rules.explain import RuleExplanation, explain_rule
+from harken.database.rules.recursive import check_strategy
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.session import Session
@@ -255,14 +256,21 @@ class Database:
         return FunctionHandle(self._runtime, self._transactions, self._find(name))
 
     def monitor(
-        self, name: str, listener: Listener | None = None, durable: str | None = None
+        self,
+        name: str,
+        listener: Listener | None = None,
+        durable: str | None = None,
+        strategy: str = "auto",
     ) -> Subscription:
         """Be told exactly how the rows of a function change: `sub.changes()` after a commit.
 
         A `listener` is called with each change right after its commit. A `durable` monitor has a
-        name, is kept in the file and records changes also while nobody listens.
+        name, is kept in the file and records changes also while nobody listens. With the `strategy`
+        `external` nothing of the view is stored, with `materialized` its recursive parts are, and
+        `naive` evaluates it each time; `auto` goes by experience.
         """
         self._check_open()
+        check_strategy(strategy)
         check_text(name, "the name of a function")
         if durable is not None:
             check_text(durable, "the name of a durable monitor")
@@ -271,7 +279,14 @@ class Database:
         function = self._find(name)
         monitors = self._rules.monitors
         return subscribe(
-            self._runtime, self._transactions, monitors, function, name, listener, durable
+            self._runtime,
+            self._transactions,
+            monitors,
+            function,
+            name,
+            listener,
+            durable,
+            strategy,
         )
 
     def _find(self, name: str) -> Function:

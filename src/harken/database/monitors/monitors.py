@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harken.calculus.states import in_old_state
 from harken.database.monitors.changes import (
@@ -53,6 +53,8 @@ class Receiver:
     handed_out: int = 0
     """The number of the last change that was."""
     closed: bool = False
+    strategy: str = "auto"
+    """How the change of the view is to be found."""
 
     @property
     def title(self) -> str:
@@ -102,7 +104,13 @@ class Monitors:
         catalog = self._runtime.catalog
         if not catalog.has_function(function_id):
             raise NameFault(f"the function {function_id} was deleted", code="unknown-function")
-        return compile_view(catalog.function(function_id), catalog)
+        view = compile_view(catalog.function(function_id), catalog)
+        return replace(view, strategy=self._strategy_of(function_id))
+
+    def _strategy_of(self, function_id: str) -> str:
+        """The last one that a receiver wants."""
+        wanted = [each.strategy for each in self._receivers if each.function == function_id]
+        return next((each for each in reversed(wanted) if each != "auto"), "auto")
 
     def _follow(self) -> None:
         self.synchronise()
@@ -129,7 +137,9 @@ class Monitors:
         self._durables = self.outbox.durables()
         watched = self._watched()
         known = {view.function for view in self._views()}
-        same = known | self._broken.keys() == watched.keys()
+        same = known | self._broken.keys() == watched.keys() and all(
+            view.strategy == self._strategy_of(view.function) for view in self._views()
+        )
         if same and self._epoch == self._runtime.catalog.epoch:
             return
         self._epoch = self._runtime.catalog.epoch
@@ -151,6 +161,8 @@ class Monitors:
                 self._network.remove(node.condition.name)
             return
         if node is None:
+            self._network.insert(view)
+        elif node.condition.strategy != view.strategy and node.condition.says_the_same(view):
             self._network.insert(view)
         elif not node.is_for(view):
             self._redefined.add(function)

@@ -124,12 +124,13 @@ def subscribe(
     view: str,
     listener: Listener | None,
     durable: str | None,
+    strategy: str = "auto",
 ) -> Subscription:
     refuse_in_transaction(transactions, "a monitor cannot begin")
     monitors.compile(function.id)
     if durable is not None:
         _ensure_durable(runtime, transactions, monitors, Durable(durable, view, function.id))
-    receiver = Receiver(view, function.id, listener, durable)
+    receiver = Receiver(view, function.id, listener, durable, strategy=strategy)
     monitors.attach(receiver)
     return Subscription(runtime, transactions, monitors, receiver)
 

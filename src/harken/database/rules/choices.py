@@ -17,7 +17,7 @@ from harken.calculus.firsts import FirstRows
 from harken.calculus.totals import Totals
 from harken.database.rules.experience import Experience
 from harken.database.rules.nodes import NAIVE, ConditionNode, Costs, Monitored, TotalsNode
-from harken.database.rules.recursive import EXTERNAL, RecursiveNode
+from harken.database.rules.recursive import RecursiveNode
 from harken.engines.sqlite.statistics import Statistics
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
@@ -82,7 +82,6 @@ class Choices:
         self._counts_far = counts_far
         self.forced: str | None = None
         """`incremental` or `naive`, whatever it costs."""
-        self.recursion: str | None = None
         self.is_experienced = False
         """Is it known of any view what naive evaluation takes?"""
         self._calm: dict[frozenset[str], _Calm] = {}
@@ -102,7 +101,7 @@ class Choices:
         if self.forced is not None:
             return incremental
         if node.part.reason is Reason.RECURSIVE:
-            return NAIVE
+            return incremental if isinstance(node, RecursiveNode) and not node.refused else NAIVE
         known = prefers_naive()
         if known is not None:
             return NAIVE if known else incremental
@@ -114,12 +113,6 @@ class Choices:
             return NAIVE if CHANGED_ROW * sum(far.values()) > rows else incremental
         costs = self.costs(node)
         return NAIVE if costs.whole < costs.by_differentials(sizes) else incremental
-
-    def recursive(self, node: RecursiveNode) -> str:
-        """How to compute the change of a recursive relation."""
-        if self.forced == NAIVE or node.refused is not None:
-            return NAIVE
-        return self.recursion or EXTERNAL
 
     def _is_small_part(self, node: Monitored, changed: Mapping[str, int]) -> bool:
         """Has little changed of every relation below? Estimates of queries of many relations can

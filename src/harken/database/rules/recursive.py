@@ -9,20 +9,79 @@ Law: each gives the same change.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harken.calculus.maintenance import maintain
 from harken.calculus.rederivation import cycle_of, is_rederivable, rederive
 from harken.calculus.states import in_old_state, old
-from harken.database.rules.nodes import DerivedNode, Planning
+from harken.database.rules.nodes import NAIVE, DerivedNode, Planning
+from harken.database.rules.experience import SPARE, Experience
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.kept import Kept, Rules
+from harken.errors import TypeFault
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
 from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
 
 EXTERNAL, MATERIALIZED = "external", "materialized"
+STRATEGIES = ("auto", EXTERNAL, MATERIALIZED, NAIVE)
+
+
+BRIEF = 0.002
+"""What takes fewer seconds is not worth storing anything."""
+FIRST_LIMIT = 0.25
+"""So many seconds rederivation may take where it is not known what naive evaluation does."""
+PATIENCE = 8
+"""After so many changes for which stored rows were of no use, they are dropped."""
+
+
+@dataclass(slots=True)
+class Course:
+    """Which way a node goes when it may choose, by what the ways have taken before."""
+
+    spent: float = 0.0
+    """The seconds of rederivation since nothing is stored."""
+    unused: int = 0
+    was_stored: bool = False
+    """Were rows stored before, and dropped because they were of no use?"""
+
+    def choose(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> str:
+        external = known.expected((EXTERNAL, changed), size)
+        naive = known.naive_seconds
+        if not stored:
+            return NAIVE if naive is not None and external > naive else EXTERNAL
+        materialized = known.expected((MATERIALIZED, changed), size)
+        costs = {MATERIALIZED: materialized, EXTERNAL: external}
+        if naive is not None:
+            costs[NAIVE] = naive
+        return min(costs, key=lambda each: costs[each])
+
+    def limit(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> float:
+        """How long rederivation may take before another way is gone instead."""
+        naive = known.naive_seconds
+        limit = FIRST_LIMIT if naive is None else SPARE * naive
+        if stored and known.is_measured((MATERIALIZED, changed), size):
+            limit = min(limit, SPARE * known.expected((MATERIALIZED, changed), size))
+        return max(limit, BRIEF)
+
+    def note(self, strategy: str, seconds: float, stored: bool) -> None:
+        if strategy != EXTERNAL:
+            self.spent, self.unused = 0.0, 0
+        elif stored:
+            self.unused += 1
+        elif seconds >= BRIEF:
+            self.spent += seconds
+
+    def wants_rows(self, known: Experience) -> bool:
+        """Has rederivation taken as long as it takes to store the rows, which may help?"""
+        naive = known.naive_seconds
+        worth = FIRST_LIMIT if naive is None else naive
+        return not self.was_stored and self.spent > worth
+
+    def wants_no_rows(self) -> bool:
+        return self.unused >= PATIENCE
 
 
 @dataclass(slots=True, eq=False)
@@ -32,6 +91,7 @@ class RecursiveNode(DerivedNode):
     maintained: dict[frozenset[str], Rules] = field(default_factory=dict)
     refused: str | None = None
     """Why its change is always found from scratch, if it is."""
+    course: Course = field(default_factory=Course)
 
     def drop(self) -> None:
         DerivedNode.drop(self)
@@ -60,6 +120,16 @@ class RecursiveNode(DerivedNode):
             self.is_fresh = True
         self.kept_rows.follow(rules, self.delta)
 
+    def recompute(self, stored: frozenset[str], planning: Planning) -> None:
+        """Fill the Δ-set by comparing all rows with those of before, which are stored."""
+        if not self.kept_rows.validity.holds():
+            self.build(planning, stored)
+        stated = {each.id: each for each in self.kept_rows.relations}
+        if self.from_scratch is None:
+            self.from_scratch = self._all_of(self.part.program, stated, planning)
+            self.is_fresh = True
+        self.kept_rows.compare(self.from_scratch, stated, self.delta)
+
     def build(self, planning: Planning, stored: frozenset[str] = frozenset()) -> None:
         """Store the rows, as they were before these relations changed."""
         program = self.part.program
@@ -70,12 +140,17 @@ class RecursiveNode(DerivedNode):
                 name: old(each) if old(each).id in program.definitions else each
                 for name, each in stated.items()
             }
-        hierarchy = planning.catalog.hierarchy
-        wanted = [each.id for each in stated.values()]
-        query = planning.engine.compile(prepare(program, hierarchy, wanted=wanted))
+        query = self._all_of(program, stated, planning)
         self.kept_rows.build(query, stated)
         query.release()
         self.maintained.clear()
+
+    def _all_of(
+        self, program: Program, stated: Mapping[str, Relation], planning: Planning
+    ) -> Query:
+        wanted = [each.id for each in stated.values()]
+        plan = prepare(program, planning.catalog.hierarchy, wanted=wanted)
+        return planning.engine.compile(plan)
 
     def _compile_rules(self, changed: frozenset[str], planning: Planning) -> Rules:
         made = maintain(self.part.program, changed, self.part.nodes)
@@ -97,6 +172,15 @@ class RecursiveNode(DerivedNode):
             deletion.fixpoints,
             insertion.fixpoints,
             {name: known[each.id] for name, each in deleted.items()},
+        )
+
+
+def check_strategy(strategy: str) -> None:
+    if strategy not in STRATEGIES:
+        raise TypeFault(
+            f"there is no strategy {strategy}",
+            code="bad-value",
+            hint=f"it is one of {', '.join(STRATEGIES)}",
         )
 
 

@@ -27,7 +27,12 @@ from harken.database.rules.nodes import (
     Row,
     TotalsNode,
 )
-from harken.database.rules.recursive import RecursiveNode, kept_relations, why_from_scratch
+from harken.database.rules.recursive import (
+    EXTERNAL,
+    RecursiveNode,
+    kept_relations,
+    why_from_scratch,
+)
 from harken.database.system import ACTIVATED, is_activations
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.copies import Copy
@@ -208,11 +213,12 @@ class Topology:
     ) -> None:
         made_from = _made_from(relation, above, program)
         if not self._is_there(relation.id, made_from):
-            node = self._derived_node(relation, made_from, recursive)
+            keeping = self._may_keep(above)
+            node = self._derived_node(relation, made_from, recursive, keeping)
             self._put(node, Program(relation, made_from[0]))
 
     def _derived_node(
-        self, relation: Relation, made_from: MadeFrom, recursive: dict[str, Part]
+        self, relation: Relation, made_from: MadeFrom, recursive: dict[str, Part], keeping: bool
     ) -> DerivedNode:
         source, kept = made_from
         part = recursive.get(relation.id) or plan_part(
@@ -225,15 +231,25 @@ class Topology:
         connection = self._engine.connection
         delta = DeltaSet(connection, relation)
         if part.reason is not Reason.RECURSIVE:
-            return DerivedNode(part, with_kept_totals(part), delta=delta, made_from=made_from)
+            kept = with_kept_totals(part) if keeping else None
+            return DerivedNode(part, kept, delta=delta, made_from=made_from)
         far = any(map(self._engine.is_far, part.stored.values()))
+        refused = why_from_scratch(part.program, far)
         return RecursiveNode(
             part,
             delta=delta,
             made_from=made_from,
-            copy=Copy(connection, relation),
+            copy=Copy(connection, relation) if refused is not None else None,
             kept_rows=Kept(connection, kept_relations(part), relation.id),
-            refused=why_from_scratch(part.program, far),
+            refused=refused,
+        )
+
+    def _may_keep(self, node: Node) -> bool:
+        """May anything be stored for what is above?"""
+        if isinstance(node, ConditionNode):
+            return node.condition.strategy != EXTERNAL
+        return node.kept is not None or any(
+            map(self._may_keep, self._affects.get(node.id, {}).values())
         )
 
     def _ensure_totals(self, totals: Kept, above: Node, program: Program) -> None:
@@ -349,7 +365,8 @@ class Topology:
             if below is None and name in totals:
                 below = self._totals_node(totals[name], node, made_from)
             elif below is None:
-                below = self._derived_node(relation, made_from, recursive)
+                keeping = self._may_keep(node)
+                below = self._derived_node(relation, made_from, recursive, keeping)
             found[name] = below
             self._look_below(below, Program(goal, made_from[0]), found)
             node.level = max(node.level, below.level + 1)
@@ -363,7 +380,8 @@ class Topology:
 
 def _condition_node(part: Part, condition: Condition) -> ConditionNode:
     """What is kept of a condition that moves would be that of another time."""
-    kept = None if condition.moves else with_kept_totals(part)
+    keeping = not condition.moves and condition.strategy != EXTERNAL
+    kept = with_kept_totals(part) if keeping else None
     return ConditionNode(part, kept, condition=condition)
 
 

@@ -165,8 +165,16 @@ class Connection:
             raise faults.fault(error) from error
 
     def change(self, sql: str, values: Any = ()) -> int:
-        """Run a statement that changes a table; how many rows it has changed."""
+        """Run a statement that adds rows to a table for the time being; how many. It may be broken
+        off when it has ended, see `limited`."""
+        if self._may_take is None:
+            self.run(sql, values)
+            return self.raw.changes()
+        started = self.working_time()
         self.run(sql, values)
+        self._may_take -= self.working_time() - started
+        if self._may_take < 0:
+            raise BrokenOff
         return self.raw.changes()
 
     def rows(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:

@@ -68,32 +68,68 @@ class Kept:
         return {copy_of(each).id: self.tables[each.id] for each in self.relations}
 
     def follow(self, rules: Rules, delta: DeltaSet) -> None:
+        """Bring the rows up to date by rules, and fill the Δ-set with what that changed."""
         connection = self._connection
-        goal = delta.relation
-        columns = ", ".join(f"c{i}" for i in range(goal.arity)) or "1"
+        table, deleted = self.tables[delta.relation.id], rules.deleted[delta.relation.id]
         try:
             for fixpoint in rules.deletion:
                 fixpoint.run(connection, lambda _: ())
             for relation in self.relations:
                 self._delete(relation, rules.deleted[relation.id])
-            table, deleted = self.tables[goal.id], rules.deleted[goal.id]
             last = connection.value(f"SELECT max(rowid) FROM temp.{quote(table)}") or 0
             for fixpoint in rules.insertion:
                 fixpoint.run(connection, lambda _: ())
-            for source, other, tests, weight in (
-                (table, deleted, f"s.rowid > {last} AND ", 1),
-                (deleted, table, "", -1),
-            ):
-                same = _same(goal, "s", "o")
-                connection.run(
-                    f"INSERT INTO {delta.table} SELECT {columns}, {weight} "
-                    f"FROM temp.{quote(source)} AS s WHERE {tests}"
-                    f"NOT EXISTS (SELECT 1 FROM temp.{quote(other)} AS o WHERE {same})"
-                )
+            self._fill(delta, table, deleted, 1, f"s.rowid > {last} AND")
+            self._fill(delta, deleted, table, -1)
         finally:
             for fixpoint in (*rules.deletion, *rules.insertion):
                 fixpoint.clear(connection)
         self.validity.declare()
+
+    def compare(self, query: Query, stated: Mapping[str, Relation], delta: DeltaSet) -> None:
+        """Bring the rows up to date with those of a query for all of them, and fill the Δ-set."""
+        with query.evaluated():
+            sources = {name: query.tables[each.id] for name, each in stated.items()}
+            source, table = sources[delta.relation.id], self.tables[delta.relation.id]
+            self._fill(delta, source, table, 1)
+            self._fill(delta, table, source, -1)
+            for relation in self.relations:
+                kept, now = (quote(each[relation.id]) for each in (self.tables, sources))
+                same = _same(relation, "s", "o")
+                there = f"SELECT 1 FROM temp.{now} AS o WHERE {same}"
+                self._connection.run(
+                    f"DELETE FROM temp.{kept} AS s WHERE NOT EXISTS ({there})"
+                )
+                self._connection.run(f"INSERT OR IGNORE INTO temp.{kept} SELECT * FROM temp.{now}")
+        query.clear()
+        self.validity.declare()
+
+    def take_in(self, delta: DeltaSet) -> None:
+        """Bring the rows of a single relation up to date with its Δ-set."""
+        relation = delta.relation
+        table = quote(self.tables[relation.id])
+        columns = ", ".join(f"c{i}" for i in range(relation.arity)) or "1"
+        gone = f"SELECT * FROM {delta.table} WHERE {delta.weight} < 0"
+        self._connection.run(
+            f"DELETE FROM temp.{table} WHERE rowid IN (SELECT s.rowid FROM ({gone}) AS o "
+            f"CROSS JOIN temp.{table} AS s WHERE {_same(relation, 's', 'o')})"
+        )
+        self._connection.run(
+            f"INSERT OR IGNORE INTO temp.{table} SELECT {columns} FROM {delta.table} "
+            f"WHERE {delta.weight} > 0"
+        )
+        self.validity.declare()
+
+    def _fill(
+        self, delta: DeltaSet, source: str, other: str, weight: int, tests: str = ""
+    ) -> None:
+        """Let the Δ-set have the rows of one table that are not in another."""
+        columns = ", ".join(f"c{i}" for i in range(delta.relation.arity))
+        there = f"SELECT 1 FROM temp.{quote(other)} AS o WHERE {_same(delta.relation, 's', 'o')}"
+        self._connection.run(
+            f"INSERT INTO {delta.table} SELECT {f'{columns}, ' if columns else ''}{weight} "
+            f"FROM temp.{quote(source)} AS s WHERE {tests} NOT EXISTS ({there})"
+        )
 
     def _delete(self, relation: Relation, deleted: str) -> None:
         table = quote(self.tables[relation.id])
