@@ -129,9 +129,12 @@ class Query:
         """In the block, the rows of the relations that became tables on the way; it has no
         parameters."""
         with self.connection.fixed_time(), self.connection.snapshot():
-            for fixpoint in self.fixpoints:
-                fixpoint.run(self.connection, lambda _: ())
-            yield self._table_rows
+            try:
+                for fixpoint in self.fixpoints:
+                    fixpoint.run(self.connection, lambda _: ())
+                yield self._table_rows
+            finally:
+                self.clear()
 
     def _table_rows(self, relation: Relation) -> list[tuple[Any, ...]]:
         columns = ", ".join(f"c{i}" for i in range(relation.arity)) or "1"

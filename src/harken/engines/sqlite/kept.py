@@ -59,7 +59,6 @@ class Kept:
                     f"CREATE UNIQUE INDEX temp.{quote(f'rows {self.tables[relation.id]}')} "
                     f"ON {table} ({identity})"
                 )
-        query.clear()
         self.validity.declare()
 
     @property
@@ -101,7 +100,6 @@ class Kept:
                     f"DELETE FROM temp.{kept} AS s WHERE NOT EXISTS ({there})"
                 )
                 self._connection.run(f"INSERT OR IGNORE INTO temp.{kept} SELECT * FROM temp.{now}")
-        query.clear()
         self.validity.declare()
 
     def take_in(self, delta: DeltaSet) -> None:

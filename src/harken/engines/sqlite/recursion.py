@@ -128,10 +128,11 @@ class Fixpoint:
     """For each table the rules that read its new rows."""
     compile: Compile
     questions: tuple[Question, ...] = ()
+    filled: set[int] = field(default_factory=set)
+    """The tables that have rows now."""
 
     def run(self, connection: Connection, bind: Bind) -> None:
         self.create(connection)
-        self.clear(connection)
         rows = [self._rows_before(connection, table) for table in self.tables]
         seen = [0 if rule.source is None else rows[rule.source] for rule in self.rules]
         waiting = {i for i, rule in enumerate(self.rules) if rule.source is None}
@@ -154,6 +155,7 @@ class Fixpoint:
                 if rule.source is not None:
                     seen[i] = before[rule.source]
                 if added:
+                    self.filled.add(rule.target)
                     rows[rule.target] += added
                     waiting.update(self.readers[rule.target])
         raise EvaluationError(
@@ -205,8 +207,9 @@ class Fixpoint:
                 connection.run(sql)
 
     def clear(self, connection: Connection) -> None:
-        """Let go of the rows."""
-        for table in self.tables:
+        """Let go of the rows; whoever has run it does so."""
+        while self.filled:
+            table = self.tables[self.filled.pop()]
             if not table.kept:
                 connection.run(table.clear)
 
