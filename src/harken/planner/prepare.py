@@ -13,9 +13,14 @@ from harken.ir.safety import Needs, check_program, order, required_inputs
 from harken.ir.strata import Stratum, components, stratify
 from harken.ir.types import Hierarchy
 from harken.ir.typing import check_types
-from harken.planner.expand import expand
+from harken.planner.expand import CLAUSE_LIMIT, expand
 from harken.planner.specialize import specialize
 from harken.planner.tabulate import tabulate
+
+
+FEW = 12
+"""So many clauses a definition may come to have in a recursion, where each is a statement for every
+relation of it that grows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,7 @@ def prepare(
     given: Iterable[int] = (),
     wanted: Collection[str] = (),
     as_whole: bool = False,
+    alternatives: int = CLAUSE_LIMIT,
 ) -> Plan:
     """`given` are the columns of the goal whose values the caller brings. Of derived relations that
     are `wanted` beside the goal, the rows are tables. Evaluated `as_whole`, a recursive relation is
@@ -64,7 +70,7 @@ def prepare(
     check_types(program, hierarchy)
     needs = required_inputs(program)
     tabulated = tabulate(program, needs) | frozenset(wanted)
-    rewritten = specialize(expand(program, hierarchy, needs, tabulated))
+    rewritten = specialize(expand(program, hierarchy, needs, tabulated, alternatives))
     plan = Plan(
         rewritten,
         stratify(rewritten),
@@ -88,7 +94,7 @@ def on_demand(plan: Plan) -> Plan:
 def prepare_change(program: Program, hierarchy: Hierarchy, driven: Collection[str]) -> Plan:
     """For the change of recursive relations: those that are `driven` by it go on by themselves and
     are tables, what is recursive besides is derived on demand."""
-    plan = prepare(program, hierarchy, wanted=driven)
+    plan = prepare(program, hierarchy, wanted=driven, alternatives=FEW)
     found = frozenset(driven) & plan.program.definitions.keys()
     made = magic(plan.program, plan.needs, found)
     return plan if made is None else layered(made, plan)

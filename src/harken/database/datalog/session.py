@@ -52,6 +52,7 @@ class DatalogSession:
         facts: Path = Path(),
         output: Path | None = None,
         warn: Callable[[str], None] | None = None,
+        strategy: str = "auto",
     ) -> None:
         """Run a whole text, or nothing of it since its last commit. Fact files are read from
         `facts`; outputs are written to `output`, or told as results if that is None."""
@@ -59,7 +60,7 @@ class DatalogSession:
             program = parse(text)
             _warn(program, source, warn)
             with self.transactions.text():
-                _Run(self, program, facts, output).run()
+                _Run(self, program, facts, output, strategy).run()
         except HarkenError as error:
             error.locate(text, source)
             raise
@@ -69,8 +70,14 @@ class _Run:
     """One text while it runs."""
 
     def __init__(
-        self, session: DatalogSession, program: Program, facts: Path, output: Path | None
+        self,
+        session: DatalogSession,
+        program: Program,
+        facts: Path,
+        output: Path | None,
+        strategy: str,
     ) -> None:
+        self._strategy = strategy
         self._session = session
         self._runtime = session.runtime
         self._transactions = session.transactions
@@ -149,7 +156,7 @@ class _Run:
                 Changed("change", known.attributes, plus, runtime.name_object, known.name, minus)
             )
 
-        self._session.watch(known.relation.name, tell)
+        self._session.watch(known.relation.name, tell, strategy=self._strategy)
         self._session.watched.add(known.relation.id)
 
     # --- at the end ------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from harken.database.results import Result, to_json
 from harken.database.evaluation import decode_rows
 from harken.ir.types import Type, literal_type_named
 
@@ -31,6 +32,11 @@ class Change:
     plus: list[Row]
     minus: list[Row]
     transaction: int
+
+    def json_line(self) -> str:
+        sides = {"plus": self.plus, "minus": self.minus}
+        rows = {name: Result("rows", (), list(each)).json_rows() for name, each in sides.items()}
+        return to_json({"kind": "change", "view": self.view, **rows})
 
 
 @dataclass(frozen=True, slots=True)
