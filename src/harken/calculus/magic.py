@@ -288,7 +288,9 @@ class _Rewriting:
         known = joined or any(not isinstance(term, Variable) for term in literal.terms)
         if name in self.demanded:
             return 3 if known else UNKNOWN
-        return 2 if joined else UNKNOWN
+        if joined:
+            return 2
+        return 4 if known else UNKNOWN
 
     # --- questions -------------------------------------------------------------------------
 

@@ -54,6 +54,8 @@ class Connection:
         """How many Python functions of running queries are at work; they may read, not change."""
         self.working_time: Callable[[], float] = time.thread_time
         """The clock that queries are timed by: other programs do not count."""
+        self.rows_added = 0
+        """How many rows recursions have derived."""
         self._may_take: float | None = None
         self._until = math.inf
         """Until when the query that runs now may read."""
@@ -167,15 +169,15 @@ class Connection:
     def change(self, sql: str, values: Any = ()) -> int:
         """Run a statement that adds rows to a table for the time being; how many. It may be broken
         off when it has ended, see `limited`."""
-        if self._may_take is None:
-            self.run(sql, values)
-            return self.raw.changes()
-        started = self.working_time()
+        started = self.working_time() if self._may_take is not None else 0.0
         self.run(sql, values)
-        self._may_take -= self.working_time() - started
-        if self._may_take < 0:
-            raise BrokenOff
-        return self.raw.changes()
+        if self._may_take is not None:
+            self._may_take -= self.working_time() - started
+            if self._may_take < 0:
+                raise BrokenOff
+        added = self.raw.changes()
+        self.rows_added += added
+        return added
 
     def rows(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
         try:
