@@ -100,7 +100,8 @@ def test_views_of_sql_are_watched(tmp_path: Path) -> None:
     result, told = watched(
         tmp_path,
         "create table t (a int, b string);"
-        "create view v as select b, count(*) as n from t group by b; insert into t values (1, 'x');",
+        "create view v as select b, count(*) as n from t group by b;"
+        "insert into t values (1, 'x');",
         ".sql",
         '{"insert":{"t":[[2,"it\'s"],[3,null]]},"delete":{"t":[[1,"x"]]}}',
     )

@@ -79,7 +79,7 @@ def plain(rule: str) -> str:
     """With the variables of a check as the figure has them, and supplements without numbers."""
     rule = rule.replace("X0", "x").replace("X1", "y")
     head, *rest = rule.split("sup_")
-    return head + "".join(f"sup{each[each.index('('):]}" for each in rest)
+    return head + "".join(f"sup{each[each.index('(') :]}" for each in rest)
 
 
 def test_the_rules_are_those_of_figure_3(db: harken.Database) -> None:

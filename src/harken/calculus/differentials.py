@@ -78,7 +78,9 @@ def differentiate(
     finder = Affected(program, changed, affected, required_inputs(program))
     definition = program.definitions[program.goal.id]
     found = tuple(
-        differential for clause in definition.clauses for differential in differentials_of(clause, finder)
+        differential
+        for clause in definition.clauses
+        for differential in differentials_of(clause, finder)
     )
     known = {**program.definitions, **old_definitions(program, changed, nodes), **finder.made}
     return Change(

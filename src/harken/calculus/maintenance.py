@@ -11,8 +11,8 @@ For each clause p ← r₁ ∧ ... ∧ rₙ of the relations that depend on each
 
 p and p^new are one table, the copy: (N₁) takes p^del out of it, and (R) and (I), evaluated
 semi-naively, put rows in. A row that was put in goes on by (I), whichever rule it is from; so of
-(R) only the first step is written down. A negated rᵢ exchanges the signs, and what an aggregate or a
-negated conjunction ranges over gives the keys that are affected, as in `differentials`.
+(R) only the first step is written down. A negated rᵢ exchanges the signs, and what an aggregate or
+a negated conjunction ranges over gives the keys that are affected, as in `differentials`.
 
 Law: p^plus = p^new − p and p^minus = p − p^new, and the copy is p^new at the end.
 """

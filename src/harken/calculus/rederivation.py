@@ -36,7 +36,6 @@ from harken.ir.strata import stratify
 from harken.ir.terms import Variable
 from harken.ir.types import INTEGER
 
-
 MARKS = ("^del", "^ins", "^plus", "^minus")
 
 

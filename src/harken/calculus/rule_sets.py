@@ -109,9 +109,7 @@ class _Layout:
             or (isinstance(each, Atom) and each.relation.id in self.finder.changed)
         ]
         found = list(differentials_of(clause, self.finder))
-        by_sign = {
-            sign: [each for each in found if each.sign == sign] for sign in (-1, 1)
-        }
+        by_sign = {sign: [each for each in found if each.sign == sign] for sign in (-1, 1)}
         for sign, letter, mark in ((-1, "D", "del"), (1, "I", "ins")):
             target = marked(clause.head.relation, mark)
             for place, each in zip(places, by_sign[sign], strict=True):

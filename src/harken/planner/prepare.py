@@ -17,7 +17,6 @@ from harken.planner.expand import CLAUSE_LIMIT, expand
 from harken.planner.specialize import specialize
 from harken.planner.tabulate import tabulate
 
-
 FEW = 12
 """So many clauses a definition may come to have in a recursion, where each is a statement for every
 relation of it that grows."""

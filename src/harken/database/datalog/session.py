@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from harken.database.datalog import files
 from harken.database.datalog.facts import Facts, located
@@ -25,7 +26,11 @@ from harken.lang.datalog import syntax
 from harken.lang.datalog.known import Known, relation_named
 from harken.lang.datalog.parser import Program, parse
 
-Watch = Callable[[str, Callable[[Change], object]], object]
+
+class Watch(Protocol):
+    def __call__(
+        self, name: str, listener: Callable[[Change], object], *, strategy: str
+    ) -> object: ...
 
 
 class DatalogWarning(UserWarning):

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harken.database.results import Result, to_json
 from harken.database.evaluation import decode_rows
+from harken.database.results import Result, to_json
 from harken.ir.types import Type, literal_type_named
 
 Row = tuple[Any, ...]

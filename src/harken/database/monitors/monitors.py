@@ -160,9 +160,7 @@ class Monitors:
             if node is not None:
                 self._network.remove(node.condition.name)
             return
-        if node is None:
-            self._network.insert(view)
-        elif node.condition.strategy != view.strategy and node.condition.says_the_same(view):
+        if node is None or node.is_other_way(view):
             self._network.insert(view)
         elif not node.is_for(view):
             self._redefined.add(function)

@@ -348,9 +348,7 @@ class Network(Topology):
         self._store_or_drop(node, strategy, known, stored)
         return strategy
 
-    def _go(
-        self, node: RecursiveNode, strategy: str, wave: Wave, changed: frozenset[str]
-    ) -> None:
+    def _go(self, node: RecursiveNode, strategy: str, wave: Wave, changed: frozenset[str]) -> None:
         stored = wave.stored & node.part.stored.keys()
         if strategy == EXTERNAL:
             node.rederive(changed, self._planning)

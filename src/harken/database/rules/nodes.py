@@ -269,6 +269,11 @@ class ConditionNode(Monitored):
             names |= self.part.stored
         return names
 
+    def is_other_way(self, condition: Condition) -> bool:
+        """Does it monitor the same, but not as it is wanted now?"""
+        same = self.condition.says_the_same(condition)
+        return same and self.condition.strategy != condition.strategy
+
     def is_for(self, condition: Condition) -> bool:
         """Does the node already monitor just this? Then it keeps its plans."""
         same = self.condition.says_the_same(condition)

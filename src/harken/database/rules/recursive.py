@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from harken.calculus.maintenance import maintain
 from harken.calculus.rederivation import cycle_of, is_rederivable, rederive
 from harken.calculus.states import in_old_state, old
-from harken.database.rules.nodes import NAIVE, DerivedNode, Planning
 from harken.database.rules.experience import SPARE, Experience
+from harken.database.rules.nodes import NAIVE, DerivedNode, Planning
 from harken.engines.sqlite.engine import Query
-from harken.engines.sqlite.kept import Kept, Rules
+from harken.engines.sqlite.kept import KeptRows, Rules
 from harken.errors import TypeFault
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
@@ -86,7 +86,7 @@ class Course:
 
 @dataclass(slots=True, eq=False)
 class RecursiveNode(DerivedNode):
-    kept_rows: Kept = field(kw_only=True)
+    kept_rows: KeptRows = field(kw_only=True)
     external: dict[frozenset[str], Query] = field(default_factory=dict)
     maintained: dict[frozenset[str], Rules] = field(default_factory=dict)
     refused: str | None = None
@@ -107,9 +107,7 @@ class RecursiveNode(DerivedNode):
             self.is_fresh = True
         self.delta.fill_weighted(query)
 
-    def maintain(
-        self, changed: frozenset[str], stored: frozenset[str], planning: Planning
-    ) -> None:
+    def maintain(self, changed: frozenset[str], stored: frozenset[str], planning: Planning) -> None:
         """Fill the Δ-set, and bring the stored rows up to date. `stored` are the stored relations
         that have changed: the rows that are built first are those of before."""
         if not self.kept_rows.validity.holds():
@@ -159,9 +157,7 @@ class RecursiveNode(DerivedNode):
         grown = {each.id: made.grown(each) for each in made.relations}
         driven = [each.id for each in deleted.values()]
         copies = self.kept_rows.copies
-        deletion = engine.compile_into(
-            prepare_change(made.deletion, hierarchy, driven), {}, copies
-        )
+        deletion = engine.compile_into(prepare_change(made.deletion, hierarchy, driven), {}, copies)
         known = {each.id: deletion.tables[each.id] for each in deleted.values()}
         tables = {grown[name].id: table for name, table in self.kept_rows.tables.items()}
         insertion = engine.compile_into(

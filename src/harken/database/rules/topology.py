@@ -38,7 +38,7 @@ from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.events import Capture, DeltaSet
 from harken.engines.sqlite.firsts import FirstRowsTable
-from harken.engines.sqlite.kept import Kept
+from harken.engines.sqlite.kept import KeptRows
 from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Kind, Relation
@@ -231,8 +231,8 @@ class Topology:
         connection = self._engine.connection
         delta = DeltaSet(connection, relation)
         if part.reason is not Reason.RECURSIVE:
-            kept = with_kept_totals(part) if keeping else None
-            return DerivedNode(part, kept, delta=delta, made_from=made_from)
+            totals = with_kept_totals(part) if keeping else None
+            return DerivedNode(part, totals, delta=delta, made_from=made_from)
         far = any(map(self._engine.is_far, part.stored.values()))
         refused = why_from_scratch(part.program, far)
         return RecursiveNode(
@@ -240,7 +240,7 @@ class Topology:
             delta=delta,
             made_from=made_from,
             copy=Copy(connection, relation) if refused is not None else None,
-            kept_rows=Kept(connection, kept_relations(part), relation.id),
+            kept_rows=KeptRows(connection, kept_relations(part), relation.id),
             refused=refused,
         )
 

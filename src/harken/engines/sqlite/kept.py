@@ -35,7 +35,7 @@ class Rules:
     """For each relation the table of the rows that may be gone."""
 
 
-class Kept:
+class KeptRows:
     """The stored rows of relations that depend on each other."""
 
     def __init__(self, connection: Connection, relations: tuple[Relation, ...], name: str) -> None:
@@ -96,9 +96,7 @@ class Kept:
                 kept, now = (quote(each[relation.id]) for each in (self.tables, sources))
                 same = _same(relation, "s", "o")
                 there = f"SELECT 1 FROM temp.{now} AS o WHERE {same}"
-                self._connection.run(
-                    f"DELETE FROM temp.{kept} AS s WHERE NOT EXISTS ({there})"
-                )
+                self._connection.run(f"DELETE FROM temp.{kept} AS s WHERE NOT EXISTS ({there})")
                 self._connection.run(f"INSERT OR IGNORE INTO temp.{kept} SELECT * FROM temp.{now}")
         self.validity.declare()
 
@@ -118,9 +116,7 @@ class Kept:
         )
         self.validity.declare()
 
-    def _fill(
-        self, delta: DeltaSet, source: str, other: str, weight: int, tests: str = ""
-    ) -> None:
+    def _fill(self, delta: DeltaSet, source: str, other: str, weight: int, tests: str = "") -> None:
         """Let the Δ-set have the rows of one table that are not in another."""
         columns = ", ".join(f"c{i}" for i in range(delta.relation.arity))
         there = f"SELECT 1 FROM temp.{quote(other)} AS o WHERE {_same(delta.relation, 's', 'o')}"
