@@ -440,7 +440,7 @@ def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="point, load, query, inventory, many-rules, lake, sql; all unless told."
+            help="point, load, query, inventory, many-rules, lake, sql, closure; all unless told."
         ),
     ] = None,
     items: Annotated[

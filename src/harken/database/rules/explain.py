@@ -232,7 +232,7 @@ class _Nodes:
                 f"is {choices.KEEP_FROM:.0f}"
             )
         if isinstance(node, RecursiveNode) and node.refused is None:
-            if not node.kept_rows.validity.holds():
+            if not node.kept_rows.holds():
                 return "nothing of it is stored: what a change needs is rederived on demand"
             return f"{node.kept_rows.size()} rows are stored of it and what it depends on"
         if isinstance(node, DerivedNode) and node.copy is not None:

@@ -37,7 +37,7 @@ from harken.database.rules.nodes import (
     difference,
 )
 from harken.database.rules.occurrences import what_happened
-from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, RecursiveNode
+from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, SHARE, RecursiveNode
 from harken.database.rules.topology import Topology
 from harken.database.rules.ways import FOLLOWED, TookTooLong, Ways
 from harken.engines.lake.engine import LakeEngine
@@ -320,10 +320,11 @@ class Network(Topology):
             if strategy == EXTERNAL:
                 node.kept_rows.drop()
             return strategy
-        known = self.choices.experience(node) or self.choices.begin_experience(node)
-        assert known is not None
+        known = node.course.experience(
+            lambda: self.choices.experience(node) or self.choices.begin_experience(node)
+        )
         size = sum(wave.sizes[name] for name in changed)
-        stored = node.kept_rows.validity.holds()
+        stored = node.kept_rows.holds()
         strategy = node.course.choose(known, changed, size, stored)
         clock = self._engine.connection.working_time
         started = clock()
@@ -363,20 +364,30 @@ class Network(Topology):
         """Store rows of which there may be use, and drop those of which there is none."""
         rows, course = node.kept_rows, node.course
         if strategy != EXTERNAL:
-            if rows.size() > COPY_LIMIT:
+            if rows.size(about=True) > COPY_LIMIT:
                 rows.drop()
         elif not stored:
-            if course.wants_rows(known):
-                clock = self._engine.connection.working_time
-                started = clock()
-                node.build(self._planning)
-                known.note_naive(clock() - started, is_first=True)
-                course.spent = 0.0
-        elif course.wants_no_rows() or len(rows.relations) > 1:
+            if course.wants_rows:
+                self._try_to_store(node, known)
+        elif course.wants_no_rows or len(rows.relations) > 1:
             rows.drop()
             course.was_stored, course.unused = True, 0
         else:
             rows.take_in(node.delta)
+
+    def _try_to_store(self, node: RecursiveNode, known: Experience) -> None:
+        connection, course = self._engine.connection, node.course
+        clock, limit = connection.working_time, SHARE * course.spent
+        started = clock()
+        try:
+            with connection.limited(limit):
+                node.build(self._planning)
+        except BrokenOff:
+            node.kept_rows.drop()
+            course.trial = course.spent / SHARE
+        else:
+            known.note_naive(clock() - started, is_first=True)
+            course.spent = 0.0
 
     def _wanted_of(self, node: RecursiveNode) -> str | None:
         """The way that those above a recursive relation want it to go, if they do."""

@@ -9,7 +9,7 @@ Law: each gives the same change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from harken.calculus.maintenance import maintain
@@ -29,12 +29,18 @@ EXTERNAL, MATERIALIZED = "external", "materialized"
 STRATEGIES = ("auto", EXTERNAL, MATERIALIZED, NAIVE)
 
 
-BRIEF = 0.002
-"""What takes fewer seconds is not worth storing anything."""
 FIRST_LIMIT = 0.25
 """So many seconds rederivation may take where it is not known what naive evaluation does."""
+SHORTEST = 0.002
+"""Nor is it broken off before it has taken so long."""
+FIRST_TRIAL = 0.004
+"""When rederivation has taken so many seconds it is tried to store the rows,"""
+SHARE = 0.25
+"""for as long as this part of that; if it takes longer, it is tried again after four times that."""
 PATIENCE = 8
 """After so many changes for which stored rows were of no use, they are dropped."""
+LOOKED_AT = 16
+"""After so many changes it is looked whether the relations have grown, so that all is different."""
 
 
 @dataclass(slots=True)
@@ -43,9 +49,22 @@ class Course:
 
     spent: float = 0.0
     """The seconds of rederivation since nothing is stored."""
+    trial: float = FIRST_TRIAL
     unused: int = 0
     was_stored: bool = False
     """Were rows stored before, and dropped because they were of no use?"""
+    known: Experience | None = None
+    _left: int = 0
+
+    def experience(self, renew: Callable[[], Experience | None]) -> Experience:
+        self._left -= 1
+        if self.known is None or self._left < 0:
+            known = renew()
+            assert known is not None
+            if known is not self.known:
+                self.spent, self.trial, self.was_stored = 0.0, FIRST_TRIAL, False
+            self.known, self._left = known, LOOKED_AT
+        return self.known
 
     def choose(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> str:
         external = known.expected((EXTERNAL, changed), size)
@@ -64,22 +83,22 @@ class Course:
         limit = FIRST_LIMIT if naive is None else SPARE * naive
         if stored and known.is_measured((MATERIALIZED, changed), size):
             limit = min(limit, SPARE * known.expected((MATERIALIZED, changed), size))
-        return max(limit, BRIEF)
+        return max(limit, SHORTEST)
 
     def note(self, strategy: str, seconds: float, stored: bool) -> None:
         if strategy != EXTERNAL:
             self.spent, self.unused = 0.0, 0
         elif stored:
             self.unused += 1
-        elif seconds >= BRIEF:
+        else:
             self.spent += seconds
 
-    def wants_rows(self, known: Experience) -> bool:
-        """Has rederivation taken as long as it takes to store the rows, which may help?"""
-        naive = known.naive_seconds
-        worth = FIRST_LIMIT if naive is None else naive
-        return not self.was_stored and self.spent > worth
+    @property
+    def wants_rows(self) -> bool:
+        """Has rederivation taken long enough to try whether stored rows help?"""
+        return not self.was_stored and self.spent >= self.trial
 
+    @property
     def wants_no_rows(self) -> bool:
         return self.unused >= PATIENCE
 
@@ -110,7 +129,7 @@ class RecursiveNode(DerivedNode):
     def maintain(self, changed: frozenset[str], stored: frozenset[str], planning: Planning) -> None:
         """Fill the Δ-set, and bring the stored rows up to date. `stored` are the stored relations
         that have changed: the rows that are built first are those of before."""
-        if not self.kept_rows.validity.holds():
+        if not self.kept_rows.holds():
             self.build(planning, stored)
         rules = self.maintained.get(changed)
         if rules is None:
@@ -120,7 +139,7 @@ class RecursiveNode(DerivedNode):
 
     def recompute(self, stored: frozenset[str], planning: Planning) -> None:
         """Fill the Δ-set by comparing all rows with those of before, which are stored."""
-        if not self.kept_rows.validity.holds():
+        if not self.kept_rows.holds():
             self.build(planning, stored)
         stated = {each.id: each for each in self.kept_rows.relations}
         if self.from_scratch is None:

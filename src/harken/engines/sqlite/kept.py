@@ -43,10 +43,17 @@ class KeptRows:
         self.relations = relations
         self.validity = Validity(connection, f"kept {name}")
         self.tables = {each.id: f"kept {each.id} for {name}" for each in relations}
+        self._is_built = False
+
+    def holds(self) -> bool:
+        """Are the rows there, as they were after the last change?"""
+        return self._is_built and self.validity.holds()
 
     def build(self, query: Query, stated: Mapping[str, Relation]) -> None:
         """Take in the rows of all relations; `stated` are their names in the query."""
+        self._is_built = True  # an earlier session of it may have left tables
         self.drop()
+        self._is_built = True
         with query.evaluated():
             for relation in self.relations:
                 table = quote(self.tables[relation.id])
@@ -133,14 +140,18 @@ class KeptRows:
             f"WHERE {_same(relation, 's', 'o')})"
         )
 
-    def size(self) -> int:
-        """How many rows are stored."""
-        count = "SELECT count(*) FROM temp."
+    def size(self, about: bool = False) -> int:
+        """How many rows are stored, or `about` how many."""
+        count = f"SELECT {'max(rowid)' if about else 'count(*)'} FROM temp."
         return sum(
-            int(self._connection.value(f"{count}{quote(table)}")) for table in self.tables.values()
+            int(self._connection.value(f"{count}{quote(table)}") or 0)
+            for table in self.tables.values()
         )
 
     def drop(self) -> None:
+        if not self._is_built:
+            return
+        self._is_built = False
         self.validity.revoke()
         for table in self.tables.values():
             self._connection.run(f"DROP TABLE IF EXISTS temp.{quote(table)}")
