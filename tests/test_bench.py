@@ -5,12 +5,13 @@ import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from random import Random
 from xml.etree import ElementTree
 
 import pytest
 
 from harken import bench
-from harken.bench import by_hand, figures, monitoring, plot, query, tpch
+from harken.bench import by_hand, closure, figures, monitoring, plot, query, tpch
 from harken.bench.figures import Figure
 from harken.bench.report import run_benchmarks
 from harken.bench.shop import ALL_TOGETHER, Shop, Turn
@@ -44,7 +45,7 @@ def little_garbage() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def measured() -> list[Figure]:
-    resident = [name for name in bench.BENCHMARKS if name not in ("lake", "sql")]
+    resident = [name for name in bench.BENCHMARKS if name not in ("lake", "sql", "closure")]
     runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in resident)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(monitoring, "ITEMS_IN_A_TURN", 5)
@@ -93,6 +94,25 @@ def test_the_queries_of_tpch_at_a_toy_size() -> None:
     sweep = list(bench.run("sql-sweep", rounds=1, tpch={**chosen, "queries": ["q01"]}))
     assert [figure.needs for figure in sweep] == [None, None, None, "<= 1.2"]
     ElementTree.fromstring(plot.draw([*found, *sweep]))
+
+
+def test_recursive_views_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All strategies tell the same of every view and graph, or there is no figure."""
+    monkeypatch.setattr(closure, "WARMING", 4)
+    monkeypatch.setattr(closure, "BATCH", 3)
+    monkeypatch.setattr(closure, "REQUIRED_FROM", 30)
+    graphs = [each for each in closure.GRAPHS if each.name in ("random", "power-law")]
+    found = list(closure.figures([30], 1, graphs=graphs))
+    assert {each.params["view"] for each in found} == {each.name for each in closure.PROGRAMS}
+    needs = {(each.measure, each.needs) for each in found if each.needs}
+    assert needs == {
+        ("naive/external", ">= 100"),
+        ("external/materialized bytes", "<= 0.01"),
+        ("auto/best", "<= 1.3"),
+    }
+    assert all(each.value == 0 for each in found if each.measure == "external bytes")
+    made = {each.name: each.make(60, Random(1)) for each in closure.GRAPHS}
+    assert all(50 <= len(edges) <= 80 for edges in made.values())
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import harken
-from harken.database.monitors.changes import Change
 from harken.database.results import Result, to_json
 from harken.database.rules.drawing import draw
 from harken.database.rules.explain import RuleExplanation
@@ -78,6 +77,13 @@ class ExplainFormat(enum.StrEnum):
 class Engine(enum.StrEnum):
     RESIDENT = "resident"
     LAKE = "lake"
+
+
+class Strategy(enum.StrEnum):
+    AUTO = "auto"
+    EXTERNAL = "external"
+    MATERIALIZED = "materialized"
+    NAIVE = "naive"
 
 
 class Story(enum.StrEnum):
@@ -181,7 +187,7 @@ def run(
             if trace:
                 database.trace(lambda line: print(line, file=sys.stderr))
             if format is Format.JSON and any(suffix == ".sql" for _, _, suffix in programs):
-                database.watch_views(lambda change: print(change_line(change), flush=True))
+                database.watch_views(lambda change: print(change.json_line(), flush=True))
             for source, text, suffix in programs:
                 if suffix == ".dl":
                     run_datalog(database, text, source, facts, output, format)
@@ -193,6 +199,55 @@ def run(
         raise
     except Exception as error:
         raise typer.Exit(report(as_ours(error), source, format)) from None
+
+
+@app.command(cls=Command)
+def watch(
+    file: Annotated[str, typer.Argument(help="A program: its views are watched.")],
+    changes: Annotated[
+        str,
+        typer.Option("--changes", metavar="FILE", help="A transaction on each line, as JSON."),
+    ],
+    facts: Annotated[
+        str, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where Datalog's .input reads.")
+    ] = ".",
+    strategy: Annotated[
+        Strategy, typer.Option(help="How the changes of views are found.")
+    ] = Strategy.AUTO,
+) -> None:
+    """Tell how the views of a program change with each transaction, as lines of JSON.
+
+    A line of the file is `{"insert": {"edge": [["h", "d"]]}, "delete": {"edge": [["b", "c"]]}}`.
+    """
+    from harken.database.watching import Watch
+
+    source, number = file, 0
+    try:
+        text = read_program(file)
+        with harken.connect(spark=own_session) as database:
+            watching = Watch(database, Path(file).suffix, lambda line: print(line, flush=True))
+            watching.begin(text, file, facts, strategy.value)
+            source = STDIN if changes == "-" else changes
+            for line_number, line in enumerate(lines_of(changes), start=1):
+                if line.strip():
+                    watching.apply(line, line_number)
+                    number += 1
+                    print(to_json({"kind": "commit", "transaction": number}), flush=True)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        raise typer.Exit(report(as_ours(error), source, Format.JSON)) from None
+
+
+def lines_of(name: str) -> Iterator[str]:
+    """The lines of a file, as they come."""
+    try:
+        with sys.stdin.buffer if name == "-" else Path(name).open("rb") as lines:
+            for number, line in enumerate(lines):
+                yield decode(line, name, number)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise located(name, f"the file cannot be read: {reason}", "cannot-read") from None
 
 
 def run_datalog(
@@ -224,13 +279,6 @@ def writer(format: Format) -> Callable[[Result], None]:
             print("\n".join(lines), flush=True)
 
     return write
-
-
-def change_line(change: Change) -> str:
-    """What a commit did to a view."""
-    sides = {"plus": change.plus, "minus": change.minus}
-    rows = {name: Result("rows", (), list(each)).json_rows() for name, each in sides.items()}
-    return to_json({"kind": "change", "view": change.view, **rows})
 
 
 def report(error: HarkenError, source: str | None, format: Format) -> int:
@@ -426,7 +474,7 @@ def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="point, load, query, inventory, many-rules, subscribers, lake, sql; "
+            help="point, load, query, inventory, many-rules, subscribers, lake, sql, closure; "
             "all unless told."
         ),
     ] = None,

@@ -8,6 +8,7 @@ many-rules  thousands of rules, of which a transaction affects one
 subscribers a thousand who follow one view, over one
 lake        a rule over tables of millions of rows in the lake, against Spark
 sql         the queries of TPC-H as materialized views, against recomputing them
+closure     recursive views over graphs, by each strategy, against recomputing them
 
 `inventory-small` and `inventory-large` are the parts of `inventory` that change one item and all of
 them: ten million items are a long wait for the latter. `lake-steps`, `lake-growth` and `lake-parts`
@@ -25,6 +26,7 @@ from types import MappingProxyType
 from typing import Any
 
 from harken.bench import (
+    closure,
     lake,
     load,
     many_rules,
@@ -51,6 +53,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
         "subscribers": subscribers.figures,
         "lake": lake.figures,
         "sql": sql.figures,
+        "closure": closure.figures,
     }
 )
 PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(
@@ -70,7 +73,7 @@ PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType
 """Parts of others, run only when they are named."""
 TPCH = frozenset({"sql", "sql-lake", "sql-lake-sweep", "sql-load", "sql-sweep"})
 """Those on the tables of TPC-H: they have scales, not items."""
-OVER_SIZES = frozenset({"inventory", "lake", *PARTS}) - TPCH
+OVER_SIZES = frozenset({"inventory", "lake", "closure", *PARTS}) - TPCH
 """Those that compare sizes with each other: they are given all of them at once."""
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
-from harken.calculus.affected import Affected
+from harken.calculus.affected import Affected, is_keys
 from harken.calculus.states import (
     added,
     affected_relations,
@@ -30,7 +30,7 @@ from harken.calculus.states import (
     old_definitions,
     removed,
 )
-from harken.ir.clauses import Atom, Clause, Definition, Literal, Program
+from harken.ir.clauses import Atom, Clause, Definition, Literal, Program, clause_variables
 from harken.ir.relations import Kind, Relation
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Variable
@@ -78,19 +78,22 @@ def differentiate(
     finder = Affected(program, changed, affected, required_inputs(program))
     definition = program.definitions[program.goal.id]
     found = tuple(
-        differential for clause in definition.clauses for differential in _of_clause(clause, finder)
+        differential
+        for clause in definition.clauses
+        for differential in differentials_of(clause, finder)
     )
     known = {**program.definitions, **old_definitions(program, changed, nodes), **finder.made}
     return Change(
         program.goal,
         frozenset(changed),
         found,
-        _exact(program.goal, 1, found, known, checked),
-        _exact(program.goal, -1, found, known),
+        _exact(definition, 1, found, known, checked),
+        _exact(definition, -1, found, known),
     )
 
 
-def _of_clause(clause: Clause, finder: Affected) -> Iterator[Differential]:
+def differentials_of(clause: Clause, finder: Affected) -> Iterator[Differential]:
+    """Those of one clause of P."""
     before = tuple(literal_in_old(literal, finder.affected) for literal in clause.body)
     for position, literal in enumerate(clause.body):
         new = clause.body[:position] + clause.body[position + 1 :]
@@ -134,25 +137,42 @@ def changed_relation(relation: Relation, sign: int) -> Relation:
 
 
 def _exact(
-    goal: Relation,
+    definition: Definition,
     sign: int,
     differentials: tuple[Differential, ...],
     known: dict[str, Definition],
     checked: bool = True,
 ) -> Program:
     """The candidates of one sign that do not hold in the other state."""
+    goal = definition.relation
     target = changed_relation(goal, sign)
     other_state = old(goal) if sign > 0 else goal
     clauses = tuple(
-        Clause(each.clause.head, (*each.clause.body, *_check(other_state, each.clause, checked)))
+        Clause(
+            each.clause.head,
+            (
+                *each.clause.body,
+                *_check(other_state, each, checked and not _is_exact(each, definition)),
+            ),
+        )
         for each in differentials
         if each.sign == sign
     )
     return Program(target, {target.id: Definition(target, clauses), **known})
 
 
-def _check(other_state: Relation, clause: Clause, checked: bool) -> tuple[Literal, ...]:
-    return (Atom(other_state, clause.head.terms, negated=True),) if checked else ()
+def _check(other_state: Relation, each: Differential, checked: bool) -> tuple[Literal, ...]:
+    return (Atom(other_state, each.clause.head.terms, negated=True),) if checked else ()
+
+
+def _is_exact(differential: Differential, definition: Definition) -> bool:
+    """Can a candidate not have been there? If a row is all that there is to a solution, then it was
+    not: a part of it has come or gone."""
+    clauses = definition.clauses
+    influent = differential.influent
+    if len(clauses) > 1 or is_keys(influent) or not influent.is_set:
+        return False
+    return clause_variables(clauses[0]) <= set(clauses[0].head.terms)
 
 
 def recompute(

@@ -210,14 +210,21 @@ class Database:
         facts: str | os.PathLike[str] = ".",
         output: str | os.PathLike[str] | None = None,
         warn: Callable[[str], None] | None = None,
+        strategy: str = "auto",
     ) -> None:
         """Run Datalog and hand each result on as soon as it is there. `warn` is told of what is
-        read and has no effect; without it, Python's warnings are."""
+        read and has no effect; without it, Python's warnings are. What the text monitors is
+        monitored by the `strategy`, see `monitor`."""
         self._check_open()
         check_text(text, "a program")
         directory = None if output is None else Path(output)
         with self.listening(listener):
-            self._datalog.run(text, source, Path(facts), directory, warn)
+            self._datalog.run(text, source, Path(facts), directory, warn, strategy)
+
+    def view_names(self) -> list[str]:
+        """The views of SQL and the derived functions of AMOSQL."""
+        functions = self._runtime.catalog.functions()
+        return [each.name for each in functions if each.kind is FunctionKind.DERIVED]
 
     def watch_views(self, listener: Listener) -> None:
         """Be told of the changes of all views of SQL, also of those still to be created."""
@@ -274,6 +281,9 @@ class Database:
         `where` is a condition on the columns, in SQL or as `{column: value}`. With `keep` changes
         are kept in the file for a time, whoever makes them: a client that went away goes on with
         `since` the position of the last change that it had.
+
+        With the `strategy` `external` nothing of the view is stored, with `materialized` its
+        recursive parts are, and `naive` evaluates it each time; `auto` goes by experience.
         """
         self._check_open()
         check_text(name, "the name of a function")

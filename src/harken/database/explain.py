@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
+from harken.calculus.rule_sets import all_rule_sets
 from harken.database.handles import plan_call
 from harken.database.runtime import Runtime
 from harken.engines.lake.reach import Reach, described, reaches
@@ -28,6 +29,8 @@ class Explanation:
     """How the rows of relations in the lake are reached."""
     measured: tuple[str, ...] = ()
     """What it has taken to keep a materialized view up to date."""
+    maintenance: tuple[str, ...] = ()
+    """The rules by which the changes of its recursive relations are found."""
 
     def __str__(self) -> str:
         parts = [f"{self.name} is a {self.kind} function", self.definition]
@@ -36,6 +39,7 @@ class Explanation:
         if self.expanded and self.expanded != self.clauses:
             parts += ["Expanded:", self.expanded]
         parts += ["As SQL, for given arguments:", self.sql, *described(self.lake)]
+        parts += self.maintenance
         if self.measured:
             parts += ["Kept up to date:", "\n".join(self.measured)]
         return "\n\n".join(parts)
@@ -53,10 +57,12 @@ def explain_function(
             f"{function.id} is a procedure: it has steps, not clauses", code="side-effect"
         )
     clauses = expanded = ""
+    maintenance: tuple[str, ...] = ()
     if relation.kind is Kind.DERIVED:
         program = assemble(relation, (), runtime.catalog)
         plan = prepare(program, runtime.catalog.hierarchy, range(relation.inputs))
         clauses, expanded = print_program(program), print_program(plan.program)
+        maintenance = tuple(map(str, all_rule_sets(program)))
     plan = plan_call(runtime, relation)
     return Explanation(
         function.id,
@@ -67,4 +73,5 @@ def explain_function(
         runtime.engine.explain_sql(plan),
         reaches(runtime.engine, plan),
         measured,
+        maintenance,
     )

@@ -224,6 +224,10 @@ class FunctionHandle:
         """`add f(...) = value`: the arguments, then the value."""
         self._change("add", row[: self._inputs], row[self._inputs :])
 
+    def put(self, *row: Any) -> None:
+        """Let the row be there: of a function with one value for its arguments, it is the value."""
+        self._change("set" if self._keyed else "add", row[: self._inputs], row[self._inputs :])
+
     def remove(self, *row: Any) -> None:
         self._change("remove", row[: self._inputs], row[self._inputs :])
 

@@ -26,12 +26,18 @@ class Stratum:
 
 def stratify(program: Program) -> tuple[Stratum, ...]:
     """The strata of everything the goal needs, lowest first."""
+    strata = components(program)
+    for stratum in strata:
+        _refuse_negative_cycles(stratum)
+    return strata
+
+
+def components(program: Program) -> tuple[Stratum, ...]:
+    """The same, also where relations depend on each other through what is not there."""
     strata = []
     for component in _components(program):
         definitions = tuple(program.definitions[name] for name in component)
         strata.append(Stratum(definitions, _is_recursive(definitions)))
-    for stratum in strata:
-        _refuse_negative_cycles(stratum)
     return tuple(strata)
 
 

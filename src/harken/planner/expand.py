@@ -49,11 +49,16 @@ that its head does not determine multiplies what is in between: past so many it 
 
 
 def expand(
-    program: Program, hierarchy: Hierarchy, needs: Needs, kept: Collection[str] = ()
+    program: Program,
+    hierarchy: Hierarchy,
+    needs: Needs,
+    kept: Collection[str] = (),
+    limit: int = CLAUSE_LIMIT,
 ) -> Program:
     """Expand bottom-up, so what is expanded into a clause is itself already expanded.
 
-    Relations that are `kept` stay as they are where others mention them.
+    Relations that are `kept` stay as they are where others mention them; so does one that would
+    give a definition more than `limit` clauses.
     """
     done: dict[str, Definition] = {}
     barred = set(kept)
@@ -64,7 +69,7 @@ def expand(
             barred |= stratum.names
         for definition in stratum.definitions:
             name = definition.relation.id
-            expander = _Expander(done, barred, hierarchy, needs, numbers, name in asked)
+            expander = _Expander(done, barred, hierarchy, needs, numbers, name in asked, limit)
             done[name] = expander.definition(definition)
     return Program(program.goal, reachable(program.goal, done))
 
@@ -110,7 +115,9 @@ class _Expander:
         needs: Needs,
         numbers: count[int],
         asked: bool,
+        limit: int,
     ) -> None:
+        self.limit = limit
         self.done = done
         self.kept = kept
         self.hierarchy = hierarchy
@@ -121,7 +128,7 @@ class _Expander:
     def definition(self, definition: Definition) -> Definition:
         clauses: list[Clause] = []
         exclusive = definition.exclusive or len(definition.clauses) == 1
-        share = max(1, CLAUSE_LIMIT // max(1, len(definition.clauses)))
+        share = max(1, self.limit // max(1, len(definition.clauses)))
         for clause in definition.clauses:
             expanded = self._clause(clause, definition.relation, share)
             if len(expanded) > 1 and not self._expansion_is_exclusive(clause):

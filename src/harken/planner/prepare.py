@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 
+from harken.calculus.magic import OnDemand, magic
 from harken.errors import SafetyFault
 from harken.ir.clauses import Definition, Program
+from harken.ir.relations import Relation
 from harken.ir.safety import Needs, check_program, order, required_inputs
-from harken.ir.strata import Stratum, stratify
+from harken.ir.strata import Stratum, components, stratify
 from harken.ir.types import Hierarchy
 from harken.ir.typing import check_types
-from harken.planner.expand import expand
+from harken.planner.expand import CLAUSE_LIMIT, expand
 from harken.planner.specialize import specialize
 from harken.planner.tabulate import tabulate
+
+FEW = 12
+"""So many clauses a definition may come to have in a recursion, where each is a statement for every
+relation of it that grows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,14 @@ class Plan:
     strata: tuple[Stratum, ...]
     needs: Needs
     tabulated: frozenset[str] = frozenset()
+    layers: Mapping[str, int] = field(default_factory=dict)
+    """Of relations that depend on each other also through what is not there: which of them must
+    have come to rest before others may look."""
+    questions: Mapping[str, tuple[Relation, bool]] = field(default_factory=dict)
+    """For each relation of questions the one that is asked, and whether for single rows: when all
+    of these are there, it need not be derived any further."""
+    as_whole: bool = False
+    """Are all rows of what is recursive wanted?"""
 
     @property
     def computed(self) -> tuple[Stratum, ...]:
@@ -46,17 +60,50 @@ def prepare(
     hierarchy: Hierarchy,
     given: Iterable[int] = (),
     wanted: Collection[str] = (),
+    as_whole: bool = False,
+    alternatives: int = CLAUSE_LIMIT,
 ) -> Plan:
     """`given` are the columns of the goal whose values the caller brings. Of derived relations that
-    are `wanted` beside the goal, the rows are tables."""
+    are `wanted` beside the goal, the rows are tables. Evaluated `as_whole`, a recursive relation is
+    derived once with all its rows, instead of those that are asked for one by one."""
     check_types(program, hierarchy)
     needs = required_inputs(program)
     tabulated = tabulate(program, needs) | frozenset(wanted)
-    rewritten = specialize(expand(program, hierarchy, needs, tabulated))
-    plan = Plan(rewritten, stratify(rewritten), check_program(rewritten, given), tabulated)
+    rewritten = specialize(expand(program, hierarchy, needs, tabulated, alternatives))
+    plan = Plan(
+        rewritten,
+        stratify(rewritten),
+        check_program(rewritten, given),
+        tabulated,
+        as_whole=as_whole or bool(wanted),
+    )
     for stratum in plan.recursive:
         _refuse_open_recursion(stratum, plan.needs)
     return plan
+
+
+def on_demand(plan: Plan) -> Plan:
+    """The plan with its recursive relations derived on demand, if that is less than all of them."""
+    if not plan.recursive or plan.as_whole or plan.layers:
+        return plan
+    made = magic(plan.program, plan.needs)
+    return plan if made is None else layered(made, plan)
+
+
+def prepare_change(program: Program, hierarchy: Hierarchy, driven: Collection[str]) -> Plan:
+    """For the change of recursive relations: those that are `driven` by it go on by themselves and
+    are tables, what is recursive besides is derived on demand."""
+    plan = prepare(program, hierarchy, wanted=driven, alternatives=FEW)
+    found = frozenset(driven) & plan.program.definitions.keys()
+    made = magic(plan.program, plan.needs, found)
+    return plan if made is None else layered(made, plan)
+
+
+def layered(made: OnDemand, plan: Plan) -> Plan:
+    program = made.program
+    tables = made.tables | (plan.tabulated & program.definitions.keys())
+    needs = {name: each for name, each in plan.needs.items() if name in program.definitions}
+    return Plan(program, components(program), needs, tables, made.layers, made.questions)
 
 
 def check(program: Program, hierarchy: Hierarchy) -> None:

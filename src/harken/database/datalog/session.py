@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from harken.database.datalog import files
 from harken.database.datalog.facts import Facts, located
@@ -25,7 +26,11 @@ from harken.lang.datalog import syntax
 from harken.lang.datalog.known import Known, relation_named
 from harken.lang.datalog.parser import Program, parse
 
-Watch = Callable[[str, Callable[[Change], object]], object]
+
+class Watch(Protocol):
+    def __call__(
+        self, name: str, listener: Callable[[Change], object], *, strategy: str
+    ) -> object: ...
 
 
 class DatalogWarning(UserWarning):
@@ -52,6 +57,7 @@ class DatalogSession:
         facts: Path = Path(),
         output: Path | None = None,
         warn: Callable[[str], None] | None = None,
+        strategy: str = "auto",
     ) -> None:
         """Run a whole text, or nothing of it since its last commit. Fact files are read from
         `facts`; outputs are written to `output`, or told as results if that is None."""
@@ -59,7 +65,7 @@ class DatalogSession:
             program = parse(text)
             _warn(program, source, warn)
             with self.transactions.text():
-                _Run(self, program, facts, output).run()
+                _Run(self, program, facts, output, strategy).run()
         except HarkenError as error:
             error.locate(text, source)
             raise
@@ -69,8 +75,14 @@ class _Run:
     """One text while it runs."""
 
     def __init__(
-        self, session: DatalogSession, program: Program, facts: Path, output: Path | None
+        self,
+        session: DatalogSession,
+        program: Program,
+        facts: Path,
+        output: Path | None,
+        strategy: str,
     ) -> None:
+        self._strategy = strategy
         self._session = session
         self._runtime = session.runtime
         self._transactions = session.transactions
@@ -149,7 +161,7 @@ class _Run:
                 Changed("change", known.attributes, plus, runtime.name_object, known.name, minus)
             )
 
-        self._session.watch(known.relation.name, tell)
+        self._session.watch(known.relation.name, tell, strategy=self._strategy)
         self._session.watched.add(known.relation.id)
 
     # --- at the end ------------------------------------------------------------------------

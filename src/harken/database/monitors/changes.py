@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harken.database.evaluation import decode_rows
+from harken.database.results import Result, to_json
 from harken.ir.types import Type, literal_type_named
 
 Row = tuple[Any, ...]
@@ -39,6 +40,11 @@ class Change:
     def position(self) -> int:
         """Where a client stands that has applied it: it may go on from there another time."""
         return self.transaction
+
+    def json_line(self) -> str:
+        sides = {"plus": self.plus, "minus": self.minus}
+        rows = {name: Result("rows", (), list(each)).json_rows() for name, each in sides.items()}
+        return to_json({"kind": "change", "view": self.view, **rows})
 
 
 @dataclass(frozen=True, slots=True)

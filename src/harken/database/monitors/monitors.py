@@ -59,6 +59,7 @@ class Receiver:
     keep: Keep | None = None
     """How long that log is to keep them, if it must be made."""
     strategy: str = "auto"
+    """How the change of the view is to be found."""
     position: int = 0
     """That of the last change that was handed out."""
     place: int = 0
@@ -79,8 +80,23 @@ class Audience:
     """Those who watch the same in this session, and what they have not been told."""
 
     receivers: dict[Receiver, None] = field(default_factory=dict)
+    strategy: str = "auto"
+    """The last one that any of them wants."""
     queue: Queue = field(default_factory=Queue)
     untidy: int = 0
+
+    def join(self, receiver: Receiver) -> None:
+        if receiver.reads_queue:
+            receiver.place = self.queue.end
+        self.receivers[receiver] = None
+        if receiver.strategy != "auto":
+            self.strategy = receiver.strategy
+
+    def leave(self, receiver: Receiver) -> None:
+        del self.receivers[receiver]
+        if receiver.strategy != "auto":
+            wanted = (each.strategy for each in reversed(self.receivers))
+            self.strategy = next((each for each in wanted if each != "auto"), "auto")
 
     def tell(self, change: Change) -> None:
         self.queue.put(change)
@@ -121,10 +137,7 @@ class Monitors:
         return self._durables.get(name)
 
     def attach(self, receiver: Receiver) -> None:
-        audience = self._audiences.setdefault(receiver.watched, Audience())
-        if receiver.reads_queue:
-            receiver.place = audience.queue.end
-        audience.receivers[receiver] = None
+        self._audiences.setdefault(receiver.watched, Audience()).join(receiver)
         if receiver.listener is not None:
             self._listening[receiver] = None
         self._follow()
@@ -134,7 +147,7 @@ class Monitors:
         audience = self._audiences.get(receiver.watched)
         if audience is None or receiver not in audience.receivers:
             return
-        del audience.receivers[receiver]
+        audience.leave(receiver)
         self._listening.pop(receiver, None)
         if not audience.receivers:
             del self._audiences[receiver.watched]
@@ -152,7 +165,12 @@ class Monitors:
         catalog = self._runtime.catalog
         if not catalog.has_function(watched.function):
             raise NameFault(f"the function {watched.function} was deleted", code="unknown-function")
-        return compile_view(catalog.function(watched.function), catalog, watched.where)
+        view = compile_view(catalog.function(watched.function), catalog, watched.where)
+        return replace(view, strategy=self._strategy_of(watched))
+
+    def _strategy_of(self, watched: Watched) -> str:
+        audience = self._audiences.get(watched)
+        return audience.strategy if audience is not None else "auto"
 
     def _follow(self) -> None:
         self.synchronise()
@@ -183,7 +201,9 @@ class Monitors:
         self._logs = self.logs.all()
         watched = self._watched()
         known = {view.watched for view in self._views()}
-        same = known | self._broken.keys() == watched.keys()
+        same = known | self._broken.keys() == watched.keys() and all(
+            view.strategy == self._strategy_of(view.watched) for view in self._views()
+        )
         if same and self._epoch == self._runtime.catalog.epoch:
             return
         self._epoch = self._runtime.catalog.epoch
@@ -204,7 +224,7 @@ class Monitors:
             if node is not None:
                 self._network.remove(node.condition.name)
             return
-        if node is None:
+        if node is None or node.is_other_way(view):
             self._network.insert(view)
         elif not node.is_for(view):
             self._redefined.add(watched)

@@ -12,6 +12,7 @@ from harken.database.monitors.log import Keep
 from harken.database.monitors.monitors import Listener, Monitors, Receiver
 from harken.database.monitors.outbox import Durable
 from harken.database.monitors.view import Watched
+from harken.database.rules.recursive import check_strategy
 from harken.database.runtime import Runtime
 from harken.database.sql.restricted import condition_text
 from harken.database.transactions import Transactions
@@ -23,11 +24,8 @@ from harken.errors import (
     StorageError,
     TypeFault,
     ValueFault,
-    nearest,
 )
 from harken.ir.schema import Function
-
-STRATEGIES = ("auto", "external", "materialized", "naive")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,13 +40,7 @@ class Wishes:
     since: int | None = None
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            meant = nearest(str(self.strategy), STRATEGIES)
-            raise TypeFault(
-                f"there is no strategy {self.strategy}",
-                code="bad-value",
-                hint=f"did you mean {meant}?" if meant else f"it is {', '.join(STRATEGIES)}",
-            )
+        check_strategy(self.strategy)
         if self.durable is not None and (self.where is not None or self.kept):
             raise LanguageError(
                 "a durable monitor keeps all changes of a whole view until they are acknowledged",

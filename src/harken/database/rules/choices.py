@@ -17,6 +17,7 @@ from harken.calculus.firsts import FirstRows
 from harken.calculus.totals import Totals
 from harken.database.rules.experience import Experience
 from harken.database.rules.nodes import NAIVE, ConditionNode, Costs, Monitored, TotalsNode
+from harken.database.rules.recursive import RecursiveNode
 from harken.engines.sqlite.statistics import Statistics
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
@@ -100,7 +101,7 @@ class Choices:
         if self.forced is not None:
             return incremental
         if node.part.reason is Reason.RECURSIVE:
-            return NAIVE
+            return incremental if isinstance(node, RecursiveNode) and not node.refused else NAIVE
         known = prefers_naive()
         if known is not None:
             return NAIVE if known else incremental

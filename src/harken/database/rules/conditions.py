@@ -32,6 +32,9 @@ class Condition(ABC):
     """The condition with all its definitions, none of them expanded."""
     events: tuple[CompiledEvent, ...] = ()
     """What must happen for the condition to be considered."""
+    strategy: str = "auto"
+    """How its change is to be found, whatever that costs: `external`, with nothing stored,
+    `materialized` or `naive`."""
 
     @property
     @abstractmethod

@@ -11,6 +11,7 @@ from harken.database.rules import choices
 from harken.database.rules.definition import CompiledRule
 from harken.database.rules.network import Network
 from harken.database.rules.nodes import ConditionNode, DerivedNode, Monitored, Node, TotalsNode
+from harken.database.rules.recursive import RecursiveNode
 from harken.database.runtime import Runtime
 from harken.engines.lake.reach import Reach, described, reaches
 from harken.engines.sqlite.events import passing
@@ -230,6 +231,10 @@ class _Nodes:
                 f"totals {verb}{rows}: a group has {members:.0f} members, about, and the limit "
                 f"is {choices.KEEP_FROM:.0f}"
             )
+        if isinstance(node, RecursiveNode) and node.refused is None:
+            if not node.kept_rows.holds():
+                return "nothing of it is stored: what a change needs is rederived on demand"
+            return f"{node.kept_rows.size()} rows are stored of it and what it depends on"
         if isinstance(node, DerivedNode) and node.copy is not None:
             rows = f", {node.copy.size()} rows" if node.copy.validity.holds() else ""
             return f"a copy of the old state is kept{rows}: it would cost a whole evaluation"

@@ -7,7 +7,7 @@ its change into a Δ-set of its own, for the nodes above it; a condition hands i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -26,7 +26,7 @@ from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program, stored_relations, written_out
 from harken.ir.relations import Relation
 from harken.planner.network import Part
-from harken.planner.prepare import prepare
+from harken.planner.prepare import prepare, prepare_change
 
 Row = tuple[Any, ...]
 
@@ -101,15 +101,15 @@ class Monitored:
             plans = self.plans[key] = Plans(self.change(strategy, changed, checked))
         if sign > 0:
             if plans.plus is None:
-                plans.plus = self._compile(plans.change.plus, planning)
+                plans.plus = self._compile(plans.change.plus, planning, strategy)
             return plans.plus
         if plans.minus is None:
-            plans.minus = self._compile(plans.change.minus, planning)
+            plans.minus = self._compile(plans.change.minus, planning, strategy)
         return plans.minus
 
-    def _compile(self, program: Program, planning: Planning) -> Query:
+    def _compile(self, program: Program, planning: Planning, strategy: str = "") -> Query:
         self.is_fresh = True
-        return planning.compile(program)
+        return planning.compile(program, as_whole=strategy in FROM_SCRATCH)
 
     def change(self, strategy: str, changed: frozenset[str], checked: bool = True) -> Change:
         """Naive evaluation asks what has changed in the tables; differentials ask the nodes."""
@@ -146,7 +146,7 @@ class Monitored:
         """The query for the change of a bag."""
         query = self.weighted.get((strategy, changed))
         if query is None:
-            query = self._compile(self._weighted_change(strategy, changed), planning)
+            query = self._compile(self._weighted_change(strategy, changed), planning, strategy)
             self.weighted[strategy, changed] = query
         return query
 
@@ -269,6 +269,11 @@ class ConditionNode(Monitored):
             names |= self.part.stored
         return names
 
+    def is_other_way(self, condition: Condition) -> bool:
+        """Does it monitor the same, but not as it is wanted now?"""
+        same = self.condition.says_the_same(condition)
+        return same and self.condition.strategy != condition.strategy
+
     def is_for(self, condition: Condition) -> bool:
         """Does the node already monitor just this? Then it keeps its plans."""
         same = self.condition.says_the_same(condition)
@@ -334,5 +339,9 @@ class Planning:
     engine: SQLiteEngine
     catalog: Catalog
 
-    def compile(self, program: Program) -> Query:
-        return self.engine.compile(prepare(program, self.catalog.hierarchy))
+    def compile(self, program: Program, as_whole: bool = False) -> Query:
+        return self.engine.compile(prepare(program, self.catalog.hierarchy, as_whole=as_whole))
+
+    def compile_change(self, program: Program, driven: Collection[str]) -> Query:
+        """The change of a recursive relation: what is `driven` by it is derived as a whole."""
+        return self.engine.compile(prepare_change(program, self.catalog.hierarchy, driven))

@@ -27,11 +27,18 @@ from harken.database.rules.nodes import (
     Row,
     TotalsNode,
 )
+from harken.database.rules.recursive import (
+    EXTERNAL,
+    RecursiveNode,
+    kept_relations,
+    why_from_scratch,
+)
 from harken.database.system import ACTIVATED, is_activations
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.events import Capture, DeltaSet
 from harken.engines.sqlite.firsts import FirstRowsTable
+from harken.engines.sqlite.kept import KeptRows
 from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Kind, Relation
@@ -206,11 +213,12 @@ class Topology:
     ) -> None:
         made_from = _made_from(relation, above, program)
         if not self._is_there(relation.id, made_from):
-            node = self._derived_node(relation, made_from, recursive)
+            keeping = self._may_keep(above)
+            node = self._derived_node(relation, made_from, recursive, keeping)
             self._put(node, Program(relation, made_from[0]))
 
     def _derived_node(
-        self, relation: Relation, made_from: MadeFrom, recursive: dict[str, Part]
+        self, relation: Relation, made_from: MadeFrom, recursive: dict[str, Part], keeping: bool
     ) -> DerivedNode:
         source, kept = made_from
         part = recursive.get(relation.id) or plan_part(
@@ -221,13 +229,27 @@ class Topology:
             self._catalog.hierarchy,
         )
         connection = self._engine.connection
-        copied = part.reason is Reason.RECURSIVE
-        return DerivedNode(
+        delta = DeltaSet(connection, relation)
+        if part.reason is not Reason.RECURSIVE:
+            totals = with_kept_totals(part) if keeping else None
+            return DerivedNode(part, totals, delta=delta, made_from=made_from)
+        far = any(map(self._engine.is_far, part.stored.values()))
+        refused = why_from_scratch(part.program, far)
+        return RecursiveNode(
             part,
-            None if copied else with_kept_totals(part),
-            delta=DeltaSet(connection, relation),
+            delta=delta,
             made_from=made_from,
-            copy=Copy(connection, relation) if copied else None,
+            copy=Copy(connection, relation) if refused is not None else None,
+            kept_rows=KeptRows(connection, kept_relations(part), relation.id),
+            refused=refused,
+        )
+
+    def _may_keep(self, node: Node) -> bool:
+        """May anything be stored for what is above?"""
+        if isinstance(node, ConditionNode):
+            return node.condition.strategy != EXTERNAL
+        return node.kept is not None or any(
+            map(self._may_keep, self._affects.get(node.id, {}).values())
         )
 
     def _ensure_totals(self, totals: Kept, above: Node, program: Program) -> None:
@@ -343,7 +365,8 @@ class Topology:
             if below is None and name in totals:
                 below = self._totals_node(totals[name], node, made_from)
             elif below is None:
-                below = self._derived_node(relation, made_from, recursive)
+                keeping = self._may_keep(node)
+                below = self._derived_node(relation, made_from, recursive, keeping)
             found[name] = below
             self._look_below(below, Program(goal, made_from[0]), found)
             node.level = max(node.level, below.level + 1)
@@ -357,7 +380,8 @@ class Topology:
 
 def _condition_node(part: Part, condition: Condition) -> ConditionNode:
     """What is kept of a condition that moves would be that of another time."""
-    kept = None if condition.moves else with_kept_totals(part)
+    keeping = not condition.moves and condition.strategy != EXTERNAL
+    kept = with_kept_totals(part) if keeping else None
     return ConditionNode(part, kept, condition=condition)
 
 

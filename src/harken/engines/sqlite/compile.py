@@ -15,7 +15,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from harken.engines.sqlite.driving import Driving
+from harken.calculus.rederivation import is_marked
+from harken.engines.sqlite.driving import RECENT, SETTLED, Driving
 from harken.engines.sqlite.expressions import Risk, Sql, constant, operation, quote
 from harken.engines.sqlite.grouping import GroupBy, Grouping
 from harken.errors import SafetyFault
@@ -68,6 +69,20 @@ class Slots:
         """
         numbers = [int(number) for number in _SLOT.findall(_QUOTED.sub("", sql))]
         return tuple(self.used[: max(numbers, default=0)])
+
+
+FROM_ROW = Parameter(-1, INTEGER)
+"""Behind which row the recent rows of a table are."""
+
+
+def last_row(table: int) -> Parameter:
+    """The row up to which the table of this number is read."""
+    return Parameter(-2 - table, INTEGER)
+
+
+def last_row_of(index: int) -> int:
+    """The number of the table, by the index of that parameter."""
+    return -2 - index
 
 
 VALUE = re.compile(r"\bv\b")
@@ -187,6 +202,8 @@ class Compiler:
     tables: Mapping[str, str] = field(default_factory=dict)
     aliases: dict[str, Relation] = field(default_factory=dict)
     lookups: list[tuple[Relation, tuple[int, ...]]] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    """The numbers of the tables that grow, by the ids of the relations that read their rows."""
     lenient: bool = False
     grouping: Grouping = field(init=False)
     driving: Driving = field(init=False)
@@ -310,6 +327,7 @@ class Compiler:
             self._note_lookups(grouped.body, outer)
             joins = None if outer else self.driving.ordered(grouped.body)
             select.driven = joins is not None
+            self._note_driven(joins or ())
             for literal in order(joins or grouped.body, environment, self.needs):
                 self._literal(literal, select, environment, outer)
             for unread in unread_results(grouped):
@@ -425,6 +443,22 @@ class Compiler:
             waiting.remove(atom)
             if columns and outer and not atom.negated:
                 known.update(literal_variables(atom))
+
+    def _note_driven(self, joins: Sequence[Literal]) -> None:
+        """Remember by which columns the rules of a recursion look tables up, in the order of their
+        joins: SQLite does not know that there will be many rounds."""
+        known: set[Variable] = set()
+        if not any(isinstance(each, Atom) and _is_recent(each) for each in joins):
+            return
+        for literal in joins:
+            if isinstance(literal, Atom):
+                bound = tuple(i for i, t in enumerate(literal.terms) if is_bound(t, known))
+                if bound and (literal.relation.kind is Kind.STORED or self._is_table(literal)):
+                    self.lookups.append((literal.relation, bound))
+                known.update(() if literal.negated else literal_variables(literal))
+
+    def _is_table(self, atom: Atom) -> bool:
+        return atom.relation.id in self.tables
 
     def _foreign(self, atom: Atom, alias: str, select: Select, environment: Environment) -> None:
         inputs = atom.relation.inputs
@@ -599,7 +633,13 @@ class Compiler:
             )
 
     def table(self, relation: Relation) -> str:
-        return quote(self.tables.get(relation.id, table_name(relation)))
+        table = quote(self.tables.get(relation.id, table_name(relation)))
+        if not relation.name.startswith((RECENT, SETTLED)):
+            return table
+        tests = [f"rowid <= {self.slots.text(last_row(self.numbers[relation.id]))}"]
+        if relation.name.startswith(RECENT):
+            tests.insert(0, f"rowid > {self.slots.text(FROM_ROW)}")
+        return f"(SELECT * FROM temp.{table} WHERE {' AND '.join(tests)})"
 
 
 def _compare(operator: str, left: Sql, right: Sql) -> Sql:
@@ -618,6 +658,10 @@ def order_by(keys: Sequence[tuple[int, bool, bool]], source: str = "") -> str:
         f"{source}c{i}{' DESC' if down else ''} NULLS {'FIRST' if nulls else 'LAST'}"
         for i, down, nulls in keys
     )
+
+
+def _is_recent(atom: Atom) -> bool:
+    return atom.relation.name.startswith(RECENT) or is_marked(atom.relation)
 
 
 def _average(literal: Aggregation, value: str) -> str:

@@ -54,6 +54,8 @@ class Connection:
         """How many Python functions of running queries are at work; they may read, not change."""
         self.working_time: Callable[[], float] = time.thread_time
         """The clock that queries are timed by: other programs do not count."""
+        self.rows_added = 0
+        """How many rows recursions have derived."""
         self._may_take: float | None = None
         self._until = math.inf
         """Until when the query that runs now may read."""
@@ -163,6 +165,19 @@ class Connection:
             self.raw.execute(sql, values)
         except faults.RAISED as error:
             raise faults.fault(error) from error
+
+    def change(self, sql: str, values: Any = ()) -> int:
+        """Run a statement that adds rows to a table for the time being; how many. It may be broken
+        off when it has ended, see `limited`."""
+        started = self.working_time() if self._may_take is not None else 0.0
+        self.run(sql, values)
+        if self._may_take is not None:
+            self._may_take -= self.working_time() - started
+            if self._may_take < 0:
+                raise BrokenOff
+        added = self.raw.changes()
+        self.rows_added += added
+        return added
 
     def rows(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
         try:

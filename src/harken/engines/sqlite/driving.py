@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from harken.calculus.affected import is_keys
+from harken.calculus.rederivation import is_marked
 from harken.calculus.states import is_delta, is_old
 from harken.engines.sqlite.grouping import Grouping
 from harken.ir.clauses import Atom, Literal, literal_variables
@@ -24,6 +25,8 @@ from harken.ir.terms import Variable
 
 RECENT = "recent "
 """What the names of relations begin with that hold what the last round of a recursion found."""
+SETTLED = "settled "
+"""And of those that hold what was found before the round."""
 
 
 @dataclass(slots=True)
@@ -35,7 +38,9 @@ class Driving:
 
     def is_small(self, relation: Relation) -> bool:
         """Has it about as many rows as a change?"""
-        if is_delta(relation) or is_keys(relation) or relation.name.startswith(RECENT):
+        if is_delta(relation) or is_keys(relation) or is_marked(relation):
+            return True
+        if relation.name.startswith(RECENT):
             return True
         made = self.grouping.made.get(relation.id)
         if made is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from typing import Any, TypeAlias
@@ -16,13 +16,23 @@ from harken.engines.sqlite.compile import EXACT_SUM, VALUE, Compiler, Slots, tab
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
-from harken.engines.sqlite.recursion import Bind, Fixpoint, compile_stratum
+from harken.engines.sqlite.recursion import (
+    Bind,
+    Fixpoint,
+    Kept,
+    Slotted,
+    Table,
+    insertion,
+    make_fixpoint,
+    make_tables,
+)
 from harken.engines.sqlite.statistics import Statistics
 from harken.engines.sqlite.values import encoder
 from harken.errors import StorageError
+from harken.ir.clauses import Clause
 from harken.ir.relations import COPIES, Kind, Relation
 from harken.ir.types import Type
-from harken.planner.prepare import Plan
+from harken.planner.prepare import Plan, on_demand
 
 _names = count(1)
 
@@ -102,21 +112,29 @@ class Query:
         if not self.fixpoints:
             return fetch(sql, bind(self.slots))
         with self.connection.snapshot():
-            for fixpoint in self.fixpoints:
-                fixpoint.run(self.connection, bind)
-            rows = fetch(sql, bind(self.slots))
-            for fixpoint in self.fixpoints:
-                fixpoint.clear(self.connection)
-            return rows
+            try:
+                for fixpoint in self.fixpoints:
+                    fixpoint.run(self.connection, bind)
+                return fetch(sql, bind(self.slots))
+            finally:
+                self.clear()
+
+    def clear(self) -> None:
+        """Let go of the rows of the tables."""
+        for fixpoint in self.fixpoints:
+            fixpoint.clear(self.connection)
 
     @contextmanager
     def evaluated(self) -> Iterator[Callable[[Relation], list[tuple[Any, ...]]]]:
         """In the block, the rows of the relations that became tables on the way; it has no
         parameters."""
         with self.connection.fixed_time(), self.connection.snapshot():
-            for fixpoint in self.fixpoints:
-                fixpoint.run(self.connection, lambda _: ())
-            yield self._table_rows
+            try:
+                for fixpoint in self.fixpoints:
+                    fixpoint.run(self.connection, lambda _: ())
+                yield self._table_rows
+            finally:
+                self.clear()
 
     def _table_rows(self, relation: Relation) -> list[tuple[Any, ...]]:
         columns = ", ".join(f"c{i}" for i in range(relation.arity)) or "1"
@@ -125,9 +143,7 @@ class Query:
     def release(self) -> None:
         """It is not going to be run again: let go of its tables."""
         for fixpoint in self.fixpoints:
-            for table in fixpoint.tables:
-                for sql in table.drop():
-                    self.connection.run(sql)
+            fixpoint.drop(self.connection)
 
 
 MEASURE = "PRAGMA main.optimize = 0x10012"
@@ -215,47 +231,21 @@ class SQLiteEngine:
     # --- queries ---------------------------------------------------------------------------
 
     def compile(self, plan: Plan) -> Query:
-        query, compiler = self._compile(plan)
-        wanted = list(compiler.lookups)
-        if not query.fixpoints:
-            wanted += self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
-            self.indexes.ensure(wanted)
-            return query
-        lookups = self._lookups_of(query.fixpoints, compiler, wanted)
-        self.indexes.ensure(wanted)
-        return replace(
-            query, fixpoints=tuple(each.with_lookups(lookups) for each in query.fixpoints)
-        )
+        query, compiler = self._compile(plan, {}, {})
+        wanted = self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
+        self.indexes.ensure([*compiler.lookups, *wanted])
+        return query
 
-    def _lookups_of(
-        self,
-        fixpoints: Sequence[Fixpoint],
-        compiler: Compiler,
-        stored: list[tuple[Relation, tuple[int, ...]]],
-    ) -> dict[str, set[int]]:
-        """For the tables of fixpoints the columns by which rounds look them up; what is looked up
-        in stored relations is added to `stored`."""
-        found: dict[str, set[int]] = {}
-        for fixpoint in fixpoints:
-            fixpoint.create(self.connection)
-        for fixpoint in fixpoints:
-            for statement in (*fixpoint.start, *fixpoint.step):
-                slots = len(statement.slots)
-                looked_up = self.indexes.looked_up(statement.sql, slots, compiler.aliases)
-                for relation, columns in looked_up:
-                    if relation.id not in compiler.tables:
-                        stored += [(relation, columns)] if relation.kind is Kind.STORED else []
-                    elif statement in fixpoint.step:
-                        found.setdefault(compiler.tables[relation.id], set()).add(columns[0])
-        return found
+    def compile_into(self, plan: Plan, kept: Kept, known: Kept) -> Query:
+        """Compile a plan whose fixpoints fill tables that are `kept`, and read those that are
+        `known`."""
+        return self._compile(plan, kept, known)[0]
 
-    def _compile(self, plan: Plan) -> tuple[Query, Compiler]:
-        tables: dict[str, str] = {}
+    def _compile(self, plan: Plan, kept: Kept, known: Kept) -> tuple[Query, Compiler]:
+        plan = on_demand(plan)
+        tables: dict[str, str] = dict(known)
         compiler = Compiler(plan.program.definitions, plan.needs, tables=tables)
-        fixpoints = tuple(
-            compile_stratum(stratum, compiler, tables, f"recursion {next(_names)}")
-            for stratum in plan.computed
-        )
+        fixpoints = self._fixpoints(plan, compiler, tables, kept)
         compiler.slots = Slots()
         goal = plan.program.goal
         definition = plan.program.definition(goal)
@@ -267,8 +257,43 @@ class SQLiteEngine:
         slots = compiler.slots.bound_in(sql)
         return Query(goal, sql, slots, fixpoints, self.connection, tables), compiler
 
+    def _fixpoints(
+        self, plan: Plan, compiler: Compiler, tables: dict[str, str], kept: Kept
+    ) -> tuple[Fixpoint, ...]:
+        by_name: dict[str, Table] = {}
+
+        def compiled(clause: Clause, table: Table) -> tuple[str, Slotted]:
+            """The statement, with indexes where it looks rows up."""
+            start = len(compiler.lookups)
+            sql, slots = insertion(compiler, clause, table)
+            looked_up = self.indexes.looked_up(sql, len(slots), compiler.aliases)
+            for relation, columns in (*looked_up, *compiler.lookups[start:]):
+                name = tables.get(relation.id)
+                if name is None and relation.kind is Kind.STORED:
+                    self.indexes.ensure([(relation, columns)])
+                elif name is not None and columns and 0 not in columns:
+                    source = by_name.get(name) or Table(name, "", "", kept=True)
+                    source.lookups.add(columns[0])
+                    self.connection.run(source.index(columns[0]))
+            return sql, slots
+
+        fixpoints = []
+        for stratum in plan.computed:
+            prefix = f"recursion {next(_names)}"
+            made = make_tables(stratum, tables, compiler.numbers, prefix, kept)
+            by_name.update({each.name: each for each in made})
+            asked = {
+                name: (tables[name], relation, is_full)
+                for name, (relation, is_full) in plan.questions.items()
+                if name in tables
+            }
+            fixpoints.append(make_fixpoint(stratum, made, plan.layers, compiled, asked))
+        for fixpoint in fixpoints:
+            fixpoint.create(self.connection)
+        return tuple(fixpoints)
+
     def explain_sql(self, plan: Plan) -> str:
-        return self._compile(plan)[0].sql
+        return self._compile(plan, {}, {})[0].sql
 
     # --- foreign relations -----------------------------------------------------------------
 

@@ -1,210 +1,336 @@
-"""Relations as tables. Recursive ones are evaluated semi-naively: each round joins only what the
-last one found.
+"""Relations as tables. Those that depend on each other are evaluated semi-naively: a rule reads, of
+one of its relations, only the rows that it has not read before.
 
-    full ← the clauses without recursion;  delta ← full
-    until delta is empty:  new ← the recursive clauses with one recursive atom over delta
-                           delta ← new − full;  full ← full ∪ delta
+    until no rule has rows to read:
+        of the rules that have, run those of the lowest layer, each over its new rows
 
-Law: at the end `full` is the least set closed under the clauses, whatever their shape (linear or
-not, mutual or not).
+A table keeps its rows in the order in which they came, so "new" is a range of its row numbers, and
+a relation that grows again later is no matter. Layers say what must have come to rest before a rule
+may look at what is not there: a rule with a negation or an aggregate is in a higher layer than what
+that is about, while a rule that asks for more of it is in the same (`calculus.magic`).
+
+Law: at the end the tables hold the least set closed under the clauses, whatever their shape (linear
+or not, mutual or not).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.compile import Compiler, Slots
+from harken.engines.sqlite.compile import FROM_ROW, Compiler, Slots, last_row_of
 from harken.engines.sqlite.connection import Connection
-from harken.engines.sqlite.driving import RECENT
+from harken.engines.sqlite.driving import RECENT, SETTLED
 from harken.engines.sqlite.expressions import quote
 from harken.errors import EvaluationError
-from harken.ir.clauses import Atom, Clause, Definition
-from harken.ir.relations import Kind, Relation
+from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Literal
+from harken.ir.relations import Kind, Relation, Semantics
 from harken.ir.strata import Stratum
 
 ROUND_LIMIT = 100_000
 
-Bind = Callable[[Sequence[tuple[int, Any]]], tuple[Any, ...]]
+Kept = Mapping[str, str]
+"""By the id of a relation the table that holds its rows already."""
+
+Slotted = tuple[tuple[int, Any], ...]
+Bind = Callable[[Slotted], tuple[Any, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
-    sql: str
-    slots: tuple[tuple[int, Any], ...]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Table:
-    """The three temporary tables of a recursive relation, or the one of another."""
+    """The temporary table of a relation."""
 
-    full: str
-    delta: str
-    new: str
-    arity: int
+    name: str
     columns: str
+    identity: str
+    """What tells two of its rows apart."""
     limit: int | None = None
     """With so many rows it is enough."""
-    recursive: bool = True
-    lookups: tuple[int, ...] = ()
-    """The columns by which rounds look rows up in `full`."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return (self.full, self.delta, self.new) if self.recursive else (self.full,)
+    lookups: set[int] = field(default_factory=set)
+    """The columns by which rules look rows up."""
+    kept: bool = False
+    """Does it belong to someone else, who keeps its rows?"""
 
     def create(self) -> list[str]:
-        key = ", ".join(f"c{i}" for i in range(max(1, self.arity)))
-        tables = [
-            f"CREATE TEMP TABLE IF NOT EXISTS {quote(name)} "
-            f"({self.columns or 'c0'}, PRIMARY KEY ({key})) WITHOUT ROWID"
-            for name in self.names
-        ]
-        indexes = [
-            f"CREATE INDEX IF NOT EXISTS temp.{quote(f'{self.full} by {column}')} "
-            f"ON {quote(self.full)} (c{column})"
-            for column in self.lookups
-        ]
-        return tables + indexes
-
-    def drop(self) -> list[str]:
-        return [f"DROP TABLE IF EXISTS temp.{quote(name)}" for name in self.names]
-
-    def clear(self) -> list[str]:
-        return [f"DELETE FROM temp.{quote(name)}" for name in self.names]
-
-    def is_full(self, connection: Connection) -> bool:
-        if self.limit is None:
-            return False
-        rows = connection.value(f"SELECT count(*) FROM temp.{quote(self.full)}")
-        return int(rows) >= self.limit
-
-    def advance(self) -> list[str]:
-        """Make what is new the next delta."""
-        full, delta, new = quote(self.full), quote(self.delta), quote(self.new)
-        same = " AND ".join(f"f.c{i} = n.c{i}" for i in range(max(1, self.arity)))
-        known = f"SELECT 1 FROM temp.{full} AS f WHERE {same}"
+        table = quote(self.name)
         return [
-            f"DELETE FROM temp.{delta}",
-            f"INSERT INTO temp.{delta} SELECT * FROM temp.{new} AS n WHERE NOT EXISTS ({known})",
-            f"INSERT INTO temp.{full} SELECT * FROM temp.{delta}",
-            f"DELETE FROM temp.{new}",
+            f"CREATE TEMP TABLE {table} ({self.columns or 'c0'})",
+            f"CREATE UNIQUE INDEX temp.{quote(f'{self.name} rows')} ON {table} ({self.identity})",
         ]
+
+    def index(self, column: int) -> str:
+        name = quote(f"{self.name} by {column}")
+        return f"CREATE INDEX IF NOT EXISTS temp.{name} ON {quote(self.name)} (c{column})"
+
+    @property
+    def drop(self) -> str:
+        return f"DROP TABLE IF EXISTS temp.{quote(self.name)}"
+
+    @property
+    def clear(self) -> str:
+        return f"DELETE FROM temp.{quote(self.name)}"
+
+
+Compile = Callable[[Clause, Table], tuple[str, Slotted]]
+"""How a clause becomes the statement that adds its rows to a table."""
+
+
+@dataclass(slots=True)
+class Rule:
+    """A clause that adds rows to the table number `target`. Of the table number `source` it reads
+    the new rows; without one it is run once. It is compiled when it is first run: of many rules,
+    few are in use."""
+
+    clause: Clause
+    target: int
+    source: int | None
+    layer: int = 0
+    statement: tuple[str, Slotted] | None = None
+
+    def values(self, slots: Slotted, bind: Bind, seen: int, rows: Sequence[int]) -> tuple[Any, ...]:
+        """Row numbers go where the statement wants them, the caller's values everywhere else."""
+        return tuple(
+            bind(((index, type_),))[0]
+            if index >= 0
+            else seen
+            if index == FROM_ROW.index
+            else rows[last_row_of(index)]
+            for index, type_ in slots
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The table of what others ask of a layer; one that does not grow here has no number. If they
+    ask for single rows, `unanswered` finds the first behind a given one that is not there."""
+
+    name: str
+    table: int | None
+    layer: int
+    unanswered: str | None
+
+    def size(self, connection: Connection, rows: Sequence[int]) -> int:
+        if self.table is not None:
+            return rows[self.table]
+        return connection.value(f"SELECT max(rowid) FROM temp.{quote(self.name)}") or 0
 
 
 @dataclass(frozen=True, slots=True)
 class Fixpoint:
-    """The compiled evaluation of one recursive stratum."""
+    """The compiled evaluation of relations that depend on each other, or of a single one."""
 
     tables: tuple[Table, ...]
-    start: tuple[Statement, ...]
-    step: tuple[Statement, ...]
+    rules: tuple[Rule, ...]
     names: tuple[str, ...]
+    readers: tuple[tuple[int, ...], ...]
+    """For each table the rules that read its new rows."""
+    compile: Compile
+    questions: tuple[Question, ...] = ()
+    filled: set[int] = field(default_factory=set)
+    """The tables that have rows now."""
 
     def run(self, connection: Connection, bind: Bind) -> None:
         self.create(connection)
-        self.clear(connection)
-        statements = self.start
-        if not self.step:
-            for statement in statements:
-                connection.run(statement.sql, bind(statement.slots))
-            return
+        rows = [self._rows_before(connection, table) for table in self.tables]
+        seen = [0 if rule.source is None else rows[rule.source] for rule in self.rules]
+        waiting = {i for i, rule in enumerate(self.rules) if rule.source is None}
+        answered = [0 for _ in self.questions]
         for _ in range(ROUND_LIMIT):
-            for statement in statements:
-                connection.run(statement.sql, bind(statement.slots))
-            if not self._advance(connection):
+            layers = {self.rules[i].layer for i in waiting}
+            layers -= self._at_rest(connection, layers, rows, answered)
+            if not layers or self._is_enough(rows):
                 return
-            statements = self.step
+            lowest = min(layers)
+            before = tuple(rows)
+            now = sorted(i for i in waiting if self.rules[i].layer == lowest)
+            waiting.difference_update(now)
+            for i in now:
+                rule = self.rules[i]
+                if rule.statement is None:
+                    rule.statement = self.compile(rule.clause, self.tables[rule.target])
+                sql, slots = rule.statement
+                added = connection.change(sql, rule.values(slots, bind, seen[i], before))
+                if rule.source is not None:
+                    seen[i] = before[rule.source]
+                if added:
+                    self.filled.add(rule.target)
+                    rows[rule.target] += added
+                    waiting.update(self.readers[rule.target])
         raise EvaluationError(
             f"{' and '.join(self.names)} did not settle after {ROUND_LIMIT} rounds",
             code="no-fixpoint",
             hint="a recursive function must not make new values for ever",
         )
 
+    def _at_rest(
+        self, connection: Connection, layers: set[int], rows: list[int], answered: list[int]
+    ) -> set[int]:
+        """The layers whose questions are all answered: what waits in them can wait for more.
+        `answered` says up to which row a table of questions is known to be."""
+        found = {question.layer for question in self.questions} & layers
+        for number, question in enumerate(self.questions):
+            if question.layer not in found:
+                continue
+            size = question.size(connection, rows)
+            if answered[number] == size:
+                continue
+            first: int | None = 1
+            if question.unanswered is not None:
+                first = connection.value(question.unanswered, (answered[number],))
+                answered[number] = size if first is None else first - 1
+            if first is not None:
+                found.discard(question.layer)
+        return found
+
+    def _rows_before(self, connection: Connection, table: Table) -> int:
+        """The number of the last row that is there, and is new to nobody."""
+        if not table.kept:
+            return 0
+        return connection.value(f"SELECT max(rowid) FROM temp.{quote(table.name)}") or 0
+
+    def _is_enough(self, rows: Sequence[int]) -> bool:
+        return any(
+            table.limit is not None and count >= table.limit
+            for table, count in zip(self.tables, rows, strict=True)
+        )
+
     def create(self, connection: Connection) -> None:
-        for table in self.tables:
-            for sql in table.create():
+        """Make the tables if they are not there. They were made together: a rollback took all of
+        them or none."""
+        own = [table for table in self.tables if not table.kept]
+        if not own or connection.value(EXISTS, (own[-1].name,)):
+            return
+        for table in own:
+            for sql in (table.drop, *table.create(), *map(table.index, table.lookups)):
                 connection.run(sql)
 
     def clear(self, connection: Connection) -> None:
-        """Let go of the rows."""
+        """Let go of the rows; whoever has run it does so."""
+        while self.filled:
+            table = self.tables[self.filled.pop()]
+            if not table.kept:
+                connection.run(table.clear)
+
+    def drop(self, connection: Connection) -> None:
         for table in self.tables:
-            for sql in table.clear():
-                connection.run(sql)
-
-    def with_lookups(self, wanted: Mapping[str, Iterable[int]]) -> Fixpoint:
-        """The same, with indexes on the columns by which its tables are looked up."""
-        tables = (
-            replace(each, lookups=tuple(sorted(wanted.get(each.full, ())))) for each in self.tables
-        )
-        return replace(self, tables=tuple(tables))
-
-    def _advance(self, connection: Connection) -> bool:
-        for table in self.tables:
-            for sql in table.advance():
-                connection.run(sql)
-        if any(table.is_full(connection) for table in self.tables):
-            return False
-        return any(
-            connection.value(f"SELECT EXISTS (SELECT 1 FROM temp.{quote(table.delta)})")
-            for table in self.tables
-        )
+            if not table.kept:
+                connection.run(table.drop)
 
 
-def compile_stratum(
-    stratum: Stratum, compiler: Compiler, tables: dict[str, str], prefix: str
-) -> Fixpoint:
-    """Compile a stratum; adds its full tables to `tables` for those above it. One that is not
-    recursive has no rounds: its rows go where they are to be at once."""
-    made: dict[str, Table] = {}
+EXISTS = "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = ?)"
+
+
+def make_tables(
+    stratum: Stratum, tables: dict[str, str], numbers: dict[str, int], prefix: str, kept: Kept
+) -> tuple[Table, ...]:
+    """Tables for relations that depend on each other; adds their names to `tables`, and their
+    numbers to `numbers`. Relations that are `kept` have a table already."""
+    made = []
     for number, definition in enumerate(stratum.definitions):
-        name = f"{prefix} {number}"
         relation = definition.relation
-        made[relation.id] = Table(
-            f"{name} full",
-            f"{name} delta",
-            f"{name} new",
-            relation.arity,
-            layout.typed_columns(relation),
-            relation.limit,
-            stratum.recursive,
-        )
-        tables[definition.relation.id] = f"{name} full"
-        tables[_delta(definition.relation).id] = f"{name} delta"
-    start: list[Statement] = []
-    step: list[Statement] = []
-    for definition in stratum.definitions:
-        table = made[definition.relation.id]
-        target = table.new if stratum.recursive else table.full
+        name = kept.get(relation.id, f"{prefix} {number}")
+        columns = layout.typed_columns(relation)
+        identity = layout.identity(relation) if columns else "c0"
+        made.append(Table(name, columns, identity, relation.limit, kept=relation.id in kept))
+        for each in (relation, recent(relation), settled(relation)):
+            tables[each.id] = name
+            numbers[each.id] = number
+    return tuple(made)
+
+
+def make_fixpoint(
+    stratum: Stratum,
+    made: tuple[Table, ...],
+    layers: Mapping[str, int],
+    compile_: Compile,
+    asked: Mapping[str, tuple[str, Relation, bool]],
+) -> Fixpoint:
+    """`asked` says, of relations of questions, the names of their tables, who is asked, and whether
+    for single rows."""
+    numbers = {each.relation.id: number for number, each in enumerate(stratum.definitions)}
+    rules: list[Rule] = []
+    for target, definition in enumerate(stratum.definitions):
+        layer = layers.get(definition.relation.id, 0)
         for clause in definition.clauses:
-            rounds = _delta_clauses(clause, stratum.names)
-            if rounds:
-                step += [_insert(compiler, variant, target) for variant in rounds]
-            else:
-                start.append(_insert(compiler, clause, target))
+            for source, variant in _variants(clause, stratum):
+                rules.append(Rule(variant, target, numbers.get(source), layer))
     names = tuple(sorted(definition.relation.name for definition in stratum.definitions))
-    return Fixpoint(tuple(made.values()), tuple(start), tuple(step), names)
+    readers = tuple(
+        tuple(i for i, rule in enumerate(rules) if rule.source == number)
+        for number in range(len(made))
+    )
+    questions = tuple(
+        Question(
+            table,
+            numbers.get(name),
+            layers[relation.id],
+            _unanswered(table, made[numbers[relation.id]].name, relation.arity)
+            if is_full
+            else None,
+        )
+        for name, (table, relation, is_full) in asked.items()
+        if relation.id in numbers
+    )
+    return Fixpoint(made, tuple(rules), names, readers, compile_, questions)
 
 
-def _delta(relation: Relation) -> Relation:
+def _unanswered(asked: str, answers: str, columns: int) -> str:
+    same = " AND ".join(f"p.c{i} IS q.c{i}" for i in range(columns)) or "1"
+    return (
+        f"SELECT min(q.rowid) FROM temp.{quote(asked)} AS q WHERE q.rowid > ? "
+        f"AND NOT EXISTS (SELECT 1 FROM temp.{quote(answers)} AS p WHERE {same})"
+    )
+
+
+def recent(relation: Relation) -> Relation:
+    """The rows of a relation that a rule has not read before."""
     return replace(relation, name=f"{RECENT}{relation.name}", kind=Kind.STORED)
 
 
-def _delta_clauses(clause: Clause, recursive: frozenset[str]) -> list[Clause]:
-    """One clause for each recursive atom, with that atom over what the last round found."""
+def settled(relation: Relation) -> Relation:
+    """The rows of a relation that were there when the round began."""
+    return replace(relation, name=f"{SETTLED}{relation.name}", kind=Kind.STORED)
+
+
+def _variants(clause: Clause, stratum: Stratum) -> list[tuple[str, Clause]]:
+    """One clause for each atom over a relation that grows, with the new rows of that atom.
+
+    Where it is asked what is not there, the other atoms are read as they were when the round began:
+    of a row that came later it may not have been asked yet."""
+    growing = stratum.names if stratum.recursive else ()
+    asks = any(_asks_what_is_not(literal) for literal in clause.body)
+    places = [
+        i
+        for i, each in enumerate(clause.body)
+        if isinstance(each, Atom) and not each.negated and each.relation.id in growing
+    ]
     variants = []
-    for position, literal in enumerate(clause.body):
-        if isinstance(literal, Atom) and literal.relation.id in recursive:
-            changed = replace(literal, relation=_delta(literal.relation))
-            body = (*clause.body[:position], changed, *clause.body[position + 1 :])
-            variants.append(Clause(clause.head, body))
-    return variants
+    for place in places:
+        body = list(clause.body)
+        for other in places if asks else (place,):
+            atom = body[other]
+            assert isinstance(atom, Atom)
+            seen = recent if other == place else settled
+            body[other] = replace(atom, relation=seen(atom.relation))
+        source = clause.body[place]
+        assert isinstance(source, Atom)
+        variants.append((source.relation.id, Clause(clause.head, tuple(body))))
+    return variants or [("", clause)]
 
 
-def _insert(compiler: Compiler, clause: Clause, target: str) -> Statement:
+def _asks_what_is_not(literal: Literal) -> bool:
+    if isinstance(literal, Aggregation):
+        return True
+    return isinstance(literal, Atom) and literal.negated and literal.relation.kind is Kind.DERIVED
+
+
+def insertion(compiler: Compiler, clause: Clause, table: Table) -> tuple[str, Slotted]:
+    """The table lets no row in twice, so the SELECT need not."""
     compiler.slots = Slots()
-    select = compiler.definition(Definition(clause.head.relation, (clause,)))
-    sql = f"INSERT OR IGNORE INTO temp.{quote(target)} {select}"
-    return Statement(sql, compiler.slots.bound_in(sql))
+    relation = replace(clause.head.relation, semantics=Semantics.BAG, key=None)
+    head = replace(clause.head, relation=relation)
+    select = compiler.definition(Definition(relation, (Clause(head, clause.body),)))
+    sql = f"INSERT OR IGNORE INTO temp.{quote(table.name)} {select}"
+    return sql, compiler.slots.bound_in(sql)

@@ -1,0 +1,255 @@
+"""`harken bench closure`: recursive views under small changes of a graph, by each strategy.
+
+Four views over five kinds of graphs. The same changes, single edges and batches of them, taken out
+and put back, are made in a database for each strategy, in turns; `naive` is recomputation. Beside
+the time stand the rows that a change derives and the bytes that are kept of the view.
+
+Law: all strategies see the same graph and the same changes, and tell the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import harken
+from harken.bench.figures import Figure, cpu_time
+from harken.database.monitors.subscription import Subscription
+
+SIZES = (1_000, 10_000, 100_000)
+STRATEGIES = EXTERNAL, MATERIALIZED, NAIVE, AUTO = ("external", "materialized", "naive", "auto")
+FASTER, SMALLER, CHOICE = ">= 100", "<= 0.01", "<= 1.3"
+REQUIRED_FROM = 100_000
+"""Edges of a power-law graph from which on rederivation has to be so much better."""
+BATCH = 20
+WARMING = 14
+"""Changes before those that count: plans are made, and the choice is learnt."""
+
+Edge = tuple[int, int]
+
+EDGES = ".decl edge(x: number, y: number)\n"
+PATH = ".decl path(x: number, y: number)\npath(x, y) :- edge(x, y).\n"
+FORWARD = f"{EDGES}{PATH}path(x, z) :- path(x, y), edge(y, z).\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A view over edges; the largest graph that it is computed for, which may have n² rows."""
+
+    name: str
+    view: str
+    text: str
+    largest: int
+
+
+PROGRAMS = (
+    Program(
+        "reachable",
+        "reached",
+        f"{FORWARD}.decl reached(y: number)\nreached(y) :- path(0, y).\n",
+        10**9,
+    ),
+    Program(
+        "unreachable",
+        "unreached",
+        f"{FORWARD}.decl unreached(y: number)\nunreached(y) :- edge(y, _), !path(0, y).\n",
+        10**9,
+    ),
+    Program("closure", "path", FORWARD, 500),
+    Program(
+        "same-generation",
+        "same",
+        f"{EDGES}.decl same(x: number, y: number)\nsame(x, y) :- edge(p, x), edge(p, y).\n"
+        "same(x, y) :- edge(p, x), same(p, q), edge(q, y).\n",
+        500,
+    ),
+    Program(
+        "points-to",
+        "points",
+        f"{EDGES}.decl points(v: number, o: number)\n.decl copied(v: number, w: number)\n"
+        "points(v, o) :- edge(v, o), o % 3 = 0.\n"
+        "copied(v, w) :- edge(v, w), w % 3 = 1.\n"
+        "points(v, o) :- copied(v, w), points(w, o).\n"
+        "points(v, o) :- edge(v, w), w % 3 = 2, points(w, p), points(p, o).\n",
+        2_000,
+    ),
+)
+
+
+# --- graphs --------------------------------------------------------------------------------
+
+
+def random_graph(edges: int, random: Random) -> set[Edge]:
+    nodes = max(2, edges // 2)
+    found: set[Edge] = set()
+    while len(found) < edges:
+        found.add((random.randrange(nodes), random.randrange(nodes)))
+    return found
+
+
+def chain(edges: int, _: Random) -> set[Edge]:
+    return {(i, i + 1) for i in range(edges)}
+
+
+def tree(edges: int, _: Random) -> set[Edge]:
+    return {(i // 2, i + 1) for i in range(edges)}
+
+
+def grid(edges: int, _: Random) -> set[Edge]:
+    side = max(2, int((edges / 2) ** 0.5) + 1)
+    right = {(r * side + c, r * side + c + 1) for r in range(side) for c in range(side - 1)}
+    down = {(r * side + c, (r + 1) * side + c) for r in range(side - 1) for c in range(side)}
+    return right | down
+
+
+def power_law(edges: int, random: Random) -> set[Edge]:
+    """Each new node gets two edges from nodes that are chosen by how many edges they have."""
+    found: set[Edge] = {(0, 1)}
+    ends, node = [0, 1], 2
+    while len(found) < edges:
+        for _ in range(2):
+            start = random.choice(ends)
+            if (start, node) not in found:
+                found.add((start, node))
+                ends.append(start)
+        ends.append(node)
+        node += 1
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    name: str
+    make: Callable[[int, Random], set[Edge]]
+    largest: int = 10**9
+    """A long chain takes a round of evaluation for each of its edges."""
+
+
+GRAPHS = (
+    Graph("random", random_graph),
+    Graph("chain", chain, 10_000),
+    Graph("tree", tree),
+    Graph("grid", grid),
+    Graph("power-law", power_law),
+)
+
+
+# --- measuring -----------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Contestant:
+    """A database that finds the changes of the view in one way."""
+
+    strategy: str
+    db: harken.Database
+    view: Subscription
+    times: list[float] = field(default_factory=list)
+    derived: list[int] = field(default_factory=list)
+
+    def change(self, edges: Sequence[Edge], adding: bool, counts: bool) -> object:
+        connection = self.db._connection
+        edge = self.db.function("edge")
+        rows, gc_was = connection.rows_added, gc.isenabled()
+        gc.disable()
+        start = cpu_time()
+        with self.db.transaction():
+            for each in edges:
+                (edge.add if adding else edge.remove)(*each)
+        took = cpu_time() - start
+        if gc_was:
+            gc.enable()
+        if counts:
+            self.times.append(took)
+            self.derived.append(connection.rows_added - rows)
+        return [(each.plus, each.minus) for each in self.view.changes()]
+
+    def bytes_kept(self) -> int:
+        """What the tables of the session hold."""
+        connection = self.db._connection
+        pages = connection.value(
+            "SELECT coalesce(sum(payload), 0) FROM dbstat('temp') WHERE name NOT LIKE 'sqlite%'"
+        )
+        return int(pages)
+
+
+def figures(
+    items: Sequence[int] = SIZES,
+    rounds: int = 5,
+    programs: Sequence[Program] = PROGRAMS,
+    graphs: Sequence[Graph] = GRAPHS,
+) -> Iterator[Figure]:
+    for program in programs:
+        for graph in graphs:
+            for size in items:
+                if size <= min(program.largest, graph.largest):
+                    yield from _figures(program, graph, size, rounds)
+
+
+def _figures(program: Program, graph: Graph, size: int, rounds: int) -> Iterator[Figure]:
+    edges = sorted(graph.make(size, Random(size)))
+    with contextlib.ExitStack() as stack:
+        field = [_contestant(program, each, edges, stack) for each in STRATEGIES]
+        random = Random(1)
+        for _ in range(WARMING // 2):
+            _in_turns(field, random.sample(edges, 1), counts=False)
+        for kind, batch in (("one edge", 1), (f"{BATCH} edges", BATCH)):
+            if kind != "one edge":
+                for _ in range(WARMING // 4):
+                    _in_turns(field, random.sample(edges, min(batch, len(edges))), counts=False)
+            for _ in range(rounds):
+                _in_turns(field, random.sample(edges, min(batch, len(edges))), counts=True)
+            params = {"view": program.name, "graph": graph.name, "edges": size, "change": kind}
+            yield from _measured(field, params, graph, program, batch)
+            for each in field:
+                each.times.clear()
+                each.derived.clear()
+
+
+def _measured(
+    field: list[Contestant], params: dict[str, object], graph: Graph, program: Program, batch: int
+) -> Iterator[Figure]:
+    name = "closure"
+    took = {each.strategy: statistics.mean(each.times) for each in field}
+    kept = {each.strategy: each.bytes_kept() for each in field}
+    for each in field:
+        yield Figure(name, f"{each.strategy} ms", took[each.strategy] * 1e3, params)
+        yield Figure(name, f"{each.strategy} rows", statistics.mean(each.derived), params)
+        yield Figure(name, f"{each.strategy} bytes", kept[each.strategy], params)
+    required = (
+        graph.name == "power-law"
+        and program.name == "reachable"
+        and batch == 1
+        and int(str(params["edges"])) >= REQUIRED_FROM
+    )
+    ratio = took[NAIVE] / took[EXTERNAL]
+    yield Figure(name, "naive/external", ratio, params, FASTER if required else None)
+    if required:
+        memory = kept[EXTERNAL] / max(1, kept[MATERIALIZED])
+        yield Figure(name, "external/materialized bytes", memory, params, SMALLER)
+    best = min(took[each] for each in (EXTERNAL, MATERIALIZED, NAIVE))
+    yield Figure(name, "auto/best", took[AUTO] / best, params, CHOICE)
+
+
+def _contestant(
+    program: Program, strategy: str, edges: list[Edge], stack: contextlib.ExitStack
+) -> Contestant:
+    db = stack.enter_context(harken.connect())
+    db.datalog(program.text)
+    relation = db._find("edge").relation
+    assert relation is not None
+    with db.transaction():
+        db._runtime.engine.add_many(relation, edges)
+    return Contestant(strategy, db, db.monitor(program.view, strategy=strategy))
+
+
+def _in_turns(field: list[Contestant], edges: list[Edge], *, counts: bool) -> None:
+    """Take edges out and put them back, in each database."""
+    for adding in (False, True):
+        told = [each.change(edges, adding, counts) for each in field]
+        if any(each != told[0] for each in told):
+            raise AssertionError("the strategies do not tell the same")

@@ -1,0 +1,211 @@
+"""Nodes of recursive relations, and the three ways in which they compute their change.
+
+    external        rederivation on demand: nothing is stored (`calculus.rederivation`)
+    materialized    a stored copy, deleted from and rederived (`calculus.maintenance`)
+    naive           all rows from scratch, beside those of before
+
+Law: each gives the same change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from harken.calculus.maintenance import maintain
+from harken.calculus.rederivation import cycle_of, is_rederivable, rederive
+from harken.calculus.states import in_old_state, old
+from harken.database.rules.experience import SPARE, Experience
+from harken.database.rules.nodes import NAIVE, DerivedNode, Planning
+from harken.engines.sqlite.engine import Query
+from harken.engines.sqlite.kept import KeptRows, Rules
+from harken.errors import TypeFault
+from harken.ir.clauses import Program
+from harken.ir.relations import Relation
+from harken.planner.network import Part
+from harken.planner.prepare import prepare, prepare_change
+
+EXTERNAL, MATERIALIZED = "external", "materialized"
+STRATEGIES = ("auto", EXTERNAL, MATERIALIZED, NAIVE)
+
+
+FIRST_LIMIT = 0.25
+"""So many seconds rederivation may take where it is not known what naive evaluation does."""
+SHORTEST = 0.002
+"""Nor is it broken off before it has taken so long."""
+FIRST_TRIAL = 0.004
+"""When rederivation has taken so many seconds it is tried to store the rows,"""
+SHARE = 0.25
+"""for as long as this part of that; if it takes longer, it is tried again after four times that."""
+PATIENCE = 8
+"""After so many changes for which stored rows were of no use, they are dropped."""
+LOOKED_AT = 16
+"""After so many changes it is looked whether the relations have grown, so that all is different."""
+
+
+@dataclass(slots=True)
+class Course:
+    """Which way a node goes when it may choose, by what the ways have taken before."""
+
+    spent: float = 0.0
+    """The seconds of rederivation since nothing is stored."""
+    trial: float = FIRST_TRIAL
+    unused: int = 0
+    was_stored: bool = False
+    """Were rows stored before, and dropped because they were of no use?"""
+    known: Experience | None = None
+    _left: int = 0
+
+    def experience(self, renew: Callable[[], Experience | None]) -> Experience:
+        self._left -= 1
+        if self.known is None or self._left < 0:
+            known = renew()
+            assert known is not None
+            if known is not self.known:
+                self.spent, self.trial, self.was_stored = 0.0, FIRST_TRIAL, False
+            self.known, self._left = known, LOOKED_AT
+        return self.known
+
+    def choose(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> str:
+        external = known.expected((EXTERNAL, changed), size)
+        naive = known.naive_seconds
+        if not stored:
+            return NAIVE if naive is not None and external > naive else EXTERNAL
+        materialized = known.expected((MATERIALIZED, changed), size)
+        costs = {MATERIALIZED: materialized, EXTERNAL: external}
+        if naive is not None:
+            costs[NAIVE] = naive
+        return min(costs, key=lambda each: costs[each])
+
+    def limit(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> float:
+        """How long rederivation may take before another way is gone instead."""
+        naive = known.naive_seconds
+        limit = FIRST_LIMIT if naive is None else SPARE * naive
+        if stored and known.is_measured((MATERIALIZED, changed), size):
+            limit = min(limit, SPARE * known.expected((MATERIALIZED, changed), size))
+        return max(limit, SHORTEST)
+
+    def note(self, strategy: str, seconds: float, stored: bool) -> None:
+        if strategy != EXTERNAL:
+            self.spent, self.unused = 0.0, 0
+        elif stored:
+            self.unused += 1
+        else:
+            self.spent += seconds
+
+    @property
+    def wants_rows(self) -> bool:
+        """Has rederivation taken long enough to try whether stored rows help?"""
+        return not self.was_stored and self.spent >= self.trial
+
+    @property
+    def wants_no_rows(self) -> bool:
+        return self.unused >= PATIENCE
+
+
+@dataclass(slots=True, eq=False)
+class RecursiveNode(DerivedNode):
+    kept_rows: KeptRows = field(kw_only=True)
+    external: dict[frozenset[str], Query] = field(default_factory=dict)
+    maintained: dict[frozenset[str], Rules] = field(default_factory=dict)
+    refused: str | None = None
+    """Why its change is always found from scratch, if it is."""
+    course: Course = field(default_factory=Course)
+
+    def drop(self) -> None:
+        DerivedNode.drop(self)
+        self.kept_rows.drop()
+
+    def rederive(self, changed: frozenset[str], planning: Planning) -> None:
+        """Fill the Δ-set with nothing but the tables at hand."""
+        query = self.external.get(changed)
+        if query is None:
+            made = rederive(self.part.program, changed, self.part.nodes)
+            query = planning.compile_change(made.program, made.driven)
+            self.external[changed] = query
+            self.is_fresh = True
+        self.delta.fill_weighted(query)
+
+    def maintain(self, changed: frozenset[str], stored: frozenset[str], planning: Planning) -> None:
+        """Fill the Δ-set, and bring the stored rows up to date. `stored` are the stored relations
+        that have changed: the rows that are built first are those of before."""
+        if not self.kept_rows.holds():
+            self.build(planning, stored)
+        rules = self.maintained.get(changed)
+        if rules is None:
+            rules = self.maintained[changed] = self._compile_rules(changed, planning)
+            self.is_fresh = True
+        self.kept_rows.follow(rules, self.delta)
+
+    def recompute(self, stored: frozenset[str], planning: Planning) -> None:
+        """Fill the Δ-set by comparing all rows with those of before, which are stored."""
+        if not self.kept_rows.holds():
+            self.build(planning, stored)
+        stated = {each.id: each for each in self.kept_rows.relations}
+        if self.from_scratch is None:
+            self.from_scratch = self._all_of(self.part.program, stated, planning)
+            self.is_fresh = True
+        self.kept_rows.compare(self.from_scratch, stated, self.delta)
+
+    def build(self, planning: Planning, stored: frozenset[str] = frozenset()) -> None:
+        """Store the rows, as they were before these relations changed."""
+        program = self.part.program
+        stated = {each.id: each for each in self.kept_rows.relations}
+        if stored:
+            program = in_old_state(program, stored)
+            stated = {
+                name: old(each) if old(each).id in program.definitions else each
+                for name, each in stated.items()
+            }
+        query = self._all_of(program, stated, planning)
+        self.kept_rows.build(query, stated)
+        query.release()
+        self.maintained.clear()
+
+    def _all_of(
+        self, program: Program, stated: Mapping[str, Relation], planning: Planning
+    ) -> Query:
+        wanted = [each.id for each in stated.values()]
+        plan = prepare(program, planning.catalog.hierarchy, wanted=wanted)
+        return planning.engine.compile(plan)
+
+    def _compile_rules(self, changed: frozenset[str], planning: Planning) -> Rules:
+        made = maintain(self.part.program, changed, self.part.nodes)
+        engine, hierarchy = planning.engine, planning.catalog.hierarchy
+        deleted = {each.id: made.deleted(each) for each in made.relations}
+        grown = {each.id: made.grown(each) for each in made.relations}
+        driven = [each.id for each in deleted.values()]
+        copies = self.kept_rows.copies
+        deletion = engine.compile_into(prepare_change(made.deletion, hierarchy, driven), {}, copies)
+        known = {each.id: deletion.tables[each.id] for each in deleted.values()}
+        tables = {grown[name].id: table for name, table in self.kept_rows.tables.items()}
+        insertion = engine.compile_into(
+            prepare_change(made.insertion, hierarchy, list(tables)), tables, {**known, **copies}
+        )
+        return Rules(
+            made,
+            deletion.fixpoints,
+            insertion.fixpoints,
+            {name: known[each.id] for name, each in deleted.items()},
+        )
+
+
+def check_strategy(strategy: str) -> None:
+    if strategy not in STRATEGIES:
+        raise TypeFault(
+            f"there is no strategy {strategy}",
+            code="bad-value",
+            hint=f"it is one of {', '.join(STRATEGIES)}",
+        )
+
+
+def why_from_scratch(program: Program, is_far: bool) -> str | None:
+    """Why a recursive relation is always evaluated from scratch; None if it need not be."""
+    if is_far:
+        return "relations in the lake are recursive only as a whole"
+    return is_rederivable(program)
+
+
+def kept_relations(part: Part) -> tuple[Relation, ...]:
+    definitions = part.program.definitions
+    return tuple(definitions[name].relation for name in sorted(cycle_of(part.program)))

@@ -1,0 +1,132 @@
+"""`harken watch`: each line of the file of changes is answered, whatever the strategy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from harken.cli import app
+
+CLOSURE = """
+.decl edge(x: symbol, y: symbol)
+.decl closure(x: symbol, y: symbol)
+.decl unseen(x: symbol)
+.input edge
+.output closure
+.monitor unseen
+closure(x, y) :- edge(x, y).
+closure(x, y) :- edge(x, z), closure(z, y).
+unseen(x) :- edge(x, _), !closure("f", x).
+"""
+FACTS = "f\te\ne\td\ne\ta\na\tb\nd\tc\nb\tc\nc\tg\n"
+STRATEGIES = ["auto", "external", "materialized", "naive"]
+
+
+def watched(tmp_path: Path, program: str, suffix: str, *lines: str, strategy: str = "auto"):
+    (tmp_path / f"p{suffix}").write_text(program)
+    (tmp_path / "edge.facts").write_text(FACTS)
+    changes = tmp_path / "changes.jsonl"
+    changes.write_text("\n".join(lines))
+    options = ["--changes", str(changes), "-F", str(tmp_path), "--strategy", strategy]
+    result = CliRunner().invoke(app, ["watch", str(tmp_path / f"p{suffix}"), *options])
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    return result, told
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_each_transaction_is_answered(tmp_path: Path, strategy: str) -> None:
+    result, told = watched(
+        tmp_path,
+        CLOSURE,
+        ".dl",
+        '{"insert":{"edge":[["h","d"]]},"delete":{"edge":[["b","c"]]}}',
+        "",
+        '{"insert":{"edge":[["h","d"]]}}',
+        '{"delete":{"edge":[["h","d"]]}}',
+        strategy=strategy,
+    )
+    assert result.exit_code == 0
+    assert sorted(told[:2], key=lambda each: each["view"]) == [
+        {
+            "kind": "change",
+            "view": "closure",
+            "plus": [["h", "c"], ["h", "d"], ["h", "g"]],
+            "minus": [["a", "c"], ["a", "g"], ["b", "c"], ["b", "g"]],
+        },
+        {"kind": "change", "view": "unseen", "plus": [["h"]], "minus": []},
+    ]
+    assert told[2:4] == [
+        {"kind": "commit", "transaction": 1},
+        {"kind": "commit", "transaction": 2},
+    ]
+    assert {each["kind"] for each in told[4:-1]} == {"change"}
+    assert told[-1] == {"kind": "commit", "transaction": 3}
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "code"),
+    [
+        ('{"insert":{"edge":[["x"', "2:24", "bad-change"),
+        ('{"insert":{"edge":[[1,"d"]]}}', "2:12", "type-mismatch"),
+        ('{"insert":{"edge":[["d"]]}}', "2:12", "arity"),
+        ('{"insert":{"nothing":[["d"]]}}', "2:12", "unknown-relation"),
+        ('{"insert":{"closure":[["d","e",[1]]]}}', "2:12", "bad-change"),
+        ('{"upsert":{}}', "2:2", "bad-change"),
+        ('{"insert":[]}', "2:2", "bad-change"),
+        ("[]", "2:1", "bad-change"),
+    ],
+)
+def test_a_bad_line_is_named_and_what_was_before_it_stays(
+    tmp_path: Path, line: str, place: str, code: str
+) -> None:
+    result, told = watched(tmp_path, CLOSURE, ".dl", '{"insert":{"edge":[["q","r"]]}}', line)
+    assert result.exit_code == 1
+    assert f"changes.jsonl:{place}: [{code}]" in result.stderr
+    assert told[-2] == {"kind": "commit", "transaction": 1}
+    assert told[-1]["kind"] == "error"
+
+
+def test_all_of_a_line_or_nothing(tmp_path: Path) -> None:
+    lines = ('{"insert":{"edge":[["q","r"],["s"]]}}',)
+    result, told = watched(tmp_path, CLOSURE, ".dl", *lines)
+    assert result.exit_code == 1
+    assert [each["kind"] for each in told] == ["error"]
+
+
+def test_views_of_sql_are_watched(tmp_path: Path) -> None:
+    result, told = watched(
+        tmp_path,
+        "create table t (a int, b string);"
+        "create view v as select b, count(*) as n from t group by b;"
+        "insert into t values (1, 'x');",
+        ".sql",
+        '{"insert":{"t":[[2,"it\'s"],[3,null]]},"delete":{"t":[[1,"x"]]}}',
+    )
+    assert result.exit_code == 0, result.stderr
+    assert told == [
+        {"kind": "change", "view": "v", "plus": [[None, 1], ["it's", 1]], "minus": [["x", 1]]},
+        {"kind": "commit", "transaction": 1},
+    ]
+
+
+def test_derived_functions_of_amosql_are_watched(tmp_path: Path) -> None:
+    result, told = watched(
+        tmp_path,
+        "create function quantity(integer i) -> integer;"
+        "create function low() -> bag of integer as"
+        " select i for each integer i where quantity(i) < 5;"
+        "create function twice(integer i) -> integer as select 2 * i;",
+        ".amosql",
+        '{"insert":{"quantity":[[2,3],[3,9]]}}',
+        '{"insert":{"quantity":[[3,1]]},"delete":{"quantity":[[2,3]]}}',
+    )
+    assert result.exit_code == 0, result.stderr
+    assert told == [
+        {"kind": "change", "view": "low", "plus": [[2]], "minus": []},
+        {"kind": "commit", "transaction": 1},
+        {"kind": "change", "view": "low", "plus": [[3]], "minus": [[2]]},
+        {"kind": "commit", "transaction": 2},
+    ]
