@@ -63,24 +63,33 @@ class Client:
         self.copies = {view: Copy() for view in self.views}
         self.position: int | None = None
         self.half: list[Change] = []
+        self.arrived: list[tuple[str, str | None, dict[str, Any]]] = []
         self.events: AsyncIterator[bytes] | None = None
 
     async def take(self) -> bool:
         """The next event; False if nothing is new."""
         if self.events is None:
             self.half.clear()
+            self.arrived.clear()
             feeds, self.leave = await self.service.enter(self.views, self.where)
             self.events = self.service.stream(feeds, self.quality).events(self.position)
-        data = await anext(self.events)
-        for kind, place, told in events_of(iter(data.splitlines(keepends=True))):
-            if kind in ("snapshot", "change"):
-                self.half.append(change_of(kind, told))
-            if place is not None:
-                self.position = int(place)
-                for change in self.half:
-                    self.copies[change.view].apply(change)
-                self.half.clear()
-        return data != HEARTBEAT
+        if not self.arrived:
+            data = await anext(self.events)
+            self.arrived = list(events_of(iter(data.splitlines(keepends=True))))
+            if data == HEARTBEAT:
+                return False
+        if self.arrived:
+            self.apply(*self.arrived.pop(0))
+        return True
+
+    def apply(self, kind: str, place: str | None, told: dict[str, Any]) -> None:
+        if kind in ("snapshot", "change"):
+            self.half.append(change_of(kind, told))
+        if place is not None:
+            self.position = int(place)
+            for change in self.half:
+                self.copies[change.view].apply(change)
+            self.half.clear()
 
     async def take_all(self) -> None:
         while await self.take():
