@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from peer import Peer
 
@@ -380,6 +380,7 @@ class Copy:
         self._take(self.sub.changes(net=net))
 
 
+@settings(max_examples=40)
 @given(acts=ACTS, keep=st.builds(Keep, st.just(100), st.sampled_from([1, 200, 10_000])))
 def test_a_client_always_ends_with_the_view(acts: list[Any], keep: Keep) -> None:
     clock = Clock()

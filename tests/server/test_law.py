@@ -112,7 +112,7 @@ def served(request: pytest.FixtureRequest, law_path: Path) -> Iterator[Served]:
     served.stop()
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(acts=ACTS)
 def test_a_copy_always_ends_as_the_view(served: Served, law_path: Path, acts: Any) -> None:
     followers = [Follower(served, where) for where in (None, None, "quantity > 2")]

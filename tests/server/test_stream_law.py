@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import harken
@@ -31,9 +31,11 @@ CREATE VIEW low AS SELECT quantity FROM stock WHERE quantity < 6;
 WISHES = ((["low"], None), (["low"], "quantity > 2"), (["low", "stock"], None))
 CLIENT = st.integers(0, len(WISHES) - 1)
 ROW = st.tuples(st.integers(1, 3), st.integers(0, 8))
-TRANSACTIONS = st.lists(st.tuples(st.booleans(), ROW), min_size=1, max_size=5)
+COMES = st.sampled_from([True, True, True, False])
+TRANSACTIONS = st.lists(st.tuples(COMES, ROW), min_size=1, max_size=6)
 ACTS = st.lists(
     st.one_of(
+        st.tuples(st.just("write"), TRANSACTIONS),
         st.tuples(st.just("write"), TRANSACTIONS),
         st.tuples(st.just("look"), st.none()),
         st.tuples(st.just("take"), CLIENT),
@@ -42,7 +44,8 @@ ACTS = st.lists(
         st.tuples(st.just("let go"), st.none()),
         st.tuples(st.just("define"), st.integers(4, 7)),
     ),
-    max_size=30,
+    min_size=3,
+    max_size=20,
 )
 
 
@@ -63,24 +66,33 @@ class Client:
         self.copies = {view: Copy() for view in self.views}
         self.position: int | None = None
         self.half: list[Change] = []
+        self.arrived: list[tuple[str, str | None, dict[str, Any]]] = []
         self.events: AsyncIterator[bytes] | None = None
 
     async def take(self) -> bool:
         """The next event; False if nothing is new."""
         if self.events is None:
             self.half.clear()
+            self.arrived.clear()
             feeds, self.leave = await self.service.enter(self.views, self.where)
             self.events = self.service.stream(feeds, self.quality).events(self.position)
-        data = await anext(self.events)
-        for kind, place, told in events_of(iter(data.splitlines(keepends=True))):
-            if kind in ("snapshot", "change"):
-                self.half.append(change_of(kind, told))
-            if place is not None:
-                self.position = int(place)
-                for change in self.half:
-                    self.copies[change.view].apply(change)
-                self.half.clear()
-        return data != HEARTBEAT
+        if not self.arrived:
+            data = await anext(self.events)
+            self.arrived = list(events_of(iter(data.splitlines(keepends=True))))
+            if data == HEARTBEAT:
+                return False
+        if self.arrived:
+            self.apply(*self.arrived.pop(0))
+        return True
+
+    def apply(self, kind: str, place: str | None, told: dict[str, Any]) -> None:
+        if kind in ("snapshot", "change"):
+            self.half.append(change_of(kind, told))
+        if place is not None:
+            self.position = int(place)
+            for change in self.half:
+                self.copies[change.view].apply(change)
+            self.half.clear()
 
     async def take_all(self) -> None:
         while await self.take():
@@ -164,6 +176,8 @@ async def live(path: str, acts: Any, keep: Keep, qualities: list[Quality]) -> No
     try:
         with harken.connect(path) as db:
             world = World(service, db, qualities)
+            for client in world.clients:
+                await client.take_all()
             for what, given in acts:
                 await world.act(what, given)
             await world.end()
@@ -172,9 +186,15 @@ async def live(path: str, acts: Any, keep: Keep, qualities: list[Quality]) -> No
         await service.close()
 
 
+EVERYTHING = [Quality()] * len(WISHES)
+MANY = ("write", [(True, (1, quantity)) for quantity in range(6)])
+BEHIND_THE_FEED = [MANY, ("look", None), ("take all", 0)]
+IN_THE_MIDDLE = [MANY, ("look", None), ("take", 2), ("cut off", 2), ("take", 2), ("take", 2)]
 QUALITY = st.builds(Quality, every=st.sampled_from([0.0, 0.001]))
 
 
+@example(acts=BEHIND_THE_FEED, keep=Keep(), qualities=EVERYTHING)
+@example(acts=IN_THE_MIDDLE, keep=Keep(), qualities=EVERYTHING)
 @settings(max_examples=40)
 @given(
     acts=ACTS,

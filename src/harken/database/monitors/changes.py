@@ -36,6 +36,13 @@ class Change:
     transaction: int
     fresh: bool = False
 
+    def __repr__(self) -> str:
+        rest = ", fresh=True" if self.fresh else ""
+        return (
+            f"Change(view={self.view!r}, plus={self.plus!r}, minus={self.minus!r}, "
+            f"transaction={self.transaction}{rest})"
+        )
+
     @property
     def position(self) -> int:
         """Where a client stands that has applied it: it may go on from there another time."""
@@ -95,7 +102,7 @@ def netted(changes: Sequence[Change]) -> Change | None:
     """All of these as one: what came and went again is not in it. None if nothing is left.
 
     >>> netted([Change("v", [(1,), (2,)], [], 4), Change("v", [(3,)], [(1,)], 5)])
-    Change(view='v', plus=[(2,), (3,)], minus=[], transaction=5, fresh=False)
+    Change(view='v', plus=[(2,), (3,)], minus=[], transaction=5)
     """
     weights: Counter[Row] = Counter()
     fresh = False
