@@ -162,12 +162,21 @@ class Pair:
         return after
 
     def _check_meaning(self, view: View, rows: Counter[Row]) -> None:
-        cursor = self.duck.execute(f"SELECT * FROM {view.name}")
-        meant = Counter(map(_typed, cursor.fetchall()))
+        meant = self._meant(view.name)
+        if rows != meant:
+            # The optimizer of DuckDB 2.0 takes EXISTS (SELECT (SELECT ... correlated) ...) to be
+            # false: what it says is asked again without.
+            self.duck.execute("PRAGMA disable_optimizer")
+            meant = self._meant(view.name)
+            self.duck.execute("PRAGMA enable_optimizer")
+            self.counts["DuckDB's optimizer"] += rows == meant
         if rows != meant:
             detail = f"has {rows - meant} too many and lacks {meant - rows}"
             raise Difference("meaning", view.name, detail)
         self.counts["with rows"] += bool(rows)
+
+    def _meant(self, name: str) -> Counter[Row]:
+        return Counter(map(_typed, self.duck.execute(f"SELECT * FROM {name}").fetchall()))
 
     def _rows(self, name: str) -> Counter[Row]:
         return Counter(map(_typed, self.harken.sql(f"SELECT * FROM {name}").rows))
