@@ -24,14 +24,27 @@ Row = tuple[Any, ...]
 
 class Lakehouse:
     def __init__(self, tables: Mapping[str, pyarrow.Table], spark: Any, directory: Path) -> None:
-        self.db = harken.connect(directory / "tpch.db", spark=spark)
+        self._path = directory / "tpch.db"
         self._spark = spark
-        self._engine = self.db._runtime.engine
+        self._open()
         self.db.sql(re.sub(r"\n\);", "\n) USING lake;", SCHEMA))
-        self._far = {far.relation.name: far for far in self._engine.far.values()}
+        self._look()
         for name, rows in tables.items():
             self._fill(name, rows)
         self.db.step()
+
+    def _open(self) -> None:
+        self.db = harken.connect(self._path, spark=self._spark)
+        self._engine = self.db._runtime.engine
+
+    def _look(self) -> None:
+        self._far = {far.relation.name: far for far in self._engine.far.values()}
+
+    def reopen(self) -> None:
+        """Begin anew, with nothing at hand that was fetched before."""
+        self.db.close()
+        self._open()
+        self._look()
 
     def _fill(self, name: str, rows: pyarrow.Table) -> None:
         """Written to the table as by someone else: what is many does not come by row."""
