@@ -158,8 +158,10 @@ class RecursiveNode(DerivedNode):
                 for name, each in stated.items()
             }
         query = self._all_of(program, stated, planning)
-        self.kept_rows.build(query, stated)
-        query.release()
+        try:
+            self.kept_rows.build(query, stated)
+        finally:
+            query.release()
         self.maintained.clear()
 
     def _all_of(
