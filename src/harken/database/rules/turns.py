@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harken.calculus.states import delta
 from harken.database.rules.choices import COPY_LIMIT, Choices
 from harken.database.rules.experience import Experience
 from harken.database.rules.nodes import NAIVE, Planning
 from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, SHARE, RecursiveNode
 from harken.engines.sqlite.connection import BrokenOff
+from harken.engines.sqlite.expressions import quote
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Turn:
     """`changed` are the influents that have Δ-sets, `stored` the stored relations below that have
     changed."""
@@ -29,6 +31,8 @@ class Turn:
     size: int
     choices: Choices
     planning: Planning
+    case: frozenset[str] = frozenset()
+    """What has changed, and what of it has lost rows: that takes another time than to gain some."""
 
     def go(self, wanted: str | None) -> str:
         """Fill the Δ-set; the way that was gone: the one that is `wanted`, or the one that is
@@ -50,11 +54,12 @@ class Turn:
 
     def _go_by_experience(self) -> str:
         node, course = self.node, self.node.course
+        self.case = self.changed | {f"{each} lost" for each in self.changed if self._lost(each)}
         known = course.experience(
             lambda: self.choices.experience(node) or self.choices.begin_experience(node)
         )
         was_stored = node.kept_rows.holds()
-        strategy = course.choose(known, self.changed, self.size, was_stored)
+        strategy = course.choose(known, self.case, self.size, was_stored)
         if strategy == EXTERNAL and not self._rederive(known, was_stored):
             strategy = MATERIALIZED if was_stored else NAIVE
         if strategy != EXTERNAL:
@@ -62,17 +67,23 @@ class Turn:
         self._store_or_drop(strategy, known, was_stored)
         return strategy
 
+    def _lost(self, name: str) -> bool:
+        """Has a relation below lost rows?"""
+        relation = self.node.part.influents[name]
+        delta_set = f"temp.{quote(delta(relation).id)} WHERE c{relation.arity} < 0"
+        exists = f"SELECT EXISTS (SELECT 1 FROM {delta_set})"
+        return bool(self.planning.engine.connection.value(exists))
+
     def _rederive(self, known: Experience, was_stored: bool) -> bool:
         """False if that took too long and was broken off."""
-        limit = self.node.course.limit(known, self.changed, self.size, was_stored)
+        limit = self.node.course.limit(known, self.case, self.size, was_stored)
         clock = self._clock
         started = clock()
         try:
             with self.planning.engine.connection.limited(limit):
                 self._timed(EXTERNAL, known, was_stored)
         except BrokenOff:
-            case = (EXTERNAL, self.changed)
-            known.note(case, self.size, clock() - started, broken_off=True)
+            known.note((EXTERNAL, self.case), self.size, clock() - started, broken_off=True)
             return False
         return True
 
@@ -85,7 +96,7 @@ class Turn:
         if strategy == NAIVE:
             known.note_naive(took)
         elif not is_fresh:
-            known.note((strategy, self.changed), self.size, took)
+            known.note((strategy, self.case), self.size, took)
         self.node.course.note(strategy, took, was_stored)
 
     def _store_or_drop(self, strategy: str, known: Experience, was_stored: bool) -> None:
