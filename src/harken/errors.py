@@ -1,7 +1,8 @@
 """Every error a user can meet: a stable code, a place in their text, and what to do next.
 
     HarkenError                internal, unsupported, unknown-benchmark, unknown-suffix,
-    │                          cannot-read, not-utf-8 (the command line), not-allowed (the service)
+    │                          cannot-read, not-utf-8, bad-change (the command line),
+    │                          not-allowed (the service)
     ├── LanguageError          the program text is wrong; nothing was executed
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,

@@ -131,3 +131,37 @@ def test_a_query_with_a_constant_derives_what_it_needs(db: harken.Database) -> N
     assert rows_derived(db, '?- edge(x, y), x = "n58", closure(y, z).') < whole / 20
     assert db.datalog('?- closure("n58", x).').rows == [("n59",), ("n60",)]
     assert rows_derived(db, "?- closure(x, y).") == whole
+
+
+def test_so_do_queries_of_sql_and_calls_of_amosql(db: harken.Database) -> None:
+    db.datalog("\n".join(f'+edge("n{i}", "n{i + 1}").' for i in range(60)))
+    whole = rows_derived(db, "?- n = count : { closure(_, _) }.")
+    added = db._connection.rows_added
+    assert db.sql("SELECT y FROM closure WHERE x = 'n58' ORDER BY y").rows == [("n59",), ("n60",)]
+    assert db.sql("SELECT count(*) FROM closure WHERE y = 'n2'").rows == [(2,)]
+    assert db._connection.rows_added - added < whole / 20
+
+    db.amosql("""
+        create type item; create function name(item) -> charstring;
+        create function made_of(item) -> bag of item;
+        create function parts(item i) -> item p as
+            select p where p = made_of(i) or p = made_of(parts(i));
+    """)
+    names = ", ".join(f':i{n}("i{n}")' for n in range(60))
+    db.amosql(f"create item(name) instances {names};")
+    db.amosql("".join(f"add made_of(:i{n}) = :i{n + 1};" for n in range(59)))
+    added = db._connection.rows_added
+    assert db.amosql("name(parts(:i57));").rows == [("i58",), ("i59",)]
+    backwards = "select name(i) for each item i where parts(i) = :i2;"
+    assert sorted(db.amosql(backwards).rows) == [("i0",), ("i1",)]
+    assert db._connection.rows_added - added < 60 * 59 / 2 / 20
+
+
+def test_a_relation_with_a_limit_is_recomputed(db: harken.Database) -> None:
+    """Of which rows it has, only evaluating it can tell; explain says so."""
+    db.datalog(".limitsize closure(n=3)")
+    closure = db.monitor("closure", strategy="external")
+    db.datalog('-edge("c", "g"). -edge("d", "c"). -edge("b", "c").')
+    rows = db.datalog("?- closure(x, y).").rows
+    (change,) = closure.changes()
+    assert not set(change.minus) & set(rows)

@@ -148,7 +148,8 @@ class Contestant:
     strategy: str
     db: harken.Database
     view: Subscription
-    times: list[float] = field(default_factory=list)
+    times: dict[bool, list[float]] = field(default_factory=lambda: {True: [], False: []})
+    """The seconds of changes that put edges in, and of those that take them out."""
     derived: list[int] = field(default_factory=list)
 
     def change(self, edges: Sequence[Edge], adding: bool, counts: bool) -> object:
@@ -164,9 +165,18 @@ class Contestant:
         if gc_was:
             gc.enable()
         if counts:
-            self.times.append(took)
+            self.times[adding].append(took)
             self.derived.append(connection.rows_added - rows)
         return [(each.plus, each.minus) for each in self.view.changes()]
+
+    def seconds(self) -> float:
+        """What a change takes: half of them put in, half take out."""
+        return statistics.mean(map(statistics.median, self.times.values()))
+
+    def forget(self) -> None:
+        for times in self.times.values():
+            times.clear()
+        self.derived.clear()
 
     def bytes_kept(self) -> int:
         """What the tables of the session hold."""
@@ -206,15 +216,14 @@ def _figures(program: Program, graph: Graph, size: int, rounds: int) -> Iterator
             params = {"view": program.name, "graph": graph.name, "edges": size, "change": kind}
             yield from _measured(field, params, graph, program, batch)
             for each in field:
-                each.times.clear()
-                each.derived.clear()
+                each.forget()
 
 
 def _measured(
     field: list[Contestant], params: dict[str, object], graph: Graph, program: Program, batch: int
 ) -> Iterator[Figure]:
     name = "closure"
-    took = {each.strategy: statistics.mean(each.times) for each in field}
+    took = {each.strategy: each.seconds() for each in field}
     kept = {each.strategy: each.bytes_kept() for each in field}
     for each in field:
         yield Figure(name, f"{each.strategy} ms", took[each.strategy] * 1e3, params)

@@ -235,9 +235,8 @@ class _Nodes:
             if not node.kept_rows.holds():
                 return "nothing of it is stored: what a change needs is rederived on demand"
             return f"{node.kept_rows.size()} rows are stored of it and what it depends on"
-        if isinstance(node, DerivedNode) and node.copy is not None:
-            rows = f", {node.copy.size()} rows" if node.copy.validity.holds() else ""
-            return f"a copy of the old state is kept{rows}: it would cost a whole evaluation"
+        if isinstance(node, RecursiveNode):
+            return f"evaluated from scratch at each change: {node.refused}"
         return ""
 
     def _table(self, relation: Relation, above: list[Node]) -> NodeExplanation:

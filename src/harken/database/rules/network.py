@@ -19,7 +19,6 @@ from functools import partial
 from harken.database.catalog import Catalog
 from harken.database.rules.choices import COPY_LIMIT
 from harken.database.rules.conditions import Condition
-from harken.database.rules.experience import Experience
 from harken.database.rules.nodes import (
     COPIED,
     INCREMENTAL,
@@ -37,12 +36,12 @@ from harken.database.rules.nodes import (
     difference,
 )
 from harken.database.rules.occurrences import what_happened
-from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, SHARE, RecursiveNode
+from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, RecursiveNode
 from harken.database.rules.topology import Topology
+from harken.database.rules.turns import Turn
 from harken.database.rules.ways import FOLLOWED, TookTooLong, Ways
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite import events
-from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
@@ -244,8 +243,6 @@ class Network(Topology):
         """Fill the Δ-set of a node; if it holds anything, the wave goes on from there."""
         if self.choices.forced == NAIVE or self._passes(node, wave):
             self._miss(node, wave)
-            if isinstance(node, RecursiveNode):
-                node.kept_rows.validity.revoke()
             return
         changed = frozenset(wave.changed & node.part.influents.keys())
         if isinstance(node, TotalsNode):
@@ -291,6 +288,8 @@ class Network(Topology):
             return
         if node.copy is not None:
             node.copy.validity.revoke()
+        if isinstance(node, RecursiveNode):
+            node.kept_rows.drop()
         wave.ways.missed.add(node.id)
         wave.reach(node.id, self._affects[node.id].values())
 
@@ -322,82 +321,14 @@ class Network(Topology):
         return "kept totals"
 
     def _recur(self, node: RecursiveNode, wave: Wave, changed: frozenset[str]) -> str:
-        """Fill the Δ-set of a recursive relation. Which way it goes is known by what the ways took,
-        unless those above it want a certain one."""
-        strategy = self._wanted_of(node)
-        if strategy is not None:
-            self._go(node, strategy, wave, changed)
-            if strategy == EXTERNAL:
-                node.kept_rows.drop()
-            return strategy
-        known = node.course.experience(
-            lambda: self.choices.experience(node) or self.choices.begin_experience(node)
-        )
-        size = sum(wave.sizes[name] for name in changed)
-        stored = node.kept_rows.holds()
-        strategy = node.course.choose(known, changed, size, stored)
-        clock = self._engine.connection.working_time
-        started = clock()
-        if strategy == EXTERNAL:
-            limit = node.course.limit(known, changed, size, stored)
-            try:
-                with self._engine.connection.limited(limit):
-                    self._go(node, strategy, wave, changed)
-            except BrokenOff:
-                known.note((EXTERNAL, changed), size, clock() - started, broken_off=True)
-                strategy = MATERIALIZED if stored else NAIVE
-                started = clock()
-        if strategy != EXTERNAL:
-            self._go(node, strategy, wave, changed)
-        took = clock() - started
-        is_fresh, node.is_fresh = node.is_fresh, False
-        if strategy == NAIVE:
-            known.note_naive(took)
-        elif not is_fresh:
-            known.note((strategy, changed), size, took)
-        node.course.note(strategy, took, stored)
-        self._store_or_drop(node, strategy, known, stored)
-        return strategy
-
-    def _go(self, node: RecursiveNode, strategy: str, wave: Wave, changed: frozenset[str]) -> None:
+        """Fill the Δ-set of a recursive relation."""
+        wanted = NAIVE if wave.ways.depends_on_missed(node) else self._wanted_of(node)
+        if wanted is None and not wave.ways.is_needed(node):
+            self._miss(node, wave)
+            return "passed by: what is above goes naive"
         stored = wave.stored & node.part.stored.keys()
-        if strategy == EXTERNAL:
-            node.rederive(changed, self._planning)
-        elif strategy == MATERIALIZED:
-            node.maintain(changed, stored, self._planning)
-        else:
-            node.recompute(stored, self._planning)
-
-    def _store_or_drop(
-        self, node: RecursiveNode, strategy: str, known: Experience, stored: bool
-    ) -> None:
-        """Store rows of which there may be use, and drop those of which there is none."""
-        rows, course = node.kept_rows, node.course
-        if strategy != EXTERNAL:
-            if rows.size(about=True) > COPY_LIMIT:
-                rows.drop()
-        elif not stored:
-            if course.wants_rows:
-                self._try_to_store(node, known)
-        elif course.wants_no_rows or len(rows.relations) > 1:
-            rows.drop()
-            course.was_stored, course.unused = True, 0
-        else:
-            rows.take_in(node.delta)
-
-    def _try_to_store(self, node: RecursiveNode, known: Experience) -> None:
-        connection, course = self._engine.connection, node.course
-        clock, limit = connection.working_time, SHARE * course.spent
-        started = clock()
-        try:
-            with connection.limited(limit):
-                node.build(self._planning)
-        except BrokenOff:
-            node.kept_rows.drop()
-            course.trial = course.spent / SHARE
-        else:
-            known.note_naive(clock() - started, is_first=True)
-            course.spent = 0.0
+        size = sum(wave.sizes[name] for name in changed)
+        return Turn(node, changed, stored, size, self.choices, self._planning).go(wanted)
 
     def _wanted_of(self, node: RecursiveNode) -> str | None:
         """The way that those above a recursive relation want it to go, if they do."""

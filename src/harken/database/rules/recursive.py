@@ -37,6 +37,8 @@ FIRST_TRIAL = 0.004
 """When rederivation has taken so many seconds it is tried to store the rows,"""
 SHARE = 0.25
 """for as long as this part of that; if it takes longer, it is tried again after four times that."""
+ROW = 1e-6
+"""Nor is it tried before it could be done if each row of the relations below took so long."""
 PATIENCE = 8
 """After so many changes for which stored rows were of no use, they are dropped."""
 LOOKED_AT = 16
@@ -62,7 +64,8 @@ class Course:
             known = renew()
             assert known is not None
             if known is not self.known:
-                self.spent, self.trial, self.was_stored = 0.0, FIRST_TRIAL, False
+                self.spent, self.was_stored = 0.0, False
+                self.trial = max(FIRST_TRIAL, ROW * known.now / SHARE)
             self.known, self._left = known, LOOKED_AT
         return self.known
 
@@ -158,8 +161,10 @@ class RecursiveNode(DerivedNode):
                 for name, each in stated.items()
             }
         query = self._all_of(program, stated, planning)
-        self.kept_rows.build(query, stated)
-        query.release()
+        try:
+            self.kept_rows.build(query, stated)
+        finally:
+            query.release()
         self.maintained.clear()
 
     def _all_of(

@@ -271,7 +271,7 @@ class SQLiteEngine:
                 name = tables.get(relation.id)
                 if name is None and relation.kind is Kind.STORED:
                     self.indexes.ensure([(relation, columns)])
-                elif name is not None and columns and 0 not in columns:
+                elif name is not None and columns and not _is_served(relation, columns):
                     source = by_name.get(name) or Table(name, "", "", kept=True)
                     source.lookups.add(columns[0])
                     self.connection.run(source.index(columns[0]))
@@ -307,6 +307,12 @@ class SQLiteEngine:
         if relation.kind is not Kind.FOREIGN:
             raise ValueError(f"{relation.id} is not foreign")
         foreign.register(self.connection, relation, function, decode)
+
+
+def _is_served(relation: Relation, columns: tuple[int, ...]) -> bool:
+    """Is the first column of a table looked up, by which its rows are kept apart? One that may be
+    NULL is not in that index as it is."""
+    return 0 in columns and not relation.columns[0].type.nullable
 
 
 def layout_changes(relation: Relation) -> layout.Changes:

@@ -20,6 +20,7 @@ from harken.lang.sql.draft import Body
 from harken.lang.sql.groups import Grouping, aggregates_of
 from harken.lang.sql.joins import Joins
 from harken.lang.sql.ordering import Keys, direction, limited
+from harken.lang.sql.recursion import Recursion, mentions
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
 from harken.lang.sql.split import Split
@@ -28,14 +29,12 @@ from harken.lang.sql.translation import name_of
 from harken.lang.sql.windows import Windows
 
 
-class Queries(Joins, Combining, Grouping, Subqueries):
+class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
     def query(self, node: exp.Expr, scope: Scope | None = None) -> Rows:
         """A query inside a scope, which it may capture columns of."""
         node = node.unnest() if isinstance(node, exp.Subquery | exp.Paren) else node
         common = node.args.get("with_") or node.args.get("with")
         if common is not None:
-            if common.args.get("recursive"):
-                raise self._not_yet(common, "WITH RECURSIVE is not there yet")
             self._with.append({})
             for each in common.expressions:
                 if each.alias.lower() in self._with[-1]:
@@ -44,6 +43,9 @@ class Queries(Joins, Combining, Grouping, Subqueries):
                         code="exists",
                         span=self._draft.place(each),
                     )
+                if common.args.get("recursive") and mentions(each.this, each.alias):
+                    self._recursive(each, scope)
+                    continue
                 rows = self.query(each.this, scope)
                 names = tuple(c.name for c in each.args["alias"].columns) or rows.names
                 self._with[-1][each.alias.lower()] = replace(rows, names=names)

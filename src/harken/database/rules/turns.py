@@ -1,0 +1,130 @@
+"""One change of a recursive relation: which way it goes, and what is learnt from it.
+
+Rederivation is tried first. Over its limit it is broken off, and all is recomputed, which stores
+the rows. When it has taken a few times as long as storing the rows does, that is done as well; from
+then on each change goes the way that took the least. Rows that are of no use are dropped.
+
+Law: whichever way is gone, the Δ-set is the change, and rows that are stored are those of now.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harken.calculus.states import delta
+from harken.database.rules.choices import COPY_LIMIT, Choices
+from harken.database.rules.experience import Experience
+from harken.database.rules.nodes import NAIVE, Planning
+from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, SHARE, RecursiveNode
+from harken.engines.sqlite.connection import BrokenOff
+from harken.engines.sqlite.expressions import quote
+
+
+@dataclass(slots=True)
+class Turn:
+    """`changed` are the influents that have Δ-sets, `stored` the stored relations below that have
+    changed."""
+
+    node: RecursiveNode
+    changed: frozenset[str]
+    stored: frozenset[str]
+    size: int
+    choices: Choices
+    planning: Planning
+    case: frozenset[str] = frozenset()
+    """What has changed, and what of it has lost rows: that takes another time than to gain some."""
+
+    def go(self, wanted: str | None) -> str:
+        """Fill the Δ-set; the way that was gone: the one that is `wanted`, or the one that is
+        thought the fastest."""
+        if wanted is None:
+            return self._go_by_experience()
+        self._go(wanted)
+        if wanted == EXTERNAL:
+            self.node.kept_rows.drop()
+        return wanted
+
+    def _go(self, strategy: str) -> None:
+        if strategy == EXTERNAL:
+            self.node.rederive(self.changed, self.planning)
+        elif strategy == MATERIALIZED:
+            self.node.maintain(self.changed, self.stored, self.planning)
+        else:
+            self.node.recompute(self.stored, self.planning)
+
+    def _go_by_experience(self) -> str:
+        node, course = self.node, self.node.course
+        self.case = self.changed | {f"{each} lost" for each in self.changed if self._lost(each)}
+        known = course.experience(
+            lambda: self.choices.experience(node) or self.choices.begin_experience(node)
+        )
+        was_stored = node.kept_rows.holds()
+        strategy = course.choose(known, self.case, self.size, was_stored)
+        if strategy == EXTERNAL and not self._rederive(known, was_stored):
+            strategy = MATERIALIZED if was_stored else NAIVE
+        if strategy != EXTERNAL:
+            self._timed(strategy, known, was_stored)
+        self._store_or_drop(strategy, known, was_stored)
+        return strategy
+
+    def _lost(self, name: str) -> bool:
+        """Has a relation below lost rows?"""
+        relation = self.node.part.influents[name]
+        delta_set = f"temp.{quote(delta(relation).id)} WHERE c{relation.arity} < 0"
+        exists = f"SELECT EXISTS (SELECT 1 FROM {delta_set})"
+        return bool(self.planning.engine.connection.value(exists))
+
+    def _rederive(self, known: Experience, was_stored: bool) -> bool:
+        """False if that took too long and was broken off."""
+        limit = self.node.course.limit(known, self.case, self.size, was_stored)
+        clock = self._clock
+        started = clock()
+        try:
+            with self.planning.engine.connection.limited(limit):
+                self._timed(EXTERNAL, known, was_stored)
+        except BrokenOff:
+            known.note((EXTERNAL, self.case), self.size, clock() - started, broken_off=True)
+            return False
+        return True
+
+    def _timed(self, strategy: str, known: Experience, was_stored: bool) -> None:
+        """What takes longer because plans are made in it is not remembered."""
+        started = self._clock()
+        self._go(strategy)
+        took = self._clock() - started
+        is_fresh, self.node.is_fresh = self.node.is_fresh, False
+        if strategy == NAIVE:
+            known.note_naive(took)
+        elif not is_fresh:
+            known.note((strategy, self.case), self.size, took)
+        self.node.course.note(strategy, took, was_stored)
+
+    def _store_or_drop(self, strategy: str, known: Experience, was_stored: bool) -> None:
+        rows, course = self.node.kept_rows, self.node.course
+        if strategy != EXTERNAL:
+            if rows.size(about=True) > COPY_LIMIT:
+                rows.drop()
+        elif not was_stored:
+            if course.wants_rows:
+                self._try_to_store(known)
+        elif course.wants_no_rows or len(rows.relations) > 1:
+            rows.drop()
+            course.was_stored, course.unused = True, 0
+        else:
+            rows.take_in(self.node.delta)
+
+    def _try_to_store(self, known: Experience) -> None:
+        course = self.node.course
+        started = self._clock()
+        try:
+            with self.planning.engine.connection.limited(SHARE * course.spent):
+                self.node.build(self.planning)
+        except BrokenOff:
+            self.node.kept_rows.drop()
+            course.trial = course.spent / SHARE
+        else:
+            known.note_naive(self._clock() - started, is_first=True)
+            course.spent = 0.0
+
+    def _clock(self) -> float:
+        return self.planning.engine.connection.working_time()
