@@ -6,7 +6,9 @@ import pytest
 
 import harken
 from harken.calculus.rule_sets import rule_sets
+from harken.engines.sqlite.connection import BrokenOff
 from harken.ir.assemble import assemble
+from harken.planner.prepare import prepare
 
 CLOSURE = """
 .decl edge(x: symbol, y: symbol)
@@ -165,3 +167,17 @@ def test_a_relation_with_a_limit_is_recomputed(db: harken.Database) -> None:
     rows = db.datalog("?- closure(x, y).").rows
     (change,) = closure.changes()
     assert not set(change.minus) & set(rows)
+
+
+def test_what_was_broken_off_leaves_nothing_behind(db: harken.Database) -> None:
+    """Rows that a broken off evaluation left would be taken for rows that are known already."""
+    runtime = db._runtime
+    relation = db._find("closure").relation
+    assert relation is not None
+    program = assemble(relation, (), runtime.catalog)
+    query = runtime.engine.compile(prepare(program, runtime.catalog.hierarchy))
+    with db._connection.snapshot():
+        with pytest.raises(BrokenOff), db._connection.limited(0.0):
+            query.rows(())
+        again = query.rows(())
+    assert sorted(again) == sorted(db.datalog("?- closure(x, y).").rows)

@@ -151,7 +151,11 @@ class Fixpoint:
                 if rule.statement is None:
                     rule.statement = self.compile(rule.clause, self.tables[rule.target])
                 sql, slots = rule.statement
-                added = connection.change(sql, rule.values(slots, bind, seen[i], before))
+                try:
+                    added = connection.change(sql, rule.values(slots, bind, seen[i], before))
+                except BaseException:  # broken off, it may have added rows
+                    self.filled.add(rule.target)
+                    raise
                 if rule.source is not None:
                     seen[i] = before[rule.source]
                 if added:
