@@ -109,7 +109,7 @@ _CHARACTERS = {
 _CHARACTERS |= dict.fromkeys("“”„‘’´`«»", "strings are written between straight quotes, \" or '")
 _CHARACTERS |= dict.fromkeys("[]{}", "only ( ) and < > are used as brackets")
 
-_LEADING_SEMICOLON = re.compile(r";(?:[\s\ufeff]++|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/)*+")
+_LEADING_SEMICOLON = re.compile(r";(?:[\s\ufeff]++|/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/)*")
 _NUMBER_LIKE = re.compile(r"[0-9][\w.]*|\.[0-9][\w.]*")
 
 

@@ -147,22 +147,23 @@ def _unshaped(parsed: tuple[Statement, ...], text: str, start: int) -> list[Pars
 
 # --- cutting a script into statements ------------------------------------------------------
 
-# Nothing here ever needs to take back a part of what it matched, hence the possessive `*+`.
-_COMMENT = r"/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/"
+# Nothing here ever needs to take back a part of what it matched, hence the possessive `*+`; but
+# not after groups, which Python 3.11 matches wrongly then until 3.11.5.
+_COMMENT = r"/\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/"
 _GAP = rf"(?:[\s\ufeff]++|{_COMMENT})"
-_STRING = r""""[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"|'[^'\\]*+(?:\\[\s\S][^'\\]*+)*+'"""
+_STRING = r""""[^"\\]*+(?:\\[\s\S][^"\\]*+)*"|'[^'\\]*+(?:\\[\s\S][^'\\]*+)*'"""
 _TIME = r"\|[^|\n]+\|"
 # The semicolon before `else` and `end if` does not end the statement.
-_HELD = rf";(?={_GAP}*+(?:else|end{_GAP}++if)(?!\w))"
+_HELD = rf";(?={_GAP}*(?:else|end{_GAP}+if)(?!\w))"
 _STATEMENT = re.compile(
-    rf"{_GAP}*+((?i:create|begin|if|for|delete{_GAP}++rule)(?!\w))?"
-    rf"((?:[^;\"'/|]++|{_STRING}|/(?!\*)|{_COMMENT}|\|\||{_TIME}|\||(?i:{_HELD}))*+)(;?)"
+    rf"{_GAP}*((?i:create|begin|if|for|delete{_GAP}+rule)(?!\w))?"
+    rf"((?:[^;\"'/|]++|{_STRING}|/(?!\*)|{_COMMENT}|\|\||{_TIME}|\||(?i:{_HELD}))*)(;?)"
 )
-_BEGIN = rf"(?<![\w.:])begin(?!\w)(?!{_GAP}*+[(.,)=])"
-_END = rf"(?<![\w.:])end(?!\w)(?!{_GAP}++if(?!\w))(?!{_GAP}*+[-+*/<>(.,)=])"
+_BEGIN = rf"(?<![\w.:])begin(?!\w)(?!{_GAP}*[(.,)=])"
+_END = rf"(?<![\w.:])end(?!\w)(?!{_GAP}+if(?!\w))(?!{_GAP}*[-+*/<>(.,)=])"
 _OPENING = re.compile(_BEGIN, re.IGNORECASE)
 _BLOCKS = re.compile(
-    rf"{_STRING}|{_GAP}++|\|\||{_TIME}|{_HELD}|({_BEGIN})|({_END})|(;)", re.IGNORECASE
+    rf"{_STRING}|{_GAP}+|\|\||{_TIME}|{_HELD}|({_BEGIN})|({_END})|(;)", re.IGNORECASE
 )
 
 
@@ -211,9 +212,9 @@ _CUT_OUT = re.compile(
     r"""([:"'0-9.|#/?](?:(?<=:)[^\W\d]\w*+"""
     r"|(?<=[0-9.])(?<![\w.].)(?<!(?i:priority)\s.)(?:(?<=\.)[0-9]++|(?<=[0-9])[0-9]*+(?:\.[0-9]++)?)"
     r"(?:[eE][+-]?[0-9]++)?(?![\w.])"
-    r"""|(?<=")[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"|(?<=')[^'\\]*+(?:\\[\s\S][^'\\]*+)*+'"""
+    r"""|(?<=")[^"\\]*+(?:\\[\s\S][^"\\]*+)*"|(?<=')[^'\\]*+(?:\\[\s\S][^'\\]*+)*'"""
     r"|(?<=\|)\||(?<=\|)[^|\n]++\||(?<=\#)'[^']*+'"
-    r"|(?<=/)\*[^*]*+\*++(?:[^/*][^*]*+\*++)*+/|(?<=\?)))"
+    r"|(?<=/)\*[^*]*+\*++(?:[^/*][^*]*+\*++)*/|(?<=\?)))"
 )
 _FIRST_OF_CONSTANTS = frozenset("0123456789.\"'|")
 
