@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import consistency
 import pytest
@@ -12,6 +14,7 @@ from peer import Peer, PeerError
 
 import harken
 from harken import Database, NameFault, Object, StorageError, TypeFault
+from harken.database import catalog
 
 SHOP = """
 create type item properties (name charstring, quantity integer);
@@ -503,3 +506,37 @@ def test_a_foreign_function_of_another_session_is_found(connect: Connect) -> Non
         (-50,),
         (-5,),
     ]
+
+
+def test_a_schema_that_changes_while_a_database_is_opened_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its version was read after its relations, and so what came between was never looked for."""
+    path = str(tmp_path / "shop.db")
+    with harken.connect(path) as db:
+        db.amosql("create function a() -> integer; commit;")
+    read = catalog.read_memory
+    has_read, may_go_on = threading.Event(), threading.Event()
+
+    def slowly(engine: Any) -> Any:
+        found = read(engine)
+        if threading.current_thread() is not threading.main_thread():
+            has_read.set()
+            may_go_on.wait(10)
+        return found
+
+    monkeypatch.setattr(catalog, "read_memory", slowly)
+    seen: list[str] = []
+
+    def open_slowly() -> None:
+        with harken.connect(path) as db, db.transaction():
+            seen.extend(each.name for each in db._runtime.catalog.functions() if not each.system)
+
+    opening = threading.Thread(target=open_slowly)
+    opening.start()
+    has_read.wait(10)
+    with harken.connect(path) as db:
+        db.amosql("create function b() -> integer; commit;")
+    may_go_on.set()
+    opening.join()
+    assert sorted(seen) == ["a", "b"]

@@ -257,10 +257,12 @@ class Catalog:
             self._write_function(replace(function, oid=number), single_valued=False)
 
     def reload(self) -> None:
-        """Read the catalog from its relations."""
+        """Read the catalog from its relations, all of them in the same state: another process may
+        be changing the schema."""
         try:
-            memory = read_memory(self._engine)
-            version, next_oid = self._meta("version"), self._meta("next_oid")
+            with self._engine.connection.snapshot():
+                memory = read_memory(self._engine)
+                version, next_oid = self._meta("version"), self._meta("next_oid")
         except (KeyError, ValueError, TypeError) as error:
             raise faults.damaged("its catalog contradicts itself") from error
         self._memory = memory
