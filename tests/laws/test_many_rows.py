@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +28,7 @@ COLUMNS = (
 LAYOUTS = {
     "number": {"key": (0,)},
     "two": {"key": (0, 1)},
+    "nothing": {"key": ()},
     "set": {"key": None},
     "bag": {"semantics": Semantics.BAG},
 }
@@ -42,7 +44,7 @@ def without_repeated_keys(
 ) -> list[tuple[object, ...]]:
     if not relation.is_set:
         return rows
-    key = relation.key or range(relation.arity)
+    key = range(relation.arity) if relation.key is None else relation.key
     return list({tuple(row[i] for i in key): row for row in rows}.values())
 
 
@@ -71,3 +73,16 @@ def test_many_rows_are_as_one_by_one(random: Random, layout: str) -> None:
         left[way] = Counter(engine.matching(relation, {}))
         engine.connection.close()
     assert left["many"] == left["one by one"]
+
+
+@pytest.mark.parametrize("semantics", Semantics)
+def test_rows_of_many_columns(semantics: Semantics) -> None:
+    """A full batch of them would have more values than a statement takes."""
+    columns = tuple(Column(f"a{i}", INTEGER) for i in range(600))
+    relation = Relation("wide", columns, 1, Kind.STORED, semantics)
+    rows = [(number,) * 600 for number in range(2 * many.BATCH)]
+    engine = SQLiteEngine(Connection(":memory:"))
+    engine.create(relation)
+    engine.insert_many(relation, rows)
+    assert engine.matching(relation, {}) == rows
+    engine.connection.close()

@@ -124,14 +124,10 @@ def _questions(service: Service) -> APIRouter:
     async def events(
         view: str,
         where: Where = None,
-        since: Annotated[int | None, Query(ge=0, description="The position to go on from.")] = None,
-        every: Annotated[
-            float, Query(ge=0, le=LONGEST, description="One change in so many seconds at most.")
-        ] = 0.0,
-        counts: Annotated[bool, Query(description="Only how many rows, and where.")] = False,
-        last_event_id: Annotated[
-            str | None, Header(description="What a browser sends when it comes back.")
-        ] = None,
+        since: GoOn = None,
+        every: Every = 0.0,
+        counts: Counts = False,
+        last_event_id: LastEvent = None,
     ) -> StreamingResponse:
         """The view and its changes as server-sent events: `view` (its columns), `snapshot` (all
         rows), `change`, `count` and, at the end, `failed`. The id of an event is its position; with

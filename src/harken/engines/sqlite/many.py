@@ -22,38 +22,47 @@ Row = Sequence[Any]
 
 BATCH = 64
 """Rows of one statement. Larger ones are not faster, and those left over go one by one."""
+MOST_VALUES = 32_766
+"""A statement of SQLite takes no more."""
 
 
 def insert(connection: Connection, relation: Relation, rows: Iterable[Row]) -> None:
-    _run(connection, _insertions(relation), rows)
+    _run(connection, relation, _insertions(relation), rows)
 
 
 def remove(connection: Connection, relation: Relation, rows: Iterable[Row]) -> None:
     """Of a bag, as many copies as are given."""
-    _run(connection, _removals(relation), rows)
+    _run(connection, relation, _removals(relation), rows)
 
 
-def _run(connection: Connection, statements: tuple[str, str], rows: Iterable[Row]) -> None:
+def _run(
+    connection: Connection, relation: Relation, statements: tuple[str, str], rows: Iterable[Row]
+) -> None:
     one, many = statements
-    for batch in _batches(rows):
-        if len(batch) < BATCH:
+    size = _size(relation)
+    for batch in _batches(rows, size):
+        if len(batch) < size:
             connection.run_many(one, batch)
         else:
             connection.run(many, tuple(chain.from_iterable(batch)))
 
 
-def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def _batches(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
     left = iter(rows)
-    while batch := list(islice(left, BATCH)):
+    while batch := list(islice(left, size)):
         yield batch
+
+
+def _size(relation: Relation) -> int:
+    return max(1, min(BATCH, MOST_VALUES // max(1, relation.arity)))
 
 
 @lru_cache(maxsize=1024)
 def _insertions(relation: Relation) -> tuple[str, str]:
     changes = layout.changes(relation)
-    return changes.insert, layout.insertion(relation, BATCH)
+    return changes.insert, layout.insertion(relation, _size(relation))
 
 
 @lru_cache(maxsize=1024)
 def _removals(relation: Relation) -> tuple[str, str]:
-    return layout.changes(relation).remove, layout.removal(relation, BATCH)
+    return layout.changes(relation).remove, layout.removal(relation, _size(relation))
