@@ -99,6 +99,7 @@ def test_the_queries_of_tpch_at_a_toy_size() -> None:
 def test_recursive_views_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """All strategies tell the same of every view and graph, or there is no figure."""
     monkeypatch.setattr(closure, "WARMING", 4)
+    monkeypatch.setattr(closure, "LEARNING", 4)
     monkeypatch.setattr(closure, "BATCH", 3)
     monkeypatch.setattr(closure, "REQUIRED_FROM", 30)
     graphs = [each for each in closure.GRAPHS if each.name in ("random", "power-law")]

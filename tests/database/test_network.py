@@ -192,6 +192,26 @@ def test_totals_are_kept_and_follow(large_groups: Database) -> None:
     assert "totals are kept, 1 of them" in str(db.explain("sum_rule"))
 
 
+def test_members_that_come_and_go_one_for_another_leave_a_total_as_it_is(db: Database) -> None:
+    """One that goes is found by one differential and one that comes by another."""
+    db.datalog("""
+        .decl edge(x: symbol, y: symbol)
+        .decl near(x: symbol, y: symbol)
+        .decl pairs(n: number)
+        edge("a", "b"). edge("a", "c").
+        near(x, y) :- edge(x, y).
+        near(x, z) :- edge(x, y), edge(y, z).
+        pairs(n) :- n = count : { near(_, _) }.
+    """)
+    pairs = db.monitor("pairs")
+    db.datalog('+edge("a", "d").')
+    assert [(each.plus, each.minus) for each in pairs.changes()] == [([(3,)], [(2,)])]
+    db.datalog('-edge("a", "b"). +edge("a", "e").')
+    assert pairs.changes() == []
+    db.datalog('-edge("a", "e").')
+    assert [(each.plus, each.minus) for each in pairs.changes()] == [([(2,)], [(3,)])]
+
+
 def test_an_aggregate_among_the_members_of_another_has_no_totals(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,24 @@ SHAPES: list[tuple[list[list[str]], list[str]]] = [
             "t(y,n) :- t(x,n), edge(x,y), !c(y,0)",
         ],
     ),
+    (
+        [["p"], ["a"], ["c"]],
+        [
+            "p(x,y) :- edge(x,y)",
+            "p(x,y) :- p(x,z), edge(z,y)",
+            "a(n) :- n = count p(_,_)",
+            "c(x,n) :- node(x), n = count p(x,_), edge(x,_)",
+        ],
+    ),
+    (
+        [["q"], ["a"], ["c"]],
+        [
+            "q(x,y) :- edge(x,y)",
+            "q(x,y) :- edge(x,z), edge(z,y)",
+            "a(n) :- n = count q(_,_)",
+            "c(x,n) :- node(x), n = count q(x,_)",
+        ],
+    ),
 ]
 
 

@@ -14,6 +14,7 @@ import gc
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 
 import harken
@@ -21,13 +22,19 @@ from harken.bench.figures import Figure, cpu_time
 from harken.database.monitors.subscription import Subscription
 
 SIZES = (1_000, 10_000, 100_000)
+SIZES_OF_PAIRS = (100, 300, 1_000)
+"""For views of pairs of nodes, which may have the square of that many rows."""
 STRATEGIES = EXTERNAL, MATERIALIZED, NAIVE, AUTO = ("external", "materialized", "naive", "auto")
 FASTER, SMALLER, CHOICE = ">= 100", "<= 0.01", "<= 1.3"
 REQUIRED_FROM = 100_000
 """Edges of a power-law graph from which on rederivation has to be so much better."""
 BATCH = 20
 WARMING = 14
-"""Changes before those that count: plans are made, and the choice is learnt."""
+"""Changes before those that count: plans are made."""
+LEARNING, LEARNING_SECONDS = 100, 10.0
+"""Where Harken chooses it learns from so many more changes, unless they take longer than this."""
+SHORT, MOST = 2.0, 4
+"""There are more rounds where they take no longer than so many seconds, up to so many times."""
 
 Edge = tuple[int, int]
 
@@ -38,44 +45,44 @@ FORWARD = f"{EDGES}{PATH}path(x, z) :- path(x, y), edge(y, z).\n"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A view over edges; the largest graph that it is computed for, which may have n² rows."""
+    """A view over edges, and the sizes of the graphs that it is computed for."""
 
     name: str
     view: str
     text: str
-    largest: int
+    sizes: Sequence[int] = SIZES
 
 
+# The edges of a program under analysis are, by the number of their end: v = new o; v = w; v = *w;
+# *v = w.
 PROGRAMS = (
     Program(
         "reachable",
         "reached",
         f"{FORWARD}.decl reached(y: number)\nreached(y) :- path(0, y).\n",
-        10**9,
     ),
     Program(
         "unreachable",
         "unreached",
         f"{FORWARD}.decl unreached(y: number)\nunreached(y) :- edge(y, _), !path(0, y).\n",
-        10**9,
     ),
-    Program("closure", "path", FORWARD, 500),
+    Program("closure", "path", FORWARD, SIZES_OF_PAIRS),
     Program(
         "same-generation",
         "same",
         f"{EDGES}.decl same(x: number, y: number)\nsame(x, y) :- edge(p, x), edge(p, y).\n"
         "same(x, y) :- edge(p, x), same(p, q), edge(q, y).\n",
-        500,
+        SIZES_OF_PAIRS,
     ),
     Program(
         "points-to",
         "points",
-        f"{EDGES}.decl points(v: number, o: number)\n.decl copied(v: number, w: number)\n"
-        "points(v, o) :- edge(v, o), o % 3 = 0.\n"
-        "copied(v, w) :- edge(v, w), w % 3 = 1.\n"
-        "points(v, o) :- copied(v, w), points(w, o).\n"
-        "points(v, o) :- edge(v, w), w % 3 = 2, points(w, p), points(p, o).\n",
-        2_000,
+        f"{EDGES}.decl points(v: number, o: number)\n.decl held(p: number, o: number)\n"
+        "points(v, o) :- edge(v, o), o % 4 = 0.\n"
+        "points(v, o) :- edge(v, w), w % 4 = 1, points(w, o).\n"
+        "points(v, o) :- edge(v, w), w % 4 = 2, points(w, p), held(p, o).\n"
+        "held(p, o) :- edge(v, w), w % 4 = 3, points(v, p), points(w, o).\n",
+        SIZES_OF_PAIRS,
     ),
 )
 
@@ -188,15 +195,15 @@ class Contestant:
 
 
 def figures(
-    items: Sequence[int] = SIZES,
+    items: Sequence[int] = (),
     rounds: int = 5,
     programs: Sequence[Program] = PROGRAMS,
     graphs: Sequence[Graph] = GRAPHS,
 ) -> Iterator[Figure]:
     for program in programs:
         for graph in graphs:
-            for size in items:
-                if size <= min(program.largest, graph.largest):
+            for size in items or program.sizes:
+                if size <= graph.largest:
                     yield from _figures(program, graph, size, rounds)
 
 
@@ -205,14 +212,16 @@ def _figures(program: Program, graph: Graph, size: int, rounds: int) -> Iterator
     with contextlib.ExitStack() as stack:
         field = [_contestant(program, each, edges, stack) for each in STRATEGIES]
         random = Random(1)
-        for _ in range(WARMING // 2):
-            _in_turns(field, random.sample(edges, 1), counts=False)
         for kind, batch in (("one edge", 1), (f"{BATCH} edges", BATCH)):
-            if kind != "one edge":
-                for _ in range(WARMING // 4):
-                    _in_turns(field, random.sample(edges, min(batch, len(edges))), counts=False)
-            for _ in range(rounds):
-                _in_turns(field, random.sample(edges, min(batch, len(edges))), counts=True)
+            chosen = partial(random.sample, edges, min(batch, len(edges)))
+            for _ in range(WARMING // 2):
+                _in_turns(field, chosen(), counts=False)
+            _learn(field[-1], chosen)
+            until = cpu_time() + SHORT
+            for turn in range(MOST * rounds):
+                if turn >= rounds and cpu_time() > until:
+                    break
+                _in_turns(field, chosen(), counts=True)
             params = {"view": program.name, "graph": graph.name, "edges": size, "change": kind}
             yield from _measured(field, params, graph, program, batch)
             for each in field:
@@ -254,6 +263,16 @@ def _contestant(
     with db.transaction():
         db._runtime.engine.add_many(relation, edges)
     return Contestant(strategy, db, db.monitor(program.view, strategy=strategy))
+
+
+def _learn(contestant: Contestant, chosen: Callable[[], list[Edge]]) -> None:
+    until = cpu_time() + LEARNING_SECONDS
+    for _ in range(LEARNING // 2):
+        edges = chosen()
+        for adding in (False, True):
+            contestant.change(edges, adding, counts=False)
+        if cpu_time() > until:
+            break
 
 
 def _in_turns(field: list[Contestant], edges: list[Edge], *, counts: bool) -> None:

@@ -41,6 +41,9 @@ ROW = 1e-6
 """Nor is it tried before it could be done if each row of the relations below took so long."""
 PATIENCE = 8
 """After so many changes for which stored rows were of no use, they are dropped."""
+NEAR = 4.0
+"""All rows have been computed only once, with plans to make: if that took so many times as long as
+another way it is done again, for it may be the faster one."""
 LOOKED_AT = 16
 """After so many changes it is looked whether the relations have grown, so that all is different."""
 
@@ -70,15 +73,15 @@ class Course:
         return self.known
 
     def choose(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> str:
-        external = known.expected((EXTERNAL, changed), size)
+        ways = (MATERIALIZED, EXTERNAL) if stored else (EXTERNAL,)
+        costs = {way: known.expected((way, changed), size) for way in ways}
+        best = min(ways, key=lambda way: costs[way])
         naive = known.naive_seconds
-        if not stored:
-            return NAIVE if naive is not None and external > naive else EXTERNAL
-        materialized = known.expected((MATERIALIZED, changed), size)
-        costs = {MATERIALIZED: materialized, EXTERNAL: external}
-        if naive is not None:
-            costs[NAIVE] = naive
-        return min(costs, key=lambda each: costs[each])
+        if naive is None:
+            return best
+        if known.is_first and NEAR * costs[best] > naive:
+            return NAIVE
+        return NAIVE if known.prefers_naive((best, changed), size) else best
 
     def limit(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> float:
         """How long rederivation may take before another way is gone instead."""

@@ -131,6 +131,7 @@ class TotalsTable:
         total = f"c{len(self._groups)}"
         columns = ", ".join([*self._groups, total])
         touched = f"({self._key}) IN (SELECT {self._key} FROM {self._members})"
+        run(f"DELETE FROM {self._members} WHERE w = 0")
         run(f"INSERT INTO {delta.table} SELECT {columns}, -1 FROM {self._table} WHERE {touched}")
         self._add_members()
         if not self._is_exact(self._members):
@@ -161,7 +162,6 @@ class TotalsTable:
     def _add_members(self) -> None:
         run = self._connection.run
         key = self._key
-        run(f"DELETE FROM {self._members} WHERE w = 0")
         if self.totals.counts_values:
             run(
                 f"INSERT INTO {self._support} SELECT {key}, v, w FROM {self._members} WHERE 1 "
