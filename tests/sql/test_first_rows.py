@@ -96,3 +96,13 @@ def test_a_rollback_takes_the_kept_rows_back() -> None:
         db.sql("ROLLBACK")
         db.sql("DELETE FROM t WHERE a = 19")
         assert list(db.sql("SELECT a FROM v ORDER BY a").rows) == [(17,), (18,)]
+
+
+@pytest.mark.parametrize("order", ["a", "a DESC", "b", "b DESC, a"])
+def test_a_query_and_a_view_take_the_same_of_rows_that_the_order_leaves_open(order: str) -> None:
+    with harken.connect() as db:
+        db.sql("CREATE TABLE t (a INT, b STRING)")
+        db.load("t", [(1, "y"), (1, "x"), (None, "y"), (1, "x"), (None, None), (2, "x"), (1, None)])
+        query = f"SELECT a, b FROM t ORDER BY {order} LIMIT 3 OFFSET 1"
+        db.sql(f"CREATE VIEW v AS {query}")
+        assert _bag(db.sql(query).rows) == _bag(db.sql("SELECT * FROM v").rows)

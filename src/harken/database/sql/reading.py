@@ -89,6 +89,9 @@ class Reading:
         keys = Keys(statement.node, Draft(statement, "query"))
         found = self.rows(statement, keys.query)
         rows, width = found.rows, len(found.names)
+        if keys.count is not None or keys.offset:  # what the order leaves open is as in a view
+            for place in reversed(range(width - keys.added)):
+                _sort(rows, place, descending=False, nulls_first=True)
         for number in reversed(range(len(keys.nodes))):
             _sort(rows, keys.place(number, width), *direction(keys.nodes[number]))
         last = None if keys.count is None else keys.offset + keys.count
