@@ -35,6 +35,17 @@ CASES: dict[str, tuple[str, str, list[tuple[str, list[Any]]]]] = {
             ("UPDATE b SET k = NULL WHERE y = 3", []),
         ],
     ),
+    "all and some of queries in parentheses": (
+        TWO,
+        "SELECT x FROM a WHERE x >= ALL ((SELECT y FROM b) INTERSECT (SELECT x FROM a)) "
+        "AND x = SOME ((SELECT y FROM b) UNION ALL (SELECT k FROM b))",
+        [
+            ("INSERT INTO a VALUES (1, 1), (1, 2), (1, 3)", []),
+            ("INSERT INTO b VALUES (3, 2)", [(2,), (3,)]),
+            ("INSERT INTO b VALUES (4, 3)", [(3,)]),
+            ("DELETE FROM a WHERE x = 3", [(2,)]),
+        ],
+    ),
     "rows in a query, as a value": (
         TWO,
         "SELECT k, x, (k, x) IN (SELECT k, y FROM b) AS i FROM a",

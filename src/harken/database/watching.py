@@ -15,7 +15,8 @@ from typing import Any
 from harken.database.database import Database
 from harken.database.monitors.changes import Change
 from harken.database.results import Result
-from harken.errors import HarkenError, SafetyFault, Span, TypeFault
+from harken.database.row_changes import apply
+from harken.errors import HarkenError, SafetyFault, Span, TypeFault, ValueFault
 from harken.lang.datalog import syntax
 from harken.lang.datalog.parser import parse
 
@@ -96,7 +97,10 @@ def _watched(text: str) -> Iterable[str]:
 
 def _read(line: str) -> Mapping[str, Rows]:
     try:
-        found = json.loads(line)
+        found = json.loads(line, object_pairs_hook=_once_each)
+    except KeyError as error:
+        (name,) = error.args
+        raise _bad(line, json.dumps(name), f"{name} stands here twice") from None
     except json.JSONDecodeError as error:
         bad = _bad(line, "", f"this is not JSON: {error.msg}")
         bad.span = Span(error.pos, error.pos + 1)
@@ -117,6 +121,15 @@ def _read(line: str) -> Mapping[str, Rows]:
     return found
 
 
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise KeyError(name)
+        found[name] = value
+    return found
+
+
 def _bad(line: str, part: str, error: HarkenError | str) -> BadLine:
     """What is wrong with a part of the line."""
     start = max(0, line.find(part))
@@ -130,6 +143,8 @@ def _bad(line: str, part: str, error: HarkenError | str) -> BadLine:
 
 
 def _by_datalog(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:
+    if any(value is None for row in rows for value in row):
+        raise ValueFault(f"{name}: a relation of Datalog has no NULLs", code="bad-value")
     sign = "+" if side == "insert" else "-"
     facts = (f"{sign}{name}({', '.join(map(_symbol, row))})." for row in rows)
     db.run_datalog("\n".join(facts), _nothing)
@@ -137,29 +152,15 @@ def _by_datalog(db: Database, side: str, name: str, rows: list[list[Any]]) -> No
 
 def _symbol(value: Any) -> str:
     if not isinstance(value, str):
-        return "nil" if value is None else json.dumps(value)
+        return json.dumps(value)
     for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\t", "\\t")):
         value = value.replace(plain, escaped)
     return f'"{value}"'
 
 
 def _by_sql(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:
-    if side == "insert":
-        for row in rows:
-            db.sql(f"INSERT INTO {name} VALUES ({', '.join(map(_literal, row))})")
-        return
-    columns = db.sql(f"SELECT * FROM {name} LIMIT 0")[-1].columns
-    for row in rows:
-        if len(row) != len(columns):
-            raise TypeFault(f"{name} has {len(columns)} columns, not {len(row)}", code="arity")
-        tests = (f"{c} <=> {_literal(v)}" for c, v in zip(columns, row, strict=True))
-        db.sql(f"DELETE FROM {name} WHERE {' AND '.join(tests)}")
-
-
-def _literal(value: Any) -> str:
-    if isinstance(value, str):
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    return "NULL" if value is None else json.dumps(value)
+    changes = {"insert": {}, "delete": {}, side: {name: rows}}
+    apply(db, changes["insert"], changes["delete"])
 
 
 def _by_function(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:

@@ -16,13 +16,13 @@ from starlette.exceptions import HTTPException
 
 from harken.database.database import Database
 from harken.database.results import to_json
+from harken.database.row_changes import apply
 from harken.errors import HarkenError, IntegrityError, StorageError
 from harken.server import models
 from harken.server.access import Access, Refused
 from harken.server.events import API, LONGEST, Quality, error_json
 from harken.server.feeds import Feed
 from harken.server.service import Service, position_of
-from harken.server.transactions import apply
 from harken.server.values import change_json
 
 NOT_FOUND = {"unknown-function", "unknown-table", "unknown-relation", "unknown-type"}

@@ -19,12 +19,13 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
+from harken.database.json_values import Row, column_type, row_reader
 from harken.database.monitors.changes import Change
 from harken.database.results import rows_as_values
 from harken.errors import HarkenError, StorageError
 from harken.server.copies import Copy
 from harken.server.events import API, address
-from harken.server.values import Row, column_type, row_reader, rows_json
+from harken.server.values import rows_json
 
 SILENCE_SECONDS = 60.0
 """The service shows every so often that it is there; after so long without a word it is not."""

@@ -29,6 +29,8 @@ def normalized(node: exp.Expr) -> exp.Expr:
     if node.args.get("negate"):  # NOT by a flag of the predicate, which sqlglot may set
         node.set("negate", None)
         return exp.Not(this=normalized(node.copy()))
+    if isinstance(node, exp.Binary) and isinstance(node.expression, exp.Anonymous):
+        node.set("expression", _quantified(node.expression))
     match node:
         case exp.EQ(expression=exp.Any()) if isinstance(node.expression.this, exp.Query):
             return exp.In(this=node.this, query=_subquery(node.expression))
@@ -42,6 +44,15 @@ def normalized(node: exp.Expr) -> exp.Expr:
             equal = (_rows_equal(node.this, each) for each in node.expressions)
             return exp.Paren(this=exp.or_(*equal))
     return node
+
+
+def _quantified(call: exp.Expr) -> exp.Expr:
+    """ALL and SOME of a query that begins with a parenthesis, which sqlglot takes for functions."""
+    kind = {"ALL": exp.All, "ANY": exp.Any, "SOME": exp.Any}.get(call.name.upper())
+    match call.expressions:
+        case [exp.Query() as query] if kind is not None:
+            return kind(this=exp.Subquery(this=query))
+    return call
 
 
 def _subquery(node: exp.Expr) -> exp.Subquery:

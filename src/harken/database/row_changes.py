@@ -14,13 +14,13 @@ from typing import Any
 from harken.database.database import Database
 from harken.database.datalog.clauses import facts_relation
 from harken.database.datalog.text import is_datalog
+from harken.database.json_values import reader
 from harken.database.runtime import Runtime
 from harken.database.sql.tables import SqlTables, is_materialized
 from harken.errors import IntegrityError, NameFault, TypeFault, nearest
 from harken.ir.relations import Relation
 from harken.ir.schema import FunctionKind
 from harken.lang.sql.draft import Table
-from harken.server.values import reader
 
 Row = tuple[Any, ...]
 Rows = Mapping[str, Sequence[Sequence[Any]]]
