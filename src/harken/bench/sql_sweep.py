@@ -38,6 +38,8 @@ STRATEGIES = INCREMENTAL, NAIVE, ADAPTIVE = ("incremental", "naive", "adaptive")
 WARMING, WARMING_CHANGE = 2, 0.001
 """So many transactions, of this size, come before all others, and as many turns of each strategy
 before those that count."""
+LEARNING = 20
+"""Where Harken chooses, it has up to so many turns to learn, unless they are long."""
 SHORT = 1.0
 """Each strategy has as many turns that count as fit into so many seconds: at least one, and"""
 MOST = 5
@@ -112,7 +114,7 @@ class Sweep:
         db._transactions.begin()
         apply(transaction_for(query, change, self.refresh), self.store)
         gc.freeze()  # what there is now need not be looked through between the turns
-        warm = {name: [self._check(name) for _ in range(WARMING)] for name in (ADAPTIVE, NAIVE)}
+        warm = {ADAPTIVE: self._learn(), NAIVE: [self._check(NAIVE) for _ in range(WARMING)]}
         patience = max(SHORT, PATIENCE * warm[NAIVE][-1])
         warm[INCREMENTAL] = [self._probe(patience)]
         turns = {name: self._turns(took[-1]) for name, took in warm.items()}
@@ -128,6 +130,12 @@ class Sweep:
         self.refresh.orders = orders
         db.monitoring(ADAPTIVE)
         return {name: statistics.median(taken[name] or warm[name]) for name in STRATEGIES}
+
+    def _learn(self) -> list[float]:
+        took: list[float] = []
+        while len(took) < WARMING or (len(took) < LEARNING and sum(took) < SHORT):
+            took.append(self._check(ADAPTIVE))
+        return took
 
     def _turns(self, took: float) -> int:
         """By the wall's clock, once is never enough."""

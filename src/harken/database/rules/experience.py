@@ -23,7 +23,8 @@ SAMPLED = 20.0
 and the indexes are new. Differentials that take less than it by no more than this are reason to
 evaluate naively once more."""
 SAMPLED_FAR = 4.0
-"""The same where Spark evaluates: it cannot be broken off."""
+"""The same where Spark evaluates, which cannot be broken off, of all that differentials have taken
+since: it is found out once, and costs no more than a few times that."""
 FORGETTING = 0.97
 """What was passed over is thought a little faster each time, so that one day it is tried again."""
 CLOSE = 0.5
@@ -61,6 +62,8 @@ class Experience:
     """The rows of all of them when naive evaluation was measured."""
     is_first: bool = False
     """Is that of the first evaluation of all?"""
+    spent: float = 0.0
+    """What differentials have taken since the first evaluation."""
     is_far: bool = False
     """Are any of the relations far away?"""
     taken: dict[Case, dict[int, Taken]] = field(default_factory=dict)
@@ -78,8 +81,10 @@ class Experience:
 
     def wants_sample(self, spent: float) -> bool:
         """Is it worth finding out what naive evaluation takes, since differentials took so long?"""
-        within = SAMPLED_FAR if self.is_far else SAMPLED
-        return self.is_first and self.naive is not None and within * spent > self.naive
+        if not self.is_first or self.naive is None:
+            return False
+        self.spent += spent
+        return (SAMPLED_FAR * self.spent if self.is_far else SAMPLED * spent) > self.naive
 
     @property
     def budget(self) -> float:

@@ -197,8 +197,11 @@ class Network(Topology):
                 if isinstance(node, ConditionNode):
                     if not node.condition.events:
                         yield from self._queries_of(node, wave, wants_minus)[2]
-                elif not isinstance(node, TotalsNode) and not (
-                    self.choices.forced == NAIVE or self._passes(node, wave)
+                elif not (
+                    isinstance(node, TotalsNode)
+                    or self.choices.forced == NAIVE
+                    or self._passes(node, wave)
+                    or not wave.ways.is_needed(node)
                 ):
                     yield from self._queries_below(node, wave)[2]
 
@@ -437,7 +440,9 @@ class Network(Topology):
 
     def _naively(self, wave: Wave, node: ConditionNode) -> Callable[[], object]:
         """The work of evaluating a condition naively."""
-        strategy = NAIVE if node.old_state is None else COPIED
+        strategy = self._naive_strategy(node)
+        if strategy == KEPT:
+            return partial(self._changes, node, strategy, [node.whole(self._planning)])
         below = frozenset(wave.changed & node.influents(strategy).keys())
         if node.is_weighed(strategy):
             queries = [node.weighted_query(strategy, below, self._planning)]
@@ -445,14 +450,20 @@ class Network(Topology):
             queries = [node.query(sign, strategy, below, self._planning) for sign in (1, -1)]
         return partial(self._changes, node, strategy, queries)
 
+    def _naive_strategy(self, node: ConditionNode) -> str:
+        """How all rows of a condition are compared with those of before."""
+        if node.old_state is None:
+            return NAIVE
+        return KEPT if self.choices.is_of_far(node) else COPIED
+
     def _queries_of(
         self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
     ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
         """How the change of a condition is computed, from what, and the queries: of a bag for its
         weighted change, of a set for what it gained and, if wanted, for what it lost."""
         strategy = self._choose(node, wave)
-        if strategy == NAIVE and node.old_state is not None:
-            strategy = KEPT if self.choices.is_of_far(node) else COPIED
+        if strategy == NAIVE:
+            strategy = self._naive_strategy(node)
         below = frozenset(wave.changed & node.influents(strategy).keys())
         if not below:
             return strategy, below, ()

@@ -30,7 +30,7 @@ Row = tuple[Any, ...]
 
 NOTHING: Mapping[Row, Row] = MappingProxyType({})
 ONE_BY_ONE = 16
-"""Of more values than these, what is pending is looked through as a whole."""
+"""What is pending of more values than these is looked for at once."""
 WHOLE = "harken_whole"
 ASKED = "harken_asked"
 CREATE = (
@@ -120,7 +120,7 @@ class Cache:
     def bring_all(self, source: Source) -> None:
         if self.is_whole():
             return
-        rows = Counter(source.rows())
+        rows = Counter(self._read(source))
         for *row, weight in self._pending.rows() if self._pending is not None else ():
             rows[tuple(row)] += weight
         present = self._present_keys()
@@ -144,15 +144,12 @@ class Cache:
         self, columns: tuple[int, ...], values: Collection[Row], source: Source
     ) -> None:
         shown = json.dumps(columns)
-        asked = f"SELECT 1 FROM temp.{ASKED} WHERE name = ? AND columns = ? AND value = ?"
-        unasked = {
-            value: json.dumps(value)
-            for value in values
-            if not self._connection.value(asked, (self.name, shown, json.dumps(value)))
-        }
+        texts = {value: json.dumps(value) for value in values}
+        asked = self._asked_among(shown, list(texts.values()))
+        unasked = {value: text for value, text in texts.items() if text not in asked}
         if not unasked:
             return
-        found = source.rows(columns, list(unasked))
+        found = self._read(source, columns, list(unasked))
         keys = {self._key(row) for row in found}
         keys |= {self._key(row) for row in self._pending_with(columns, list(unasked))}
         # With a key of its own a row is all there is of it.
@@ -162,6 +159,18 @@ class Cache:
             f"INSERT OR IGNORE INTO temp.{ASKED} VALUES (?, ?, ?)",
             ((self.name, shown, text) for text in unasked.values()),
         )
+
+    def _asked_among(self, columns: str, values: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for start in range(0, len(values), many.BATCH):
+            batch = values[start : start + many.BATCH]
+            marks = ", ".join("?" for _ in batch)
+            asked = f"SELECT value FROM temp.{ASKED} WHERE name = ? AND columns = ?"
+            rows = self._connection.rows(
+                f"{asked} AND value IN ({marks})", (self.name, columns, *batch)
+            )
+            found.update(text for (text,) in rows)
+        return found
 
     def fetch(
         self, keys: Collection[Row], source: Source, known: Mapping[Row, Row] = NOTHING
@@ -175,7 +184,7 @@ class Cache:
         rows = Counter(known[key] for key in missing if key in known)
         unknown = [key for key in missing if key not in known]
         if unknown:
-            rows.update(source.rows(self.home, unknown))
+            rows.update(self._read(source, self.home, unknown))
         for *row, weight in self._pending_with(self.home, missing):
             rows[tuple(row)] += weight
         marks = ", ".join("?" for _ in self.home)
@@ -183,18 +192,22 @@ class Cache:
             self._put(rows.elements())
             self._connection.run_many(f"INSERT INTO {self._present} VALUES ({marks})", missing)
 
+    def _read(
+        self, source: Source, columns: Sequence[int] = (), values: Collection[Row] | None = None
+    ) -> list[Row]:
+        self._connection.fetched += 1
+        return source.rows(columns, values)
+
     def _pending_with(self, columns: tuple[int, ...], values: Sequence[Row]) -> Iterator[Row]:
         """What is pending of rows with one of these values."""
-        if self._pending is None or self._pending.is_empty():
+        if self._pending is None or self._pending.is_unused():
             return
-        if len(values) <= ONE_BY_ONE:
-            for value in values:
-                yield from self._pending.matching(columns, value)
-            return
-        wanted = set(values)
-        for row in self._pending.rows():
-            if tuple(row[i] for i in columns) in wanted:
-                yield row
+        whole = [value for value in values if None not in value]
+        if len(whole) > ONE_BY_ONE:
+            yield from self._pending.among(columns, whole)
+            values = [value for value in values if None in value]
+        for value in values:
+            yield from self._pending.matching(columns, value)
 
     def _put(self, rows: Iterable[Row]) -> None:
         with self._unnoticed():

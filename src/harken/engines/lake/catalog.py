@@ -23,6 +23,8 @@ from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.ir.relations import Relation
 
+Row = tuple[Any, ...]
+
 PLACES = "harken_lake"
 GONE = "harken_lake_gone"
 SIGNATURE = "harken_lake_signature"
@@ -187,13 +189,27 @@ class Pending:
             self.add(self._connection.rows(changed))
         self._connection.run(f"DELETE FROM temp.{self._changed}")
 
-    def rows(self) -> list[tuple[Any, ...]]:
+    def rows(self) -> list[Row]:
         """Each row with its weight, which is last."""
         return self._connection.rows(self._all("1"))
 
-    def matching(self, columns: tuple[int, ...], values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    def matching(self, columns: tuple[int, ...], values: Row) -> list[Row]:
         where = " AND ".join(f"c{i} IS ?{n}" for n, i in enumerate(columns, start=1))
         return self._connection.rows(self._all(where), values)
+
+    def among(self, columns: tuple[int, ...], values: Iterable[Row]) -> list[Row]:
+        """All that is pending of rows with one of many values, none of which is NULL."""
+        width = len(columns)
+        wanted = f"temp.harken_wanted_{width}"
+        names = ", ".join(f"k{i}" for i in range(width))
+        run = self._connection.run
+        run(f"CREATE TABLE IF NOT EXISTS {wanted} ({names}, PRIMARY KEY ({names})) WITHOUT ROWID")
+        marks = ", ".join("?" for _ in columns)
+        self._connection.run_many(f"INSERT OR IGNORE INTO {wanted} VALUES ({marks})", values)
+        shown = ", ".join(f"c{i}" for i in columns)
+        found = self._connection.rows(self._all(f"({shown}) IN (SELECT {names} FROM {wanted})"))
+        run(f"DELETE FROM {wanted}")
+        return found
 
     def _all(self, where: str) -> str:
         parts = " UNION ALL ".join(
@@ -204,6 +220,12 @@ class Pending:
             f"SELECT {self.columns}, sum(weight) FROM ({parts}) "
             f"GROUP BY {self.columns} HAVING sum(weight) <> 0"
         )
+
+    def is_unused(self) -> bool:
+        """Is there not even anything that cancels out?"""
+        tables = (f"main.{self.table}", f"temp.{self._changed}")
+        some = " OR ".join(f"EXISTS (SELECT 1 FROM {table})" for table in tables)
+        return not self._connection.value(f"SELECT {some}")
 
     def is_empty(self) -> bool:
         return not self._connection.value(f"SELECT EXISTS ({self._all('1')})")
@@ -219,7 +241,7 @@ class Pending:
         )
         return int(file + session)
 
-    def add(self, rows: Iterable[tuple[Any, ...]]) -> None:
+    def add(self, rows: Iterable[Row]) -> None:
         """Rows with their weights, which may cancel out what is there."""
         marks = ", ".join("?" for _ in range(self._relation.arity + 1))
         self._connection.run_many(
@@ -229,7 +251,7 @@ class Pending:
         )
         self._connection.run(f"DELETE FROM main.{self.table} WHERE weight = 0")
 
-    def forget(self, rows: Iterable[tuple[Any, ...]]) -> None:
+    def forget(self, rows: Iterable[Row]) -> None:
         same = " AND ".join(f"c{i} IS ?" for i in range(self._relation.arity))
         self._connection.run_many(f"DELETE FROM main.{self.table} WHERE {same}", rows)
 

@@ -56,6 +56,8 @@ class Connection:
         """The clock that queries are timed by: other programs do not count."""
         self.rows_added = 0
         """How many rows recursions have derived."""
+        self.fetched = 0
+        """How often rows were brought here from elsewhere."""
         self._may_take: float | None = None
         self._until = math.inf
         """Until when the query that runs now may read."""
