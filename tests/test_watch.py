@@ -76,6 +76,8 @@ def test_each_transaction_is_answered(tmp_path: Path, strategy: str) -> None:
         ('{"insert":{"closure":[["d","e",[1]]]}}', "2:12", "bad-change"),
         ('{"upsert":{}}', "2:2", "bad-change"),
         ('{"insert":[]}', "2:2", "bad-change"),
+        ('{"insert":{},"insert":{}}', "2:2", "bad-change"),
+        ('{"insert":{"edge":[["x",null]]}}', "2:12", "bad-value"),
         ("[]", "2:1", "bad-change"),
     ],
 )
@@ -110,6 +112,26 @@ def test_views_of_sql_are_watched(tmp_path: Path) -> None:
         {"kind": "change", "view": "v", "plus": [[None, 1], ["it's", 1]], "minus": [["x", 1]]},
         {"kind": "commit", "transaction": 1},
     ]
+
+
+def test_a_row_that_is_there_several_times_goes_once(tmp_path: Path) -> None:
+    result, told = watched(
+        tmp_path,
+        "CREATE TABLE sale (shop STRING, n INT);\n"
+        "CREATE VIEW sold AS SELECT shop, sum(n) AS s FROM sale GROUP BY shop;",
+        ".sql",
+        '{"insert":{"sale":[["a",1],["a",1],["a",1]]}}',
+        '{"delete":{"sale":[["a",1],["b",2]]}}',
+    )
+    assert result.exit_code == 0
+    changes = [(each["plus"], each["minus"]) for each in told if each["kind"] == "change"]
+    assert changes == [([["a", 3]], []), ([["a", 2]], [["a", 3]])]
+
+
+def test_a_program_without_views_to_watch_is_told_so(tmp_path: Path) -> None:
+    result, told = watched(tmp_path, ".decl edge(x: symbol, y: symbol)", ".dl", "{}")
+    assert [each["kind"] for each in told] == ["commit"]
+    assert "nothing of it is watched" in result.stderr
 
 
 def test_derived_functions_of_amosql_are_watched(tmp_path: Path) -> None:

@@ -226,7 +226,8 @@ def watch(
         text = read_program(file)
         with harken.connect(spark=own_session) as database:
             watching = Watch(database, Path(file).suffix, lambda line: print(line, flush=True))
-            watching.begin(text, file, facts, strategy.value)
+            if not watching.begin(text, file, facts, strategy.value):
+                print(f"{file} has no views: nothing of it is watched [warning]", file=sys.stderr)
             source = STDIN if changes == "-" else changes
             for line_number, line in enumerate(lines_of(changes), start=1):
                 if line.strip():

@@ -180,7 +180,7 @@ def test_the_nearest_name_is_suggested(served: Served) -> None:
 
 
 def test_statements_of_sql(client: Client) -> None:
-    assert client.sql("SELECT item FROM stock ORDER BY item") == ["ink", "pen"]
+    assert client.sql("SELECT item FROM stock ORDER BY item") == [("ink",), ("pen",)]
     assert client.sql("INSERT INTO note VALUES ('a'); SELECT 1, 2.5") == [(1, Decimal("2.5"))]
     assert client.sql("DELETE FROM note") == []
 
@@ -191,12 +191,35 @@ def test_a_wrong_statement_says_where(served: Served) -> None:
 
 
 def test_what_is_not_committed_is_undone(client: Client) -> None:
-    client.sql("BEGIN; INSERT INTO note VALUES ('lost')")
+    with pytest.raises(HarkenError, match="leaves a transaction open"):
+        client.sql("BEGIN; INSERT INTO note VALUES ('lost')")
     client.sql("INSERT INTO note VALUES ('kept')")
     assert client.snapshot("note").plus == [("kept",)]
 
 
 # --- wrong questions -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "said"),
+    [
+        ("application/x-www-form-urlencoded", '{"insert": {}}', "taken for JSON only if"),
+        ("application/json", '{"insert": {}', "the body is not JSON"),
+        ("application/json", '{"upsert": {}}', "upsert"),
+    ],
+)
+def test_a_wrong_body_is_explained(served: Served, kind: str, body: str, said: str) -> None:
+    asked = "/api/v1/transactions"
+    status, problem = served.ask("POST", asked, body.encode(), {"content-type": kind})
+    assert status == 400
+    assert said in problem["message"]
+
+
+def test_a_condition_is_given_as_for_a_monitor(client: Client) -> None:
+    assert client.snapshot("stock", where={"item": "pen"}).plus == [("pen", 5)]
+    assert next(client.follow("stock", where={"item": "pen"})).plus == [("pen", 5)]
+    with pytest.raises(HarkenError, match="a list of tuples"):
+        client.apply(insert={"stock": ("hat", 1)})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -213,6 +236,8 @@ def test_what_is_not_committed_is_undone(client: Client) -> None:
         ("/api/v1/views/low/events?where=1%3D1%3BDROP%20TABLE%20stock", 400, "more than a"),
         ("/api/v1/views/nothing/events", 404, "there is no function nothing"),
         ("/api/v1/views/low?where=", 400, "missing"),
+        ("/api/v1/views/low?wher=quantity%3C1", 400, "there is no parameter wher here"),
+        ("/api/v1/events?view=low&where=quantity%3C1", 400, "there is no parameter where here"),
         ("/api/v1/nothing", 404, "there is no GET /api/v1/nothing"),
     ],
 )

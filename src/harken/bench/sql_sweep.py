@@ -70,7 +70,7 @@ def figures_in_lake(
     scales: Sequence[float] = SCALES,
     queries: Sequence[str] = QUERIES,
     changes: Sequence[float] = CHANGES,
-    rounds: int = 1,
+    rounds: int = 3,
 ) -> Iterator[Figure]:
     for scale in scales:
         with lakehouse(scale) as (lake, refresh):
@@ -138,9 +138,7 @@ class Sweep:
         return took
 
     def _turns(self, took: float) -> int:
-        """By the wall's clock, once is never enough."""
-        least = 1 if self.clock is cpu_time else self.rounds
-        return max(least, min(MOST * self.rounds, int(SHORT / took)))
+        return max(1, min(MOST * self.rounds, int(SHORT / took)))
 
     def _check(self, strategy: str) -> float:
         """The seconds of the check phase under a strategy; then it is undone."""

@@ -27,15 +27,26 @@ Rows = Mapping[str, Sequence[Sequence[Any]]]
 
 
 def apply(db: Database, insert: Rows, delete: Rows) -> None:
-    with db.transaction(), db._transactions.statement():
-        runtime = db._runtime
+    with db.transaction():
         for name, rows in delete.items():
-            relation, stored = _stored(runtime, name, rows)
-            runtime.engine.expect(relation, stored)
-            for row in stored:
-                runtime.engine.remove_row(relation, row)
+            delete_rows(db, name, rows)
         for name, rows in insert.items():
-            _insert(runtime, *_stored(runtime, name, rows))
+            insert_rows(db, name, rows)
+
+
+def delete_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    """A row that is there several times goes once."""
+    with db._transactions.statement():
+        engine = db._runtime.engine
+        relation, stored = _stored(db._runtime, name, rows)
+        engine.expect(relation, stored)
+        for row in stored:
+            engine.remove_row(relation, row)
+
+
+def insert_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    with db._transactions.statement():
+        _insert(db._runtime, *_stored(db._runtime, name, rows))
 
 
 def _insert(runtime: Runtime, relation: Relation, rows: list[Row]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from harken.database.database import Database
 from harken.database.monitors.changes import Change
 from harken.database.results import Result
-from harken.database.row_changes import apply
+from harken.database.row_changes import delete_rows, insert_rows
 from harken.errors import HarkenError, SafetyFault, Span, TypeFault, ValueFault
 from harken.lang.datalog import syntax
 from harken.lang.datalog.parser import parse
@@ -37,24 +37,27 @@ class Watch:
         self._suffix = suffix
         self._tell = tell
 
-    def begin(self, text: str, source: str, facts: str, strategy: str) -> None:
+    def begin(self, text: str, source: str, facts: str, strategy: str) -> int:
         """Run the program, and watch its views: those that Datalog monitors or puts out, all views
-        of SQL, all derived functions of AMOSQL whose rows can be listed."""
+        of SQL, all derived functions of AMOSQL whose rows can be listed. How many they are."""
         db = self._db
         if self._suffix == ".dl":
             db.run_datalog(text, _nothing, source, facts=facts, warn=_nothing, strategy=strategy)
             names = dict.fromkeys(_watched(text))
             watching = "\n".join(f".monitor {name}" for name in names)
             db.run_datalog(watching, _nothing, strategy=strategy)
-            return
+            return len(names)
         run = db.run_sql if self._suffix == ".sql" else db.run
         run(text, _nothing, source)
         db.commit()
+        count = 0
         for name in db.view_names():
             try:
                 db.monitor(name, self._change, strategy=strategy)
             except (SafetyFault, TypeFault):
                 continue  # it needs arguments
+            count += 1
+        return count
 
     def apply(self, line: str, number: int) -> None:
         """Do the transaction that a line of this number says."""
@@ -159,8 +162,7 @@ def _symbol(value: Any) -> str:
 
 
 def _by_sql(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:
-    changes = {"insert": {}, "delete": {}, side: {name: rows}}
-    apply(db, changes["insert"], changes["delete"])
+    (insert_rows if side == "insert" else delete_rows)(db, name, rows)
 
 
 def _by_function(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:

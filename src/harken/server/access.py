@@ -17,6 +17,7 @@ from harken.errors import HarkenError
 
 HERE = r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?"
 ORIGIN_HERE = rf"https?://{HERE}"
+TOKEN_PARAMETER = "token"
 FROM_A_FILE = "null"
 """What a page says of its origin that was opened from a file, or hides where it is from."""
 
@@ -43,7 +44,7 @@ class Access:
     def _check_token(self, request: Request) -> None:
         kind, _, given = request.headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer":
-            given = request.query_params.get("token", "")
+            given = request.query_params.get(TOKEN_PARAMETER, "")
         if not hmac.compare_digest(given.encode(), str(self._token).encode()):
             raise Refused(
                 "the token is missing or wrong",

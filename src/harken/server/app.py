@@ -17,9 +17,15 @@ from starlette.exceptions import HTTPException
 from harken.database.database import Database
 from harken.database.results import to_json
 from harken.database.row_changes import apply
-from harken.errors import HarkenError, IntegrityError, StorageError
+from harken.errors import (
+    HarkenError,
+    IntegrityError,
+    StorageError,
+    ValueFault,
+    nearest,
+)
 from harken.server import models
-from harken.server.access import Access, Refused
+from harken.server.access import TOKEN_PARAMETER, Access, Refused
 from harken.server.events import API, LONGEST, Quality, error_json
 from harken.server.feeds import Feed
 from harken.server.service import Service, position_of
@@ -74,8 +80,9 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
     app.add_exception_handler(HarkenError, _harken_error)
     app.add_exception_handler(RequestValidationError, _wrong_request)
     app.add_exception_handler(HTTPException, _http_error)
-    app.include_router(_questions(service), prefix=API, dependencies=[Depends(access)])
-    app.include_router(_changes(service), prefix=API, dependencies=[Depends(access)])
+    checks = [Depends(access), Depends(_known_parameters)]
+    app.include_router(_questions(service), prefix=API, dependencies=checks)
+    app.include_router(_changes(service), prefix=API, dependencies=checks)
 
     @app.get("/", include_in_schema=False)
     def page() -> HTMLResponse:
@@ -155,6 +162,20 @@ def _questions(service: Service) -> APIRouter:
     return routes
 
 
+def _known_parameters(request: Request) -> None:
+    """A condition that is misspelled, and so left out, would give rows that nobody asked for."""
+    fields = request.scope["route"].dependant.query_params
+    known = [TOKEN_PARAMETER, *(field.alias for field in fields)]
+    for name in request.query_params:
+        if name not in known:
+            meant = nearest(name, known)
+            raise ValueFault(
+                f"there is no parameter {name} here",
+                code="bad-value",
+                hint=f"did you mean {meant}?" if meant else f"see {API}/openapi.json",
+            )
+
+
 async def _start(service: Service, since: int | None, last_event_id: str | None) -> int | None:
     """Where a stream begins. A position that was never given is a mistake of a program, and of a
     browser only the sign that the database is another one."""
@@ -205,10 +226,17 @@ def _changes(service: Service) -> APIRouter:
 
     @routes.post("/sql", response_model=models.Results)
     async def sql(text: models.Sql) -> Response:
-        """Run statements of SQL. What is not committed at the end is undone."""
+        """Run statements of SQL. A text that leaves a transaction open is an error, and undone."""
 
         def work(db: Database) -> list[str]:
-            return [line for result in db.sql(text.text) for line in result.json_lines()]
+            lines = [line for result in db.sql(text.text) for line in result.json_lines()]
+            if db.in_transaction:
+                raise IntegrityError(
+                    "the text leaves a transaction open, and all of it is undone",
+                    code="transaction",
+                    hint="end it with COMMIT",
+                )
+            return lines
 
         lines, position = await service.write(work)
         results = f'{{"results":[{",".join(lines)}],"position":{position}}}'
@@ -248,10 +276,19 @@ def _status(error: HarkenError) -> int:
 async def _wrong_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-    fault = HarkenError(
-        f"{place}: {first['msg']}", code="bad-value", hint=f"see {API}/openapi.json"
-    )
+    kind = request.headers.get("content-type", "")
+    if request.method == "POST" and "json" not in kind:
+        fault = HarkenError(
+            "the body is taken for JSON only if the request says that it is",
+            code="bad-value",
+            hint="send the header `Content-Type: application/json`",
+        )
+    elif first["type"] == "json_invalid":
+        fault = HarkenError(f"the body is not JSON: {first['ctx']['error']}", code="bad-value")
+    else:
+        place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+        hint = f"see {API}/openapi.json"
+        fault = HarkenError(f"{place}: {first['msg']}", code="bad-value", hint=hint)
     return _json(to_json(error_json(fault)), 400)
 
 

@@ -4,7 +4,7 @@
     for change in client.follow("low"):
         copy.apply(change)
 
-It needs nothing but Python's own library. A stream that breaks is taken up again where it ended; if
+A stream that breaks is taken up again where it ended; if
 that is too long ago, the next change is a fresh one, with all rows.
 """
 
@@ -16,16 +16,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import urlencode, urlsplit
 
 from harken.database.json_values import Row, column_type, row_reader
 from harken.database.monitors.changes import Change
-from harken.database.results import rows_as_values
-from harken.errors import HarkenError, StorageError
+from harken.database.sql.restricted import condition_text
+from harken.errors import HarkenError, StorageError, TypeFault
 from harken.server.copies import Copy
 from harken.server.events import API, address
 from harken.server.values import rows_json
+
+Where: TypeAlias = str | Mapping[str, Any] | None
+"""A condition in SQL, or the values that some columns must have."""
 
 SILENCE_SECONDS = 60.0
 """The service shows every so often that it is there; after so long without a word it is not."""
@@ -66,6 +69,7 @@ class Client:
         }
         self._kind = kinds[parts.scheme]
         self._host, self._port = parts.hostname, parts.port
+        self._place = parts.netloc.rpartition("@")[2]
         self._base = parts.path.rstrip("/")
         self._timeout = timeout
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -77,17 +81,18 @@ class Client:
         found: list[dict[str, Any]] = self._ask("GET", f"{API}/views")["views"]
         return found
 
-    def snapshot(self, view: str, *, where: str | None = None, keep: bool = False) -> Change:
+    def snapshot(self, view: str, *, where: Where = None, keep: bool = False) -> Change:
         """All rows of a view, as a change that is fresh. With `keep` what comes after it can be
         asked for; without it that is so only if somebody follows the view."""
-        return _snapshot(self._ask("GET", address(view, where=where, keep=keep or None)))
+        asked = address(view, where=_condition(where), keep=keep or None)
+        return _snapshot(self._ask("GET", asked))
 
     def changes(
-        self, view: str, since: int, *, where: str | None = None, net: bool = False
+        self, view: str, since: int, *, where: Where = None, net: bool = False
     ) -> list[Change]:
         """What came after a position; with `net` as one change at most."""
         read = self._reader(view)
-        asked = address(view, "/changes", since=since, where=where, net=net or None)
+        asked = address(view, "/changes", since=since, where=_condition(where), net=net or None)
         return [_change(each, read) for each in self._ask("GET", asked)["changes"]]
 
     def apply(
@@ -100,10 +105,10 @@ class Client:
         body = {"insert": _rows(insert or {}), "delete": _rows(delete or {})}
         return int(self._ask("POST", f"{API}/transactions", body)["position"])
 
-    def sql(self, text: str) -> list[Any]:
+    def sql(self, text: str) -> list[Row]:
         """Run SQL: the rows of its last query, values as JSON has them."""
         results = self._ask("POST", f"{API}/sql", {"text": text})["results"]
-        return rows_as_values(results[-1]["rows"]) if results else []
+        return [tuple(row) for row in results[-1]["rows"]] if results else []
 
     # --- streams ---------------------------------------------------------------------------
 
@@ -112,14 +117,14 @@ class Client:
         view: str,
         since: int | None = None,
         *,
-        where: str | None = None,
+        where: Where = None,
         every: float = 0.0,
     ) -> Iterator[Change]:
         """The changes of a view, as they are committed, without an end. Without `since` the first
         is fresh, with all rows; so is each that follows a pause that was too long.
 
         With `every` there is one in so many seconds at most, the sum of what happened."""
-        wishes = {"where": where, "every": every or None}
+        wishes = {"where": _condition(where), "every": every or None}
         for changes in self._changes(address(view, "/events", **wishes), since):
             yield from changes
 
@@ -128,7 +133,7 @@ class Client:
     ) -> Iterator[list[Change]]:
         """The changes of several views, in one stream: each time all that one transaction did to
         them, or with `every` all that happened in an interval."""
-        asked = [("view", view) for view in views]
+        asked = [("view", view) for view in ([views] if isinstance(views, str) else views)]
         asked += [("every", str(every))] if every else []
         yield from self._changes(f"{API}/events?{urlencode(asked)}", since)
 
@@ -154,16 +159,17 @@ class Client:
         view: str,
         since: int | None = None,
         *,
-        where: str | None = None,
+        where: Where = None,
         every: float = 0.0,
     ) -> Iterator[Count]:
         """As `follow`, but only how many rows came and went."""
-        asked = address(view, "/events", where=where, every=every or None, counts="true")
+        wishes = {"where": _condition(where), "every": every or None, "counts": "true"}
+        asked = address(view, "/events", **wishes)
         for kind, _, data in self._events(asked, since):
             if kind == "count":
                 yield Count(**{name: data[name] for name in Count.__slots__})
 
-    def copy(self, view: str, *, where: str | None = None) -> FollowedCopy:
+    def copy(self, view: str, *, where: Where = None) -> FollowedCopy:
         """A copy of a view: `copy.refresh()` brings it up to date, `copy.follow()` keeps it so."""
         return FollowedCopy(self, view, where)
 
@@ -223,7 +229,7 @@ class Client:
 
     def _silent(self, error: Exception) -> StorageError:
         return StorageError(
-            f"the service at {self._host}:{self._port} does not answer: {error}",
+            f"the service at {self._place} does not answer: {error}",
             code="cannot-open",
             hint="is it running? `harken serve --db PATH` starts it",
         )
@@ -251,10 +257,14 @@ class Client:
         return _row_reader(found[0]["columns"]) if found else tuple
 
 
+def _condition(where: Where) -> str | None:
+    return condition_text(where) if isinstance(where, Mapping) else where
+
+
 class FollowedCopy(Copy):
     """A copy that its client brings up to date."""
 
-    def __init__(self, client: Client, view: str, where: str | None) -> None:
+    def __init__(self, client: Client, view: str, where: Where) -> None:
         super().__init__()
         self._client, self._view, self._where = client, view, where
         self.apply(client.snapshot(view, where=where, keep=True))
@@ -308,6 +318,9 @@ def _change(data: Mapping[str, Any], read: Callable[[Sequence[Any]], Row]) -> Ch
 
 def _rows(tables: Mapping[str, Sequence[Sequence[Any]]]) -> dict[str, Any]:
     """Decimals go as text, which loses no digit."""
+    for name, rows in tables.items():
+        if isinstance(rows, str) or not all(isinstance(row, list | tuple) for row in rows):
+            raise TypeFault(f"the rows of {name} are a list of tuples", code="bad-value")
     return {
         name: rows_json(
             [
