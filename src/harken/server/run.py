@@ -6,6 +6,7 @@ import os
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -21,11 +22,23 @@ TOKEN = "HARKEN_TOKEN"
 
 
 class Server(uvicorn.Server):
-    """Ends the streams first: they would never end by themselves."""
+    """Ends the streams first: they would never end by themselves. Says when it is there: from then
+    on a signal ends it, and another one changes nothing."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(
+        self, config: uvicorn.Config, service: Service, tell: Callable[[], None] | None
+    ) -> None:
         super().__init__(config)
         self._service = service
+        self._tell = tell
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self._tell is not None:
+            self._tell()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.stop()
@@ -47,21 +60,23 @@ def serve(
     check_start(host, token)
     listening = listen(host, port)
     service = Service(path, keep=keep, spark=spark)
-    server = make_server(service, token)
     place = f"[{host}]" if ":" in host else host
-    tell(f"serving {path} at http://{place}:{listening.getsockname()[1]}/")
-    with suppress(KeyboardInterrupt):  # uvicorn raises it again when all is over
+    address = f"http://{place}:{listening.getsockname()[1]}/"
+    server = make_server(service, token, lambda: tell(f"serving {path} at {address}"))
+    with suppress(KeyboardInterrupt):  # before it is there
         server.run(sockets=[listening])
 
 
-def make_server(service: Service, token: str | None = None) -> Server:
+def make_server(
+    service: Service, token: str | None = None, tell: Callable[[], None] | None = None
+) -> Server:
     config = uvicorn.Config(
         make_app(service, token),
         log_level="warning",
         timeout_graceful_shutdown=GRACE_SECONDS,
         backlog=4096,
     )
-    return Server(config, service)
+    return Server(config, service, tell)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -72,6 +87,11 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listening.bind((host, port))
         listening.listen(4096)
+    except socket.gaierror as error:
+        listening.close()
+        raise StorageError(
+            f"there is no host {host}", code="cannot-listen", hint="127.0.0.1 is this machine"
+        ) from error
     except OSError as error:
         listening.close()
         raise StorageError(
