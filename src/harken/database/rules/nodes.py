@@ -17,8 +17,10 @@ from harken.calculus.totals import Kept
 from harken.database import steps
 from harken.database.catalog import Catalog
 from harken.database.rules.conditions import Condition
+from harken.database.rules.counting import Tally
 from harken.database.rules.experience import Experience
 from harken.engines.sqlite.copies import Copy
+from harken.engines.sqlite.counts import CountsTable
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.firsts import FirstRowsTable
@@ -32,6 +34,7 @@ Row = tuple[Any, ...]
 
 INCREMENTAL, NAIVE = "incremental", "naive"
 WITH_TOTALS = "incremental, with kept totals"
+COUNTING = "counting"
 COPIED = "naive, with a copy of the old state"
 KEPT = "naive, beside the rows that are kept"
 FROM_SCRATCH = (NAIVE, COPIED, KEPT)
@@ -77,6 +80,8 @@ class Monitored:
     part: Part
     kept: Part | None = None
     """The part reading kept totals, if it has aggregates for which there can be some."""
+    counted: Part | None = None
+    """The part reading its rows from where their derivations are counted, if they are."""
     level: int = 1
     plans: dict[tuple[str, frozenset[str]], Plans] = field(default_factory=dict)
     costs: Costs | None = None
@@ -121,6 +126,9 @@ class Monitored:
         if strategy == WITH_TOTALS:
             assert self.kept is not None
             part = self.kept
+        if strategy == COUNTING:
+            assert self.counted is not None
+            part = self.counted
         return differentiate(part.program, changed, checked, part.nodes)
 
     def is_unwieldy(self, strategy: str, changed: frozenset[str]) -> bool:
@@ -180,11 +188,20 @@ class Monitored:
         if strategy == WITH_TOTALS:
             assert self.kept is not None
             return self.kept.influents
+        if strategy == COUNTING:
+            assert self.counted is not None
+            return self.counted.influents
         return self.part.influents
 
     def depends_on(self) -> dict[str, Relation]:
         kept = self.kept.influents if self.kept is not None else {}
-        return {**self.part.influents, **kept}
+        counted = self.counted.influents if self.counted is not None else {}
+        return {**self.part.influents, **kept, **counted}
+
+    def keeps(self) -> dict[str, Kept]:
+        """What is kept for it, by the relation that it reads."""
+        parts = (self.kept, self.counted)
+        return {each.relation.id: each for part in parts if part for each in part.totals}
 
 
 @dataclass(slots=True, eq=False)
@@ -209,10 +226,10 @@ class DerivedNode(Monitored):
 @dataclass(slots=True, eq=False)
 class TotalsNode(DerivedNode):
     """The kept totals of an aggregate: its part are the members, its Δ-set that of the totals. Or
-    the kept first rows of all its members."""
+    the kept first rows of all its members, or each of them with how often it is there."""
 
     totals: Kept = field(kw_only=True)
-    table: TotalsTable | FirstRowsTable = field(kw_only=True)
+    table: TotalsTable | FirstRowsTable | CountsTable = field(kw_only=True)
     followers: dict[frozenset[str], list[tuple[Query, str]]] = field(default_factory=dict)
     wanted: bool = False
     asked_at: int = 0
@@ -249,6 +266,8 @@ class TotalsNode(DerivedNode):
 @dataclass(slots=True, eq=False)
 class ConditionNode(Monitored):
     condition: Condition = field(kw_only=True)
+    tally: Tally | None = None
+    """Whether its derivations are to be counted, if that is left open."""
     events: dict[tuple[str, frozenset[str]], tuple[Query, Query]] = field(default_factory=dict)
     action: steps.Step | None = None
     action_epoch: int = -1
@@ -293,6 +312,9 @@ def build(nodes: Iterable[TotalsNode], planning: Planning) -> None:
         table, program = node.table, node.part.program
         if isinstance(table, FirstRowsTable):
             table.build(planning.compile(table.kept.ahead(table.wanted)))
+        elif isinstance(table, CountsTable):
+            query = planning.compile(program)
+            table.build(query, query.counted(table.counted_by, (), None, many=False))
         else:
             key = (program.goal.id, table.counted_by, table.totals.present)
             together.setdefault(key, []).append(table)

@@ -16,7 +16,7 @@ from harken.calculus.maintenance import maintain
 from harken.calculus.rederivation import cycle_of, is_rederivable, rederive
 from harken.calculus.states import in_old_state, old
 from harken.database.rules.experience import SPARE, Experience
-from harken.database.rules.nodes import NAIVE, DerivedNode, Planning
+from harken.database.rules.nodes import COUNTING, NAIVE, DerivedNode, Planning
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.kept import KeptRows, Rules
 from harken.errors import TypeFault
@@ -26,7 +26,7 @@ from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
 
 EXTERNAL, MATERIALIZED = "external", "materialized"
-STRATEGIES = ("auto", EXTERNAL, MATERIALIZED, NAIVE)
+STRATEGIES = ("auto", COUNTING, EXTERNAL, MATERIALIZED, NAIVE)
 
 
 FIRST_LIMIT = 0.25
