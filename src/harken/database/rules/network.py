@@ -143,6 +143,7 @@ class Network(Topology):
             with self._asked_together(nodes, wave, wants_minus):
                 for node in nodes:
                     with self._timed(node), _told_of(self._condition_above(node)):
+                        self._read_stored(node)
                         if isinstance(node, ConditionNode):
                             found.append(self._change_of(node, wave, wants_minus))
                         else:
@@ -159,6 +160,16 @@ class Network(Topology):
             if self.choices.is_outdated(self._captures[name].screener):
                 self._screen(name)
         return found
+
+    def _read_stored(self, node: Node) -> None:
+        """Let a node read recursive relations below it where their rows are stored: the wave has
+        been there, so they are those of now."""
+        below = (self._derived.get(name) for name in node.part.nodes)
+        recursive = [each for each in below if isinstance(each, RecursiveNode)]
+        if not recursive or isinstance(node, RecursiveNode) or self.choices.is_of_far(node):
+            return
+        found = {each.id: each.stored_rows() for each in recursive}
+        node.read_stored({name: each for name, each in found.items() if each is not None})
 
     def build_kept(self, node: ConditionNode) -> None:
         """Build what a new condition wants to keep, so that it is there for the first change."""

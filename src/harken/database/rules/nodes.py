@@ -7,12 +7,13 @@ its change into a Δ-set of its own, for the nodes above it; a condition hands i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
+from harken.calculus.states import from_copies
 from harken.calculus.totals import Kept
 from harken.database import steps
 from harken.database.catalog import Catalog
@@ -44,6 +45,16 @@ LONGEST = 3_000
 
 MadeFrom: TypeAlias = tuple[Mapping[str, Definition], frozenset[str]]
 """The definitions that a node was planned from, and which of them have nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """Where the rows of a recursive relation are: the table, and the id of the copy that it is.
+    `built` tells it from a table of the same name that was there before."""
+
+    table: str
+    copy: str
+    built: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,23 @@ class Monitored:
     from_scratch: Query | None = None
     is_fresh: bool = False
     """Has a plan of it been made that has not run yet?"""
+    stored_below: Mapping[str, StoredRows] = field(default_factory=dict)
+    """The recursive relations whose rows are stored, for its plans to read."""
+
+    def read_stored(self, found: Mapping[str, StoredRows]) -> None:
+        """Let its differentials read the rows of these relations where they are stored."""
+        if found != self.stored_below:
+            self.stored_below = found
+            for query in self.forget_plans():
+                query.release()
+
+    def forget_plans(self) -> Iterator[Query]:
+        """Those of differentials."""
+        for key in [key for key in self.plans if key[0] not in FROM_SCRATCH]:
+            plans = self.plans.pop(key)
+            yield from filter(None, (plans.plus, plans.minus))
+        for key in [key for key in self.weighted if key[0] not in FROM_SCRATCH]:
+            yield self.weighted.pop(key)
 
     def query(
         self,
@@ -114,6 +142,8 @@ class Monitored:
 
     def _compile(self, program: Program, planning: Planning, strategy: str = "") -> Query:
         self.is_fresh = True
+        if self.stored_below and strategy not in FROM_SCRATCH:
+            return planning.compile_reading(program, self.stored_below)
         return planning.compile(program, as_whole=strategy in FROM_SCRATCH)
 
     def change(self, strategy: str, changed: frozenset[str], checked: bool = True) -> Change:
@@ -258,6 +288,12 @@ class TotalsNode(DerivedNode):
             self.followers[changed] = known
         return known
 
+    def forget_plans(self) -> Iterator[Query]:
+        yield from DerivedNode.forget_plans(self)
+        for followers in self.followers.values():
+            yield from (query for query, _ in followers)
+        self.followers.clear()
+
     def drop(self) -> None:
         self.delta.drop()
         self.table.drop()
@@ -363,6 +399,12 @@ class Planning:
 
     def compile(self, program: Program, as_whole: bool = False) -> Query:
         return self.engine.compile(prepare(program, self.catalog.hierarchy, as_whole=as_whole))
+
+    def compile_reading(self, program: Program, stored: Mapping[str, StoredRows]) -> Query:
+        """A program that reads some recursive relations where their rows are stored."""
+        copied = from_copies(program, stored)
+        tables = {each.copy: each.table for each in stored.values()}
+        return self.engine.compile_reading(prepare(copied, self.catalog.hierarchy), tables)
 
     def compile_change(self, program: Program, driven: Collection[str]) -> Query:
         """The change of a recursive relation: what is `driven` by it is derived as a whole."""
