@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from harken import bench
-from harken.bench import by_hand, closure, figures, monitoring, plot, query, tpch
+from harken.bench import by_hand, closure, counting, figures, monitoring, plot, query, tpch
 from harken.bench.figures import Figure
 from harken.bench.report import run_benchmarks
 from harken.bench.shop import ALL_TOGETHER, Shop, Turn
@@ -45,7 +45,9 @@ def little_garbage() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def measured() -> list[Figure]:
-    resident = [name for name in bench.BENCHMARKS if name not in ("lake", "sql", "closure")]
+    resident = [
+        name for name in bench.BENCHMARKS if name not in ("lake", "sql", "closure", "counting")
+    ]
     runs = (bench.run(name, SIZES.get(name, [300]), 1) for name in resident)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(monitoring, "ITEMS_IN_A_TURN", 5)
@@ -114,6 +116,14 @@ def test_recursive_views_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(each.value == 0 for each in found if each.measure == "external bytes")
     made = {each.name: each.make(60, Random(1)) for each in closure.GRAPHS}
     assert all(50 <= len(edges) <= 80 for edges in made.values())
+
+
+def test_counting_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All strategies tell the same, or there is no figure."""
+    monkeypatch.setattr(counting, "WARMING", 4)
+    found = list(counting.figures([200], 2))
+    assert {each.name for each in found} == {f"counting, {e.name}" for e in counting.VIEWS}
+    assert {"external/counting", "naive/counting", "auto/best"} <= {e.measure for e in found}
 
 
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

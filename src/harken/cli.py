@@ -81,6 +81,7 @@ class Engine(enum.StrEnum):
 
 class Strategy(enum.StrEnum):
     AUTO = "auto"
+    COUNTING = "counting"
     EXTERNAL = "external"
     MATERIALIZED = "materialized"
     NAIVE = "naive"
@@ -475,8 +476,8 @@ def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="point, load, query, inventory, many-rules, subscribers, lake, sql, closure; "
-            "all unless told."
+            help="point, load, query, inventory, many-rules, subscribers, lake, sql, closure, "
+            "counting; all unless told."
         ),
     ] = None,
     items: Annotated[

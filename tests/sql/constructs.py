@@ -42,12 +42,22 @@ CONSTRUCTS = {
     ),
     "window functions over all rows": "SELECT k, rank() OVER (ORDER BY x) AS r FROM a",
     "ORDER BY … LIMIT": "SELECT k FROM a ORDER BY x LIMIT 10",
+    "WITH RECURSIVE … UNION": (
+        "WITH RECURSIVE r AS (SELECT k, x FROM a UNION SELECT r.k, a.x FROM r JOIN a ON a.k = r.x)"
+        " SELECT k, x FROM r"
+    ),
+    "WITH RECURSIVE … UNION ALL": (
+        "WITH RECURSIVE r AS (SELECT k, x FROM a UNION ALL"
+        " SELECT r.k, a.x FROM r JOIN a ON a.k = r.x) SELECT k, x FROM r"
+    ),
 }
 SAID = {
     How.DIFFERENTIAL: "differentials: only changed rows and what they join",
     How.IN_ORDER: "the first rows are kept with those that come after them: only changed rows",
+    How.REDERIVED: "derived again where a change may reach; or the rows are kept (ADR 17)",
     How.BY_KEY: "by key: the affected groups, partitions or outer rows, before and after",
     How.WHOLE: "as a whole, before and after; sums and counts are kept where they are exact",
+    How.IN_ROUNDS: "all rounds again and compared: a row counts as often as it is derived",
 }
 
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
+from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import pytest
 
 import harken
+from harken.engines.spark import recursion as spark_recursion
+from harken.engines.sqlite import recursion
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 REACH = (
     "WITH RECURSIVE r(x, y) AS (SELECT x, y FROM edge "
@@ -23,6 +31,11 @@ QUERIES = [
     f"{REACH} WHERE y = 2 AND x > 1",
     FROM_ONE,
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 20) SELECT sum(i) FROM n",
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200)"
+    " SELECT sum(i), count(*) FROM n",
+    "WITH RECURSIVE n(i, t) AS (VALUES (1, 'a'), (1, 'a') UNION ALL SELECT i + 1, t || 'b' FROM n"
+    " WHERE i < 5) SELECT * FROM n",
+    "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT 1 FROM n WHERE false) SELECT i FROM n",
     "WITH RECURSIVE a(x) AS (SELECT 1 UNION SELECT e.y FROM a JOIN edge e ON e.x = a.x),"
     " b(x) AS (SELECT x FROM edge) SELECT b.x FROM b WHERE b.x NOT IN (SELECT x FROM a"
     " WHERE x IS NOT NULL)",
@@ -92,8 +105,19 @@ def test_changes_of_a_view_are_exact(query: str, strategy: str) -> None:
     ("query", "code"),
     [
         (
-            "WITH RECURSIVE r AS (SELECT x FROM edge UNION ALL SELECT x FROM r) SELECT 1 FROM r",
+            "WITH RECURSIVE r AS (SELECT x FROM edge UNION ALL SELECT a.x FROM r a JOIN r b"
+            " ON a.x = b.x) SELECT 1 FROM r",
             "unsupported",
+        ),
+        (
+            "WITH RECURSIVE r AS (SELECT x FROM edge UNION ALL SELECT DISTINCT y FROM"
+            " (SELECT DISTINCT x FROM r) AS s JOIN edge e ON e.x = s.x) SELECT 1 FROM r",
+            "unsupported",
+        ),
+        (
+            "WITH RECURSIVE r AS (SELECT x FROM edge UNION ALL SELECT max(x) FROM r)"
+            " SELECT 1 FROM r",
+            "not-stratified",
         ),
         ("WITH RECURSIVE r AS (SELECT x FROM r) SELECT * FROM r", "unsafe"),
         (
@@ -113,3 +137,93 @@ def test_what_is_refused(query: str, code: str) -> None:
         with pytest.raises(harken.HarkenError) as caught:
             db.sql(query)
     assert caught.value.code == code
+
+
+ROUND_AND_ROUND = (
+    "WITH RECURSIVE r(x, y) AS (SELECT x, y FROM edge "
+    "UNION ALL SELECT r.x, e.y FROM r JOIN edge e ON e.x = r.y) SELECT x, y FROM r"
+)
+
+
+@pytest.mark.parametrize("limit", ["ROW_LIMIT", "ROUND_LIMIT"])
+@pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
+def test_a_cycle_under_union_all_ends_with_an_error(
+    kind: str, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit that closes the cycle is undone, and all goes on as if it had not been."""
+    monkeypatch.setattr(recursion, limit, 500)
+    with harken.connect() as db:
+        db.sql("CREATE TABLE edge (x INT NOT NULL, y INT); INSERT INTO edge VALUES (1, 2), (2, 3)")
+        db.sql(f"CREATE {kind} ways AS {ROUND_AND_ROUND}")
+        view = db.monitor("ways")
+        with pytest.raises(harken.HarkenError) as caught:
+            db.sql("BEGIN; INSERT INTO edge VALUES (3, 1), (5, 6); COMMIT")
+        assert caught.value.code == "no-fixpoint"
+        assert "ways" in caught.value.message
+        assert "500" in caught.value.message
+        assert "UNION" in (caught.value.hint or "")
+        assert db.sql("SELECT count(*) FROM edge").rows == [(2,)]
+        assert view.changes() == []
+        db.sql("INSERT INTO edge VALUES (3, 4)")
+        (change,) = view.changes()
+        assert sorted(change.plus) == [(1, 4), (2, 4), (3, 4)]
+        assert len(db.sql("SELECT * FROM ways").rows) == 6
+
+
+def test_a_query_of_a_cycle_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recursion, "ROW_LIMIT", 500)
+    with harken.connect() as db:
+        db.sql("CREATE TABLE edge (x INT NOT NULL, y INT); INSERT INTO edge VALUES (1, 1), (1, 1)")
+        with pytest.raises(harken.HarkenError) as caught:
+            db.sql(ROUND_AND_ROUND)
+        assert caught.value.code == "no-fixpoint"
+        assert "recursive r" in caught.value.message
+        db.sql("DELETE FROM edge; INSERT INTO edge VALUES (1, 2)")
+        assert db.sql(ROUND_AND_ROUND).rows == [(1, 2)]
+
+
+def test_explain_says_what_is_done_again_and_why() -> None:
+    with harken.connect() as db:
+        db.sql(f"CREATE TABLE edge (x INT NOT NULL, y INT); CREATE VIEW ways AS {ROUND_AND_ROUND}")
+        told = "UNION ALL in {} recursive r 4: all rounds again and compared"
+        lines = [row[0] for row in db.sql(f"EXPLAIN {ROUND_AND_ROUND}").rows]
+        assert any(told.format("query") in line for line in lines)
+        counted = f"EXPLAIN SELECT x, count(*) FROM ({ROUND_AND_ROUND}) AS p GROUP BY x"
+        assert any("UNION ALL in query" in row[0] for row in db.sql(counted).rows)
+        assert told.format("ways") in str(db.explain("ways"))
+
+
+def test_it_means_the_same_in_the_lake(spark: SparkSession, tmp_path: Path) -> None:
+    edges: list[tuple[int, int | None]] = [(1, 2), (1, 2), (2, 3), (2, None), (3, 4)]
+    with harken.connect(tmp_path / "lake.db", spark=spark, engine="lake") as db:
+        engine = db._runtime.engine
+        db.sql(
+            f"CREATE TABLE edge (x INT NOT NULL, y INT); INSERT INTO edge VALUES {stored(edges)}"
+        )
+        db.sql(f"CREATE VIEW ways AS {ROUND_AND_ROUND}")
+        view = db.monitor("ways")
+        edges.append((4, 5))
+        db.sql("INSERT INTO edge VALUES (4, 5)")
+        wanted = Counter(by_sqlite(edges, ROUND_AND_ROUND))
+        (change,) = view.changes()
+        assert Counter(change.plus) == {(4, 5): 1, (3, 5): 1, (2, 5): 1, (1, 5): 2}
+        assert change.minus == []
+        for forced in (None, "spark"):
+            engine.forced = forced
+            assert Counter(db.sql("SELECT * FROM ways").rows) == wanted
+        engine.forced = None
+
+
+def test_a_cycle_in_the_lake_ends_with_an_error(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recursion, "ROW_LIMIT", 50)
+    monkeypatch.setattr(spark_recursion, "ALL_LIMIT", 4)
+    with harken.connect(tmp_path / "lake.db", spark=spark, engine="lake") as db:
+        db.sql("CREATE TABLE edge (x INT NOT NULL, y INT); INSERT INTO edge VALUES (1, 1)")
+        for forced in (None, "spark"):
+            db._runtime.engine.forced = forced
+            with pytest.raises(harken.HarkenError) as caught:
+                db.sql(ROUND_AND_ROUND)
+            assert caught.value.code == "no-fixpoint"
+        db._runtime.engine.forced = None

@@ -9,6 +9,7 @@ subscribers a thousand who follow one view, over one
 lake        a rule over tables of millions of rows in the lake, against Spark
 sql         the queries of TPC-H as materialized views, against recomputing them
 closure     recursive views over graphs, by each strategy, against recomputing them
+counting    sets of rows with many derivations, by counting them, against differentials
 
 `inventory-small` and `inventory-large` are the parts of `inventory` that change one item and all of
 them: ten million items are a long wait for the latter. `lake-steps`, `lake-growth` and `lake-parts`
@@ -27,6 +28,7 @@ from typing import Any
 
 from harken.bench import (
     closure,
+    counting,
     lake,
     load,
     many_rules,
@@ -54,6 +56,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
         "lake": lake.figures,
         "sql": sql.figures,
         "closure": closure.figures,
+        "counting": counting.figures,
     }
 )
 PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(
@@ -73,7 +76,7 @@ PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType
 """Parts of others, run only when they are named."""
 TPCH = frozenset({"sql", "sql-lake", "sql-lake-sweep", "sql-load", "sql-sweep"})
 """Those on the tables of TPC-H: they have scales, not items."""
-OVER_SIZES = frozenset({"inventory", "lake", "closure", *PARTS}) - TPCH
+OVER_SIZES = frozenset({"inventory", "lake", "closure", "counting", *PARTS}) - TPCH
 """Those that compare sizes with each other: they are given all of them at once."""
 
 

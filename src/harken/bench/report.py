@@ -51,7 +51,8 @@ def run_benchmarks(
 def _shown(name: str, figures: Iterable[Figure]) -> Table | Group:
     if name in TPCH:
         return by_query(figures)
-    return side_by_side(figures) if name in OVER_SIZES else table(figures)
+    by_items = name in OVER_SIZES and name != "closure"
+    return side_by_side(figures) if by_items else table(figures)
 
 
 def _check(names: list[str], picture: Path | None) -> None:

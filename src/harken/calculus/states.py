@@ -23,9 +23,10 @@ from harken.ir.clauses import (
     Literal,
     Program,
     atoms,
+    rename_relations,
 )
 from harken.ir.relations import COPIES, Column, Kind, Relation, Semantics
-from harken.ir.strata import depends_on
+from harken.ir.strata import depends_on, reachable
 from harken.ir.terms import Constant, Variable
 from harken.ir.types import INTEGER
 
@@ -84,6 +85,21 @@ def is_old(relation: Relation) -> bool:
 def copy_of(relation: Relation) -> Relation:
     """R@old where it is stored: a copy of R as it was after the last transaction."""
     return replace(relation, name=f"copy {relation.name}", kind=Kind.STORED, key=None, past=True)
+
+
+def from_copies(program: Program, names: Collection[str]) -> Program:
+    """The program reading copies of derived relations instead of deriving them; they are those of
+    the state in which it reads the relations."""
+
+    def named(relation: Relation) -> Relation:
+        return copy_of(relation) if relation.id in names else relation
+
+    definitions = {
+        name: replace(each, clauses=rename_relations(each, named).clauses)
+        for name, each in program.definitions.items()
+        if name not in names
+    }
+    return Program(program.goal, reachable(program.goal, definitions))
 
 
 def old_definitions_of(relation: Relation) -> tuple[Definition, ...]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from harken.calculus.affected import group_columns
+from harken.calculus.counting import Derivations
 from harken.calculus.firsts import FirstRows, first_rows, reading
 from harken.ir.clauses import (
     Aggregation,
@@ -73,7 +74,7 @@ class Totals:
         return self.aggregate in EXTREMES
 
 
-Kept: TypeAlias = Totals | FirstRows
+Kept: TypeAlias = Totals | FirstRows | Derivations
 
 
 def with_totals(program: Program, needs: Needs) -> tuple[Program, tuple[Kept, ...]]:

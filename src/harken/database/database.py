@@ -27,7 +27,7 @@ from harken.database.monitors.monitors import Listener
 from harken.database.monitors.subscription import Subscription, Wishes, subscribe
 from harken.database.objects import Object, Objects
 from harken.database.results import Result, Results
-from harken.database.rules.explain import RuleExplanation, explain_rule
+from harken.database.rules.explain import RuleExplanation, explain_rule, followed
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.session import Session
@@ -282,7 +282,8 @@ class Database:
         are kept in the file for a time, whoever makes them: a client that went away goes on with
         `since` the position of the last change that it had.
 
-        With the `strategy` `external` nothing of the view is stored, with `materialized` its
+        With the `strategy` `counting` the rows of a view that is a set are kept with the number of
+        their derivations, with `external` nothing of the view is stored, with `materialized` its
         recursive parts are, and `naive` evaluates it each time; `auto` goes by experience.
         """
         self._check_open()
@@ -389,9 +390,8 @@ class Database:
             compiled = self._rules.compiled(name)
             return explain_rule(self._runtime, self._rules.network, compiled)
         function = self._find(name)
-        kept = self._rules.network.node(f"materialized {function.id}")
-        known = kept.experience if kept is not None else None
-        return explain_function(self._runtime, function, tuple(known.lines()) if known else ())
+        told = followed(self._rules.network, function.id)
+        return explain_function(self._runtime, function, told)
 
     def trace(self, listener: Callable[[str], None] | None) -> None:
         """Be told what happens in each check phase, a line at a time; None ends it."""

@@ -14,6 +14,7 @@ from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
 from harken.ir.relations import Kind
 from harken.ir.schema import Function
+from harken.planner.maintenance import in_rounds
 from harken.planner.prepare import prepare
 
 
@@ -30,7 +31,8 @@ class Explanation:
     measured: tuple[str, ...] = ()
     """What it has taken to keep a materialized view up to date."""
     maintenance: tuple[str, ...] = ()
-    """The rules by which the changes of its recursive relations are found."""
+    """The rules by which the changes of its recursive relations are found, or why there are none.
+    """
 
     def __str__(self) -> str:
         parts = [f"{self.name} is a {self.kind} function", self.definition]
@@ -62,7 +64,8 @@ def explain_function(
         program = assemble(relation, (), runtime.catalog)
         plan = prepare(program, runtime.catalog.hierarchy, range(relation.inputs))
         clauses, expanded = print_program(program), print_program(plan.program)
-        maintenance = tuple(map(str, all_rule_sets(program)))
+        again = (f"Looked at again at each change: {each}" for each in in_rounds(program))
+        maintenance = (*map(str, all_rule_sets(program)), *again)
     plan = plan_call(runtime, relation)
     return Explanation(
         function.id,

@@ -41,7 +41,8 @@ class Relation:
     A foreign relation can only be evaluated with its inputs bound. A relation of the `past` may
     hold objects that no longer are of the type of their column. A derived relation that is `tabled`
     may be computed once for all who mention it; with a `limit`, the evaluation of a recursive one
-    ends with the round in which it has so many rows.
+    ends with the round in which it has so many rows. A recursive one `in_rounds` has each row as
+    often as it is derived, a round of the recursion from the rows of the round before.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Relation:
     past: bool = False
     tabled: bool = field(default=False, compare=False, repr=False)
     limit: int | None = field(default=None, compare=False, repr=False)
+    in_rounds: bool = field(default=False, compare=False, repr=False)
     nulls: frozenset[int] = field(init=False, repr=False)
     """The columns that may be NULL: types do not tell themselves apart by that, relations do."""
     id: str = field(init=False, repr=False, compare=False)

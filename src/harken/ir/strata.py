@@ -6,10 +6,10 @@ Negation and aggregation inside a stratum have no meaning in this language and a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from harken.errors import SafetyFault
+from harken.errors import EvaluationError, SafetyFault
 from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Program, atoms
 from harken.ir.relations import Relation
 
@@ -22,6 +22,11 @@ class Stratum:
     @property
     def names(self) -> frozenset[str]:
         return frozenset(definition.relation.id for definition in self.definitions)
+
+    @property
+    def in_rounds(self) -> bool:
+        """Has each row as often as it is derived?"""
+        return any(definition.relation.in_rounds for definition in self.definitions)
 
 
 def stratify(program: Program) -> tuple[Stratum, ...]:
@@ -104,6 +109,15 @@ def _components(program: Program) -> list[list[str]]:
             on_path.difference_update(component)
             components.append(component)
     return components
+
+
+def no_fixpoint(names: Iterable[str], limit: str, in_rounds: bool) -> EvaluationError:
+    """Relations that depend on each other had more and more rows, until they were stopped."""
+    hint = "a recursive function must not make new values for ever"
+    if in_rounds:
+        hint = "UNION ALL goes round a cycle for ever: write UNION, or count the rounds and stop"
+    what = " and ".join(names)
+    return EvaluationError(f"{what} did not settle after {limit}", code="no-fixpoint", hint=hint)
 
 
 def _refuse_negative_cycles(stratum: Stratum) -> None:

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 from harken.calculus.affected import Affected
 from harken.calculus.firsts import first_rows
+from harken.calculus.rederivation import is_rederivable
 from harken.calculus.states import affected_relations
 from harken.ir.clauses import Aggregation, Atom, Literal, Program, stored_relations
 from harken.ir.operations import OPERATIONS
+from harken.ir.relations import Relation
 from harken.ir.safety import required_inputs
 from harken.ir.strata import reachable
 
@@ -23,14 +25,23 @@ class How(enum.IntEnum):
 
     DIFFERENTIAL = 0
     IN_ORDER = 1
-    BY_KEY = 2
-    WHOLE = 3
+    REDERIVED = 2
+    BY_KEY = 3
+    WHOLE = 4
+    IN_ROUNDS = 5
 
     def __str__(self) -> str:
         return SAID[self]
 
 
-SAID = ("differentials", "kept in their order", "by key", "looked at again as a whole")
+SAID = (
+    "differentials",
+    "kept in their order",
+    "derived again where it may have changed, or kept",
+    "by key",
+    "looked at again as a whole",
+    "all rounds again and compared, since a row counts as often as it is derived",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,14 @@ def looked_at(program: Program) -> list[Looked]:
         for literal in clause.body:
             if finder.reaches(literal):
                 found |= {str(each): each for each in _looked(literal, finder)}
+    found |= {str(each): each for each in in_rounds(program)}
     return list(found.values())
+
+
+def in_rounds(program: Program) -> list[Looked]:
+    """What is computed again because of UNION ALL in a recursion, wherever it stands."""
+    relations = [each.relation for each in program.definitions.values()]
+    return [_recursion(each, program) for each in relations if each.in_rounds]
 
 
 def worst(program: Program) -> How:
@@ -90,7 +108,19 @@ def _looked(literal: Literal, finder: Affected) -> list[Looked]:
             return [Looked("not exists", how, columns)]
     assert isinstance(literal, Atom)
     program = finder.program
+    if literal.relation.id in finder.recursive:
+        return [_recursion(literal.relation, program)]
     if program.definitions[literal.relation.id].first is not None:
         own = Program(literal.relation, reachable(literal.relation, program.definitions))
         return looked_at(own)
     return [Looked("rows of a subquery", how, columns)]
+
+
+def _recursion(relation: Relation, program: Program) -> Looked:
+    if relation.in_rounds:
+        return Looked(f"UNION ALL in {relation.name}", How.IN_ROUNDS)
+    own = Program(relation, reachable(relation, program.definitions))
+    refused = is_rederivable(own)
+    if refused is not None:
+        return Looked(f"recursion, as {refused}", How.WHOLE)
+    return Looked("recursion", How.REDERIVED)

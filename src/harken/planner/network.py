@@ -16,6 +16,7 @@ import enum
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from harken.calculus.counting import Derivations, count_derivations, may_have_many
 from harken.calculus.totals import Kept, with_totals
 from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Program, atoms, canonical
 from harken.ir.relations import Kind, Relation
@@ -34,6 +35,7 @@ class Reason(enum.Enum):
     SHARED = "shared"
     NESTED = "nested"
     TOTALS = "kept totals"
+    COUNTED = "counted derivations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +272,22 @@ def with_kept_totals(part: Part) -> Part | None:
     return replace(part, program=program, influents=_influents(program, part.nodes), totals=totals)
 
 
+def with_counted_derivations(part: Part) -> Part | None:
+    """The same part reading its rows from where their derivations are counted; None if they cannot
+    be."""
+    found = count_derivations(part.program, required_inputs(part.program))
+    if found is None:
+        return None
+    program, derivations = found
+    influents = {derivations.relation.id: derivations.relation}
+    return replace(part, program=program, influents=influents, totals=(derivations,))
+
+
+def is_worth_counting(part: Part) -> bool:
+    """May a row have several derivations, so that differentials look for others?"""
+    return part.relation.is_set and may_have_many(part.program)
+
+
 def members_part(totals: Kept, part: Part) -> Part:
     """What kept totals follow: the members, as far as the nodes of the part that reads them."""
     nodes = part.nodes.intersection(totals.members.definitions)
@@ -280,7 +298,7 @@ def members_part(totals: Kept, part: Part) -> Part:
     return Part(
         program.goal,
         program,
-        Reason.TOTALS,
+        Reason.COUNTED if isinstance(totals, Derivations) else Reason.TOTALS,
         influents,
         _stored(program),
         nodes,

@@ -226,6 +226,9 @@ class Monitors:
             return
         if node is None or node.is_other_way(view):
             self._network.insert(view)
+            made = self._network.node(watched.node)
+            if made is not None and made.counted is not None:
+                self._network.build_kept(made)
         elif not node.is_for(view):
             self._redefined.add(watched)
             self._network.insert(view)

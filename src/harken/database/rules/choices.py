@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from harken.calculus.bags import differentiate_bag, recompute_bag
+from harken.calculus.counting import Derivations
 from harken.calculus.differentials import differentiate, recompute
 from harken.calculus.firsts import FirstRows
 from harken.calculus.totals import Totals
@@ -209,6 +210,8 @@ class Choices:
         """How many members a group has, about; of first rows, how many there are to choose from."""
         program = node.part.program
         groups = node.totals.groups if isinstance(node.totals, Totals) else ()
+        if isinstance(node.totals, Derivations):
+            groups = tuple(range(program.goal.arity))
         return CostModel(self.statistics).program(program, groups).rows
 
     def wants_totals(self, node: TotalsNode) -> bool:
@@ -216,7 +219,7 @@ class Choices:
         again as they had the last time."""
         if self.is_of_far(node) and not self._counts_far():
             return False  # to keep them, all members would have to come here once
-        if isinstance(node.totals, FirstRows):
+        if isinstance(node.totals, FirstRows | Derivations):
             return True
         updates = self.statistics.updates
         changes = sum(updates[name].transactions for name in node.part.stored if name in updates)

@@ -14,6 +14,7 @@ from harken.database.rules.nodes import ConditionNode, DerivedNode, Monitored, N
 from harken.database.rules.recursive import RecursiveNode
 from harken.database.runtime import Runtime
 from harken.engines.lake.reach import Reach, described, reaches
+from harken.engines.sqlite.counts import CountsTable
 from harken.engines.sqlite.events import passing
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
@@ -225,6 +226,8 @@ class _Nodes:
             wanted = self.network.choices.wants_totals(node)
             verb = "are kept" if wanted else "are not kept"
             rows = f", {node.table.size()} of them" if node.table.validity.holds() else ""
+            if isinstance(node.table, CountsTable):
+                return counted(node.table)
             if isinstance(node.totals, FirstRows):
                 return f"first rows {verb}{rows}, in their order"
             return (
@@ -257,6 +260,32 @@ class _Nodes:
             else f"{updates.transactions} transactions have changed {updates.rows} rows, "
             f"lately {updates.lately:.1f} each; the screener is for {screener.changes:.1f}",
         )
+
+
+def counted(table: CountsTable) -> str:
+    if not table.validity.holds():
+        return "derivations are to be counted: they are when a change has been followed"
+    return f"derivations are counted: {table.size()} rows have {table.total()} of them"
+
+
+def followed(network: Network, function: str) -> tuple[str, ...]:
+    """How the changes of a function that is materialized or monitored are found, and what that
+    has taken."""
+    lines: list[str] = []
+    for name in (f"materialized {function}", f"monitor {function}"):
+        node = network.node(name)
+        if node is None:
+            continue
+        below = [each for each in network.derived() if each.id in node.keeps()]
+        tables = [each.table for each in below if isinstance(each, TotalsNode)]
+        lines += [counted(table) for table in tables if isinstance(table, CountsTable)]
+        if node.tally is not None and node.counted is None:
+            lines.append(
+                "derivations are not counted: differentials look for another one of each row that "
+                "may have come or gone"
+            )
+        lines += node.experience.lines() if node.experience is not None else ()
+    return tuple(lines)
 
 
 def _screener(alternatives: tuple[Alternative, ...] | None) -> ScreenerExplanation | None:

@@ -16,11 +16,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+from harken.calculus.counting import Derivations
 from harken.database.catalog import Catalog
 from harken.database.rules.choices import COPY_LIMIT
 from harken.database.rules.conditions import Condition
+from harken.database.rules.counting import LEAST, SHARE, Tally
 from harken.database.rules.nodes import (
     COPIED,
+    COUNTING,
     INCREMENTAL,
     KEPT,
     NAIVE,
@@ -42,6 +45,7 @@ from harken.database.rules.turns import Turn
 from harken.database.rules.ways import FOLLOWED, TookTooLong, Ways
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite import events
+from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
@@ -87,6 +91,12 @@ class Wave:
     ways: Ways = field(kw_only=True)
     to_build: list[TotalsNode] = field(default_factory=list)
     """Totals that are wanted and not kept: they are computed when all has settled."""
+    counting: dict[str, float] = field(default_factory=dict)
+    """The seconds that it took to follow counted derivations."""
+    fresh: set[str] = field(default_factory=set)
+    """What is kept and was followed by plans that were made for it just now."""
+    to_turn: list[ConditionNode] = field(default_factory=list)
+    """Conditions whose derivations are to be counted from now on, or are not any more."""
     flooded: set[str] = field(default_factory=set)
     """Totals that it would take longer to follow than all from scratch: the next wave sees."""
 
@@ -133,6 +143,7 @@ class Network(Topology):
             with self._asked_together(nodes, wave, wants_minus):
                 for node in nodes:
                     with self._timed(node), _told_of(self._condition_above(node)):
+                        self._read_stored(node)
                         if isinstance(node, ConditionNode):
                             found.append(self._change_of(node, wave, wants_minus))
                         else:
@@ -143,10 +154,22 @@ class Network(Topology):
         wave.ways.calm_down()
         self._settle(stored)
         build(wave.to_build, self._planning)
+        for node in wave.to_turn:
+            self._turn(node)
         for name in stored:
             if self.choices.is_outdated(self._captures[name].screener):
                 self._screen(name)
         return found
+
+    def _read_stored(self, node: Node) -> None:
+        """Let a node read recursive relations below it where their rows are stored: the wave has
+        been there, so they are those of now."""
+        below = (self._derived.get(name) for name in node.part.nodes)
+        recursive = [each for each in below if isinstance(each, RecursiveNode)]
+        if not recursive or isinstance(node, RecursiveNode) or self.choices.is_of_far(node):
+            return
+        found = {each.id: each.stored_rows() for each in recursive}
+        node.read_stored({name: each for name, each in found.items() if each is not None})
 
     def build_kept(self, node: ConditionNode) -> None:
         """Build what a new condition wants to keep, so that it is there for the first change."""
@@ -309,9 +332,10 @@ class Network(Topology):
         if not node.table.validity.holds():
             wave.to_build.append(node)
             return "not kept yet"
-        followers = node.followers_of(changed, self._planning)
+        followers = self._followers(node, wave, changed)
         try:
-            followed = ways.run(node, FOLLOWED, lambda: node.follow(followers))
+            with self._tallied(node, wave):
+                followed = ways.run(node, FOLLOWED, lambda: node.follow(followers))
         except TookTooLong:
             ways.give_up_above(node)
             self._miss(node, wave)
@@ -321,7 +345,27 @@ class Network(Topology):
             wave.to_build.append(node)
             return "not kept yet"
         ways.note(node, FOLLOWED)
-        return "kept totals"
+        return COUNTING if isinstance(node.totals, Derivations) else "kept totals"
+
+    def _followers(
+        self, node: TotalsNode, wave: Wave, changed: frozenset[str]
+    ) -> list[tuple[Query, str]]:
+        if changed not in node.followers:
+            wave.fresh.add(node.id)
+        return node.followers_of(changed, self._planning)
+
+    @contextmanager
+    def _tallied(self, node: TotalsNode, wave: Wave) -> Iterator[None]:
+        """Let the time that derivations take to be counted be that of what is above."""
+        if not isinstance(node.totals, Derivations):
+            yield
+            return
+        started = self._clock()
+        yield
+        wave.counting[node.id] = self._clock() - started
+
+    def _clock(self) -> float:
+        return self._engine.connection.working_time()
 
     def _recur(self, node: RecursiveNode, wave: Wave, changed: frozenset[str]) -> str:
         """Fill the Δ-set of a recursive relation."""
@@ -400,6 +444,65 @@ class Network(Topology):
                 node.copy = None
 
     def _change_of(
+        self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ConditionChange:
+        """The change of a condition; where it is left open whether derivations are counted, what
+        it takes is remembered."""
+        if node.tally is None or self.choices.forced is not None:
+            return self._found_change(node, wave, wants_minus)
+        plans, started = len(node.plans), self._clock()
+        found = self._found_change(node, wave, wants_minus)
+        seconds = self._clock() - started
+        if node.tally.is_counting or seconds > LEAST:
+            self._tally(node, node.tally, found.strategy, wave, seconds, plans)
+        return found
+
+    def _tally(
+        self,
+        node: ConditionNode,
+        tally: Tally,
+        strategy: str,
+        wave: Wave,
+        seconds: float,
+        plans: int,
+    ) -> None:
+        choices, changed = self.choices, frozenset(wave.stored & node.part.stored.keys())
+        tally.experience(lambda: choices.experience(node) or choices.begin_experience(node))
+        size = sum(wave.sizes[name] for name in changed)
+        is_fresh = len(node.plans) > plans
+        differentials = (INCREMENTAL, changed)
+        followed = next((n for n in node.keeps() if n in wave.counting), None)
+        if followed is not None:
+            seconds += wave.counting[followed]
+            is_fresh |= followed in wave.fresh
+            tally.note_counting((COUNTING, changed), differentials, size, seconds, is_fresh)
+        elif strategy == INCREMENTAL:
+            tally.note_differentials(differentials, size, seconds, is_fresh)
+        if tally.wants_counting or tally.wants_no_counting:
+            wave.to_turn.append(node)
+
+    def _turn(self, node: ConditionNode) -> None:
+        """Begin or end to count the derivations of a condition, when all has settled."""
+        tally, condition = node.tally, node.condition
+        assert tally is not None
+        if tally.is_counting:
+            tally.end()
+            self._attach(condition)
+            return
+        tally.begin()
+        self._attach(condition)
+        now = self._conditions[condition.name]
+        counts = [each for each in self._totals_below(now) if each.id in now.keeps()]
+        try:
+            with self._engine.connection.limited(SHARE * tally.spent):
+                build(counts, self._planning)
+        except BrokenOff:
+            for each in counts:
+                each.table.drop()
+            tally.end(took_too_long=True)
+            self._attach(condition)
+
+    def _found_change(
         self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
     ) -> ConditionChange:
         about = None
@@ -490,7 +593,9 @@ class Network(Topology):
         if self._is_flooded(node, wave):
             return NAIVE
         part, incremental = node.part, INCREMENTAL
-        if node.kept is not None and self._are_kept(node.kept, wave):
+        if node.counted is not None and self._are_kept(node.counted, wave):
+            part, incremental = node.counted, COUNTING
+        elif node.kept is not None and self._are_kept(node.kept, wave):
             part, incremental = node.kept, WITH_TOTALS
         sizes = {name: size for name, size in wave.sizes.items() if name in part.influents}
         known = partial(ways.prefers_naive, node, incremental)

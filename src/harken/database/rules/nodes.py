@@ -7,18 +7,21 @@ its change into a Δ-set of its own, for the nodes above it; a condition hands i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
+from harken.calculus.states import from_copies
 from harken.calculus.totals import Kept
 from harken.database import steps
 from harken.database.catalog import Catalog
 from harken.database.rules.conditions import Condition
+from harken.database.rules.counting import Tally
 from harken.database.rules.experience import Experience
 from harken.engines.sqlite.copies import Copy
+from harken.engines.sqlite.counts import CountsTable
 from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.firsts import FirstRowsTable
@@ -32,6 +35,7 @@ Row = tuple[Any, ...]
 
 INCREMENTAL, NAIVE = "incremental", "naive"
 WITH_TOTALS = "incremental, with kept totals"
+COUNTING = "counting"
 COPIED = "naive, with a copy of the old state"
 KEPT = "naive, beside the rows that are kept"
 FROM_SCRATCH = (NAIVE, COPIED, KEPT)
@@ -41,6 +45,16 @@ LONGEST = 3_000
 
 MadeFrom: TypeAlias = tuple[Mapping[str, Definition], frozenset[str]]
 """The definitions that a node was planned from, and which of them have nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """Where the rows of a recursive relation are: the table, and the id of the copy that it is.
+    `built` tells it from a table of the same name that was there before."""
+
+    table: str
+    copy: str
+    built: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +91,8 @@ class Monitored:
     part: Part
     kept: Part | None = None
     """The part reading kept totals, if it has aggregates for which there can be some."""
+    counted: Part | None = None
+    """The part reading its rows from where their derivations are counted, if they are."""
     level: int = 1
     plans: dict[tuple[str, frozenset[str]], Plans] = field(default_factory=dict)
     costs: Costs | None = None
@@ -86,6 +102,23 @@ class Monitored:
     from_scratch: Query | None = None
     is_fresh: bool = False
     """Has a plan of it been made that has not run yet?"""
+    stored_below: Mapping[str, StoredRows] = field(default_factory=dict)
+    """The recursive relations whose rows are stored, for its plans to read."""
+
+    def read_stored(self, found: Mapping[str, StoredRows]) -> None:
+        """Let its differentials read the rows of these relations where they are stored."""
+        if found != self.stored_below:
+            self.stored_below = found
+            for query in self.forget_plans():
+                query.release()
+
+    def forget_plans(self) -> Iterator[Query]:
+        """Those of differentials."""
+        for key in [key for key in self.plans if key[0] not in FROM_SCRATCH]:
+            plans = self.plans.pop(key)
+            yield from filter(None, (plans.plus, plans.minus))
+        for key in [key for key in self.weighted if key[0] not in FROM_SCRATCH]:
+            yield self.weighted.pop(key)
 
     def query(
         self,
@@ -109,6 +142,8 @@ class Monitored:
 
     def _compile(self, program: Program, planning: Planning, strategy: str = "") -> Query:
         self.is_fresh = True
+        if self.stored_below and strategy not in FROM_SCRATCH:
+            return planning.compile_reading(program, self.stored_below)
         return planning.compile(program, as_whole=strategy in FROM_SCRATCH)
 
     def change(self, strategy: str, changed: frozenset[str], checked: bool = True) -> Change:
@@ -121,6 +156,9 @@ class Monitored:
         if strategy == WITH_TOTALS:
             assert self.kept is not None
             part = self.kept
+        if strategy == COUNTING:
+            assert self.counted is not None
+            part = self.counted
         return differentiate(part.program, changed, checked, part.nodes)
 
     def is_unwieldy(self, strategy: str, changed: frozenset[str]) -> bool:
@@ -180,11 +218,20 @@ class Monitored:
         if strategy == WITH_TOTALS:
             assert self.kept is not None
             return self.kept.influents
+        if strategy == COUNTING:
+            assert self.counted is not None
+            return self.counted.influents
         return self.part.influents
 
     def depends_on(self) -> dict[str, Relation]:
         kept = self.kept.influents if self.kept is not None else {}
-        return {**self.part.influents, **kept}
+        counted = self.counted.influents if self.counted is not None else {}
+        return {**self.part.influents, **kept, **counted}
+
+    def keeps(self) -> dict[str, Kept]:
+        """What is kept for it, by the relation that it reads."""
+        parts = (self.kept, self.counted)
+        return {each.relation.id: each for part in parts if part for each in part.totals}
 
 
 @dataclass(slots=True, eq=False)
@@ -209,10 +256,10 @@ class DerivedNode(Monitored):
 @dataclass(slots=True, eq=False)
 class TotalsNode(DerivedNode):
     """The kept totals of an aggregate: its part are the members, its Δ-set that of the totals. Or
-    the kept first rows of all its members."""
+    the kept first rows of all its members, or each of them with how often it is there."""
 
     totals: Kept = field(kw_only=True)
-    table: TotalsTable | FirstRowsTable = field(kw_only=True)
+    table: TotalsTable | FirstRowsTable | CountsTable = field(kw_only=True)
     followers: dict[frozenset[str], list[tuple[Query, str]]] = field(default_factory=dict)
     wanted: bool = False
     asked_at: int = 0
@@ -241,6 +288,12 @@ class TotalsNode(DerivedNode):
             self.followers[changed] = known
         return known
 
+    def forget_plans(self) -> Iterator[Query]:
+        yield from DerivedNode.forget_plans(self)
+        for followers in self.followers.values():
+            yield from (query for query, _ in followers)
+        self.followers.clear()
+
     def drop(self) -> None:
         self.delta.drop()
         self.table.drop()
@@ -249,6 +302,8 @@ class TotalsNode(DerivedNode):
 @dataclass(slots=True, eq=False)
 class ConditionNode(Monitored):
     condition: Condition = field(kw_only=True)
+    tally: Tally | None = None
+    """Whether its derivations are to be counted, if that is left open."""
     events: dict[tuple[str, frozenset[str]], tuple[Query, Query]] = field(default_factory=dict)
     action: steps.Step | None = None
     action_epoch: int = -1
@@ -293,6 +348,9 @@ def build(nodes: Iterable[TotalsNode], planning: Planning) -> None:
         table, program = node.table, node.part.program
         if isinstance(table, FirstRowsTable):
             table.build(planning.compile(table.kept.ahead(table.wanted)))
+        elif isinstance(table, CountsTable):
+            query = planning.compile(program)
+            table.build(query, query.counted(table.counted_by, (), None, many=False))
         else:
             key = (program.goal.id, table.counted_by, table.totals.present)
             together.setdefault(key, []).append(table)
@@ -341,6 +399,12 @@ class Planning:
 
     def compile(self, program: Program, as_whole: bool = False) -> Query:
         return self.engine.compile(prepare(program, self.catalog.hierarchy, as_whole=as_whole))
+
+    def compile_reading(self, program: Program, stored: Mapping[str, StoredRows]) -> Query:
+        """A program that reads some recursive relations where their rows are stored."""
+        copied = from_copies(program, stored)
+        tables = {each.copy: each.table for each in stored.values()}
+        return self.engine.compile_reading(prepare(copied, self.catalog.hierarchy), tables)
 
     def compile_change(self, program: Program, driven: Collection[str]) -> Query:
         """The change of a recursive relation: what is `driven` by it is derived as a whole."""

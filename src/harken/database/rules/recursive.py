@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from harken.calculus.maintenance import maintain
 from harken.calculus.rederivation import cycle_of, is_rederivable, rederive
-from harken.calculus.states import in_old_state, old
+from harken.calculus.states import copy_of, in_old_state, old
 from harken.database.rules.experience import SPARE, Experience
-from harken.database.rules.nodes import NAIVE, DerivedNode, Planning
+from harken.database.rules.nodes import COUNTING, NAIVE, DerivedNode, Planning, StoredRows
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.kept import KeptRows, Rules
 from harken.errors import TypeFault
@@ -26,7 +26,7 @@ from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
 
 EXTERNAL, MATERIALIZED = "external", "materialized"
-STRATEGIES = ("auto", EXTERNAL, MATERIALIZED, NAIVE)
+STRATEGIES = ("auto", COUNTING, EXTERNAL, MATERIALIZED, NAIVE)
 
 
 FIRST_LIMIT = 0.25
@@ -121,6 +121,13 @@ class RecursiveNode(DerivedNode):
     def drop(self) -> None:
         DerivedNode.drop(self)
         self.kept_rows.drop()
+
+    def stored_rows(self) -> StoredRows | None:
+        """Where its rows are, if they are stored and those of now."""
+        rows, relation = self.kept_rows, self.part.relation
+        if self.refused is not None or not rows.holds():
+            return None
+        return StoredRows(rows.tables[relation.id], copy_of(relation).id, rows.built)
 
     def rederive(self, changed: frozenset[str], planning: Planning) -> None:
         """Fill the Δ-set with nothing but the tables at hand."""

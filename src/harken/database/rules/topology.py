@@ -13,13 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from harken.calculus.counting import Derivations
+from harken.calculus.firsts import FirstRows
 from harken.calculus.totals import Kept, Totals
 from harken.database import steps
 from harken.database.catalog import Catalog
 from harken.database.rules.choices import Choices
 from harken.database.rules.conditions import Condition
+from harken.database.rules.counting import Tally
 from harken.database.rules.definition import CompiledRule
 from harken.database.rules.nodes import (
+    COUNTING,
     ConditionNode,
     DerivedNode,
     MadeFrom,
@@ -35,7 +39,9 @@ from harken.database.rules.recursive import (
 )
 from harken.database.system import ACTIVATED, is_activations
 from harken.engines.lake.engine import LakeEngine
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Copy
+from harken.engines.sqlite.counts import CountsTable
 from harken.engines.sqlite.events import Capture, DeltaSet
 from harken.engines.sqlite.firsts import FirstRowsTable
 from harken.engines.sqlite.kept import KeptRows
@@ -47,8 +53,10 @@ from harken.planner.network import (
     Part,
     Reason,
     Sharing,
+    is_worth_counting,
     members_part,
     plan_part,
+    with_counted_derivations,
     with_kept_totals,
 )
 from harken.planner.screen import Screener
@@ -156,8 +164,9 @@ class Topology:
     def _attach(self, condition: Condition) -> None:
         before = self._conditions.get(condition.name)
         part = self.plan(condition)
-        node = _condition_node(part, condition)
-        if before is not None and before.condition.says_the_same(condition):
+        same = before is not None and before.condition.says_the_same(condition)
+        node = _condition_node(part, condition, before.tally if before and same else None)
+        if before is not None and same:
             node.experience = before.experience
         self._conditions[condition.name] = node
         self._connect(node, condition.program)
@@ -172,7 +181,7 @@ class Topology:
     def _connect(self, node: Node, program: Program) -> None:
         """Connect a node to those it depends on, which are made if they are missing."""
         below = {part.relation.id: part for part in node.part.below}
-        totals = {each.relation.id: each for each in node.kept.totals} if node.kept else {}
+        totals = node.keeps()
         for name, relation in node.depends_on().items():
             if name in totals:
                 self._ensure_totals(totals[name], node, program)
@@ -212,13 +221,12 @@ class Topology:
         self, relation: Relation, above: Node, program: Program, recursive: dict[str, Part]
     ) -> None:
         made_from = _made_from(relation, above, program)
-        if not self._is_there(relation.id, made_from):
-            keeping = self._may_keep(above)
-            node = self._derived_node(relation, made_from, recursive, keeping)
+        if not self._is_there(relation.id, made_from) or self._lacks_counts(relation.id, above):
+            node = self._derived_node(relation, made_from, recursive, above)
             self._put(node, Program(relation, made_from[0]))
 
     def _derived_node(
-        self, relation: Relation, made_from: MadeFrom, recursive: dict[str, Part], keeping: bool
+        self, relation: Relation, made_from: MadeFrom, recursive: dict[str, Part], above: Node
     ) -> DerivedNode:
         source, kept = made_from
         part = recursive.get(relation.id) or plan_part(
@@ -231,8 +239,9 @@ class Topology:
         connection = self._engine.connection
         delta = DeltaSet(connection, relation)
         if part.reason is not Reason.RECURSIVE:
-            totals = with_kept_totals(part) if keeping else None
-            return DerivedNode(part, totals, delta=delta, made_from=made_from)
+            totals = with_kept_totals(part) if self._may_keep(above) else None
+            counted = with_counted_derivations(part) if self._must_count(above) else None
+            return DerivedNode(part, totals, counted, delta=delta, made_from=made_from)
         far = any(map(self._engine.is_far, part.stored.values()))
         refused = why_from_scratch(part.program, far)
         return RecursiveNode(
@@ -252,8 +261,20 @@ class Topology:
             map(self._may_keep, self._affects.get(node.id, {}).values())
         )
 
+    def _lacks_counts(self, name: str, above: Node) -> bool:
+        """Was a node made before someone wanted its derivations counted?"""
+        node = self._derived[name]
+        lacks = node.counted is None and not isinstance(node, RecursiveNode)
+        return lacks and self._must_count(above) and with_counted_derivations(node.part) is not None
+
+    def _must_count(self, node: Node) -> bool:
+        """Are derivations to be counted for what is above?"""
+        if isinstance(node, ConditionNode):
+            return node.condition.strategy == COUNTING
+        return any(map(self._must_count, self._affects.get(node.id, {}).values()))
+
     def _ensure_totals(self, totals: Kept, above: Node, program: Program) -> None:
-        made_from = _made_from(totals.members.goal, above, program)
+        made_from = _made_from(_members_of(totals, above), above, program)
         if not self._is_there(totals.relation.id, made_from):
             node = self._totals_node(totals, above, made_from)
             self._put(node, Program(totals.members.goal, made_from[0]))
@@ -265,9 +286,7 @@ class Topology:
             delta=DeltaSet(connection, totals.relation),
             made_from=made_from,
             totals=totals,
-            table=TotalsTable(connection, totals)
-            if isinstance(totals, Totals)
-            else FirstRowsTable(connection, totals),
+            table=_table_of(connection, totals),
         )
 
     def _is_there(self, name: str, made_from: MadeFrom) -> bool:
@@ -355,18 +374,17 @@ class Topology:
 
     def _look_below(self, node: Node, program: Program, found: dict[str, DerivedNode]) -> None:
         recursive = {part.relation.id: part for part in node.part.below}
-        totals = {each.relation.id: each for each in node.kept.totals} if node.kept else {}
+        totals = node.keeps()
         for name, relation in node.depends_on().items():
             if relation.kind is not Kind.DERIVED and name not in totals:
                 continue
             below = found.get(name) or self._derived.get(name)
-            goal = totals[name].members.goal if name in totals else relation
+            goal = _members_of(totals[name], node) if name in totals else relation
             made_from = _made_from(goal, node, program)
             if below is None and name in totals:
                 below = self._totals_node(totals[name], node, made_from)
             elif below is None:
-                keeping = self._may_keep(node)
-                below = self._derived_node(relation, made_from, recursive, keeping)
+                below = self._derived_node(relation, made_from, recursive, node)
             found[name] = below
             self._look_below(below, Program(goal, made_from[0]), found)
             node.level = max(node.level, below.level + 1)
@@ -378,11 +396,46 @@ class Topology:
         return self.choices.screener(relation, above)
 
 
-def _condition_node(part: Part, condition: Condition) -> ConditionNode:
+def _condition_node(part: Part, condition: Condition, tally: Tally | None = None) -> ConditionNode:
     """What is kept of a condition that moves would be that of another time."""
     keeping = not condition.moves and condition.strategy != EXTERNAL
     kept = with_kept_totals(part) if keeping else None
-    return ConditionNode(part, kept, condition=condition)
+    counting = keeping and condition.strategy == COUNTING
+    if keeping and kept is None and _may_count(part, condition):
+        tally = tally or Tally()
+        counting = tally.is_counting
+    else:
+        tally = None
+    counted = with_counted_derivations(part) if counting else None
+    return ConditionNode(part, kept, counted, condition=condition, tally=tally)
+
+
+def _may_count(part: Part, condition: Condition) -> bool:
+    """Is it left open whether its derivations are counted? They are where all that it gains and
+    loses is wanted every time, and may have to be looked for."""
+    return (
+        condition.strategy == "auto"
+        and condition.needs_losses
+        and condition.strict
+        and not condition.events
+        and is_worth_counting(part)
+    )
+
+
+def _members_of(totals: Kept, above: Node) -> Relation:
+    """The relation by whose definition what is kept was planned: derivations have that of the set
+    that they are derivations of."""
+    return above.part.relation if isinstance(totals, Derivations) else totals.members.goal
+
+
+def _table_of(connection: Connection, totals: Kept) -> TotalsTable | FirstRowsTable | CountsTable:
+    match totals:
+        case Totals():
+            return TotalsTable(connection, totals)
+        case FirstRows():
+            return FirstRowsTable(connection, totals)
+        case Derivations():
+            return CountsTable(connection, totals)
 
 
 def _made_from(relation: Relation, above: Node, program: Program) -> MadeFrom:

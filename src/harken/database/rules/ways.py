@@ -19,6 +19,7 @@ from typing import TypeVar
 from harken.database.rules.choices import SMALL_CHANGE, Choices
 from harken.database.rules.experience import SPARE, Case, Experience
 from harken.database.rules.nodes import (
+    COUNTING,
     FROM_SCRATCH,
     INCREMENTAL,
     WITH_TOTALS,
@@ -128,11 +129,12 @@ class Ways:
     def _strategy(self, node: Node) -> str:
         if isinstance(node, TotalsNode):
             return FOLLOWED
-        if node.kept is None:
-            return INCREMENTAL
-        below = [self.derived.get(each.relation.id) for each in node.kept.totals]
-        kept = all(isinstance(t, TotalsNode) and self.choices.wants_totals(t) for t in below)
-        return WITH_TOTALS if kept else INCREMENTAL
+        for part, strategy in ((node.counted, COUNTING), (node.kept, WITH_TOTALS)):
+            below = [self.derived.get(each.relation.id) for each in part.totals] if part else []
+            kept = all(isinstance(t, TotalsNode) and self.choices.wants_totals(t) for t in below)
+            if part is not None and kept:
+                return strategy
+        return INCREMENTAL
 
     def depends_on_missed(self, node: Node) -> bool:
         return not self.missed.isdisjoint(node.part.influents)

@@ -4,6 +4,8 @@
     until delta is empty:  new ← the recursive clauses with one recursive atom over delta
                            delta ← new − full;  full ← full ∪ delta
 
+Of relations `in_rounds` (UNION ALL) nothing is taken away: delta ← new;  full ← full + delta.
+
 The rounds run from the driver. What one of them found is checkpointed, so the plan of a round does
 not hold those before it.
 """
@@ -15,15 +17,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harken.engines.spark.expressions import after
-from harken.errors import EvaluationError
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Kind, Relation, Semantics
-from harken.ir.strata import Stratum
+from harken.ir.strata import Stratum, no_fixpoint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ROUND_LIMIT = 100_000
+ALL_LIMIT = 1_000
+"""So many rounds relations in rounds may have: on a cycle they would have more and more."""
+ROW_LIMIT = 10_000_000
+"""And so many rows."""
 
 Evaluate = Callable[[str, Mapping[str, "DataFrame"]], "DataFrame"]
 """The rows of a statement, given those that its marked names stand for."""
@@ -47,27 +52,34 @@ class Fixpoint:
 
     relations: tuple[Rounds, ...]
     names: tuple[str, ...]
+    in_rounds: bool = False
+    """Is each row there as often as it is derived?"""
 
     def run(self, evaluate: Evaluate, known: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
         """The rows of each relation of the stratum, by the name it has in statements above."""
         found = {
-            each.full: _kept(evaluate(each.start, known).distinct()) for each in self.relations
+            each.full: _kept(self._once(evaluate(each.start, known))) for each in self.relations
         }
         recent = {each.delta: found[each.full] for each in self.relations}
-        for _ in range(ROUND_LIMIT):
+        limit = ALL_LIMIT if self.in_rounds else ROUND_LIMIT
+        size = 0
+        for _ in range(limit):
             if all(_is_empty(rows) for rows in recent.values()):
                 return found
+            if self.in_rounds:
+                size += sum(each.count() for each in recent.values())
+                if size > ROW_LIMIT:
+                    raise no_fixpoint(self.names, f"{ROW_LIMIT} rows", self.in_rounds)
             frames = {**known, **found, **recent}
             recent = {each.delta: self._new(each, evaluate, frames) for each in self.relations}
             found = {
                 each.full: _kept(found[each.full].unionAll(recent[each.delta]))
                 for each in self.relations
             }
-        raise EvaluationError(
-            f"{' and '.join(self.names)} did not settle after {ROUND_LIMIT} rounds",
-            code="no-fixpoint",
-            hint="a recursive function must not make new values for ever",
-        )
+        raise no_fixpoint(self.names, f"{limit} rounds", self.in_rounds)
+
+    def _once(self, rows: DataFrame) -> DataFrame:
+        return rows if self.in_rounds else rows.distinct()
 
     def _new(
         self, rounds: Rounds, evaluate: Evaluate, frames: Mapping[str, DataFrame]
@@ -76,6 +88,8 @@ class Fixpoint:
         full = frames[rounds.full]
         if rounds.step is None:
             return full.limit(0)
+        if self.in_rounds:
+            return _kept(evaluate(rounds.step, frames).limit(ROW_LIMIT + 1))
         rows = evaluate(rounds.step, frames).distinct()
         return _kept(rows.join(full, rows.columns, "left_anti"))
 
@@ -123,7 +137,7 @@ def compile_stratum(
         step = rows(steps) if steps else None
         relations.append(Rounds(full, delta, rows(first), step))
     spoken = tuple(sorted(definition.relation.name for definition in stratum.definitions))
-    return Fixpoint(tuple(relations), spoken)
+    return Fixpoint(tuple(relations), spoken, stratum.in_rounds)
 
 
 def _as_bag(relation: Relation) -> Relation:

@@ -241,6 +241,19 @@ class SQLiteEngine:
         `known`."""
         return self._compile(plan, kept, known)[0]
 
+    def compile_reading(self, plan: Plan, known: Kept) -> Query:
+        """Compile a plan that reads tables that are `known`; where it looks their rows up, and
+        those of others, there are indexes."""
+        query, compiler = self._compile(plan, {}, known)
+        wanted = self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
+        for relation, columns in (*compiler.lookups, *wanted):
+            table = known.get(relation.id)
+            if table is None:
+                self.indexes.ensure([(relation, columns)])
+            elif columns and not _is_served(relation, columns):
+                self.connection.run(Table(table, "", "", kept=True).index(columns[0]))
+        return query
+
     def _compile(self, plan: Plan, kept: Kept, known: Kept) -> tuple[Query, Compiler]:
         plan = on_demand(plan)
         tables: dict[str, str] = dict(known)

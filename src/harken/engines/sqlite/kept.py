@@ -44,6 +44,8 @@ class KeptRows:
         self.validity = Validity(connection, f"kept {name}")
         self.tables = {each.id: f"kept {each.id} for {name}" for each in relations}
         self._is_built = False
+        self.built = 0
+        """How often the tables were made: with them go their indexes."""
 
     def holds(self) -> bool:
         """Are the rows there, as they were after the last change?"""
@@ -54,6 +56,7 @@ class KeptRows:
         self._is_built = True  # an earlier session of it may have left tables
         self.drop()
         self._is_built = True
+        self.built += 1
         with query.evaluated():
             for relation in self.relations:
                 table = quote(self.tables[relation.id])

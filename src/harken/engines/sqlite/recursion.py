@@ -10,7 +10,8 @@ may look at what is not there: a rule with a negation or an aggregate is in a hi
 that is about, while a rule that asks for more of it is in the same (`calculus.magic`).
 
 Law: at the end the tables hold the least set closed under the clauses, whatever their shape (linear
-or not, mutual or not).
+or not, mutual or not). Of relations `in_rounds` (UNION ALL) they hold each row as often as it is
+derived: no clause reads two of them, so a rule that reads each row once makes the next round.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from harken.engines.sqlite.compile import FROM_ROW, Compiler, Slots, last_row_of
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.driving import RECENT, SETTLED
 from harken.engines.sqlite.expressions import quote
-from harken.errors import EvaluationError
 from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Literal
 from harken.ir.relations import Kind, Relation, Semantics
-from harken.ir.strata import Stratum
+from harken.ir.strata import Stratum, no_fixpoint
 
 ROUND_LIMIT = 100_000
+ROW_LIMIT = 10_000_000
+"""So many rows a relation in rounds may have: on a cycle it would have more and more."""
 
 Kept = Mapping[str, str]
 """By the id of a relation the table that holds its rows already."""
@@ -52,13 +54,14 @@ class Table:
     """The columns by which rules look rows up."""
     kept: bool = False
     """Does it belong to someone else, who keeps its rows?"""
+    in_rounds: bool = False
+    """Does it hold a row as often as it is derived?"""
 
     def create(self) -> list[str]:
         table = quote(self.name)
-        return [
-            f"CREATE TEMP TABLE {table} ({self.columns or 'c0'})",
-            f"CREATE UNIQUE INDEX temp.{quote(f'{self.name} rows')} ON {table} ({self.identity})",
-        ]
+        index = f"INDEX temp.{quote(f'{self.name} rows')} ON {table} ({self.identity})"
+        unique = [] if self.in_rounds else [f"CREATE UNIQUE {index}"]
+        return [f"CREATE TEMP TABLE {table} ({self.columns or 'c0'})", *unique]
 
     def index(self, column: int) -> str:
         name = quote(f"{self.name} by {column}")
@@ -162,11 +165,10 @@ class Fixpoint:
                     self.filled.add(rule.target)
                     rows[rule.target] += added
                     waiting.update(self.readers[rule.target])
-        raise EvaluationError(
-            f"{' and '.join(self.names)} did not settle after {ROUND_LIMIT} rounds",
-            code="no-fixpoint",
-            hint="a recursive function must not make new values for ever",
-        )
+                    if self.tables[rule.target].in_rounds and rows[rule.target] > ROW_LIMIT:
+                        raise no_fixpoint(self.names, f"{ROW_LIMIT} rows", in_rounds=True)
+        in_rounds = any(table.in_rounds for table in self.tables)
+        raise no_fixpoint(self.names, f"{ROUND_LIMIT} rounds", in_rounds)
 
     def _at_rest(
         self, connection: Connection, layers: set[int], rows: list[int], answered: list[int]
@@ -237,7 +239,16 @@ def make_tables(
         name = kept.get(relation.id, f"{prefix} {number}")
         columns = layout.typed_columns(relation)
         identity = layout.identity(relation) if columns else "c0"
-        made.append(Table(name, columns, identity, relation.limit, kept=relation.id in kept))
+        made.append(
+            Table(
+                name,
+                columns,
+                identity,
+                relation.limit,
+                kept=relation.id in kept,
+                in_rounds=stratum.in_rounds,
+            )
+        )
         for each in (relation, recent(relation), settled(relation)):
             tables[each.id] = name
             numbers[each.id] = number
@@ -331,10 +342,13 @@ def _asks_what_is_not(literal: Literal) -> bool:
 
 
 def insertion(compiler: Compiler, clause: Clause, table: Table) -> tuple[str, Slotted]:
-    """The table lets no row in twice, so the SELECT need not."""
+    """The table lets no row in twice, so the SELECT need not; or it lets all in that there may be,
+    and one more that says so."""
     compiler.slots = Slots()
     relation = replace(clause.head.relation, semantics=Semantics.BAG, key=None)
     head = replace(clause.head, relation=relation)
     select = compiler.definition(Definition(relation, (Clause(head, clause.body),)))
     sql = f"INSERT OR IGNORE INTO temp.{quote(table.name)} {select}"
+    if table.in_rounds:
+        sql = f"INSERT INTO temp.{quote(table.name)} SELECT * FROM ({select}) LIMIT {ROW_LIMIT + 1}"
     return sql, compiler.slots.bound_in(sql)

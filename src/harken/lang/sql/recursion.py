@@ -4,8 +4,10 @@
 
     r(X) ← a(X)        r(Y) ← r(X) ∧ b(Y)
 
-It is a set: the rows that the parts give, each once. UNION ALL would count derivations, of which a
-graph with a cycle has infinitely many, and is refused.
+It is a set: the rows that the parts give, each once. With UNION ALL it is a bag, made in rounds:
+each row as often as it is derived, a round from the rows of the round before. As long as each row
+is looked at by itself, the rounds need not be told apart; what would compare the rows of a round,
+or choose among them, is refused.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from harken.errors import TypeFault
-from harken.ir.clauses import Atom, Clause, Definition
-from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.clauses import Atom, Clause, Definition, Program, atoms
+from harken.ir.relations import Column, Kind, Relation
+from harken.ir.strata import components
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
@@ -28,9 +31,19 @@ def mentions(node: exp.Expr, name: str) -> bool:
     )
 
 
+def _plain(node: exp.Expr) -> exp.Expr:
+    return node.unnest() if isinstance(node, exp.Subquery | exp.Paren) else node
+
+
+def _is_all(node: exp.Expr) -> bool:
+    node = _plain(node)
+    return isinstance(node, exp.Union) and not node.args.get("distinct")
+
+
 class Recursion(Translation):
     def _recursive(self, item: exp.Expr, scope: Scope | None) -> None:
-        parts = list(self._parts(item.this))
+        in_rounds = _is_all(item.this)
+        parts = self._parts(item.this, in_rounds)
         base = [each for each in parts if not mentions(each, item.alias)]
         if not base:
             raise TypeFault(
@@ -42,7 +55,7 @@ class Recursion(Translation):
         first = [self.query(each, scope) for each in base]
         names = tuple(c.name for c in item.args["alias"].columns) or first[0].names
         nullable = [any(rows.columns[i].type.nullable for rows in first) for i in range(len(names))]
-        relation = self._relation(first[0], nullable)
+        relation = self._relation(item, first[0], nullable, in_rounds)
         found = self._with[-1]
         found[item.alias.lower()] = Rows(relation, (), names)
         steps = [each for each in parts if each not in base]
@@ -55,31 +68,56 @@ class Recursion(Translation):
         if wider != nullable:  # what the steps give may be NULL: read them again so
             self._draft.definitions.clear()
             self._draft.definitions.update(taken)
-            relation = self._relation(first[0], wider)
+            relation = self._relation(item, first[0], wider, in_rounds)
             found[item.alias.lower()] = Rows(relation, (), names)
             rows = [self.query(each, scope) for each in steps]
         clauses = [
             clause for each in (*first, *rows) for clause in self._clauses(each, relation, item)
         ]
         self._draft.definitions[relation.id] = Definition(relation, tuple(clauses))
+        if in_rounds:
+            self._refuse_whole_rounds(item, relation)
 
-    def _parts(self, node: exp.Expr) -> list[exp.Expr]:
-        node = node.unnest() if isinstance(node, exp.Subquery | exp.Paren) else node
-        if not isinstance(node, exp.Union):
+    def _parts(self, node: exp.Expr, in_rounds: bool) -> list[exp.Expr]:
+        """The parts of a UNION. Each row is there once, so inside of it ALL means nothing; inside
+        of UNION ALL a UNION means something, and is a part."""
+        node = _plain(node)
+        if not isinstance(node, exp.Union) or (in_rounds and not _is_all(node)):
             return [node]
-        if not node.args.get("distinct"):
-            error = self._not_yet(node, "UNION ALL in WITH RECURSIVE is not there")
-            error.hint = "write UNION: each row once"
-            raise error
-        return [*self._parts(node.this), *self._parts(node.expression)]
+        sides = (node.this, node.expression)
+        return [part for side in sides for part in self._parts(side, in_rounds)]
 
-    def _relation(self, rows: Rows, nullable: list[bool]) -> Relation:
+    def _refuse_whole_rounds(self, item: exp.Expr, relation: Relation) -> None:
+        """Is each row of a round looked at by itself?"""
+        strata = components(Program(relation, self._draft.definitions))
+        cycle = next(each for each in strata if relation.id in each.names)
+        for definition in cycle.definitions:
+            chooses = definition.groups or definition.first or definition.numbered
+            twice = any(
+                sum(1 for each in atoms(clause.body) if each.relation.id in cycle.names) > 1
+                for clause in definition.clauses
+            )
+            if twice or chooses or definition.relation.is_set:
+                error = self._not_yet(
+                    item,
+                    f"the recursive part of {item.alias} compares rows of a round, or chooses "
+                    "among them",
+                )
+                error.hint = (
+                    f"with UNION ALL it may mention {item.alias} once, in FROM, and have no "
+                    "DISTINCT, GROUP BY or LIMIT; UNION may do more"
+                )
+                raise error
+
+    def _relation(
+        self, item: exp.Expr, rows: Rows, nullable: list[bool], in_rounds: bool
+    ) -> Relation:
         columns = tuple(
             Column(column.name, column.type.or_null(null))
             for column, null in zip(rows.columns, nullable, strict=True)
         )
-        made = self._draft.define("recursive", (), columns, (), bag=False)
-        return replace(made, kind=Kind.DERIVED, semantics=Semantics.SET)
+        made = self._draft.define(f"recursive {item.alias}", (), columns, (), bag=in_rounds)
+        return replace(made, kind=Kind.DERIVED, in_rounds=in_rounds)
 
     def _clauses(self, rows: Rows, relation: Relation, item: exp.Expr) -> list[Clause]:
         """What a part of the UNION gives, as clauses of the whole."""
@@ -96,7 +134,8 @@ class Recursion(Translation):
                 hint="CAST them to the same",
             )
         definition = self._draft.definitions[rows.relation.id]
-        if definition.first or definition.numbered or definition.groups:
+        chooses = definition.first or definition.numbered or definition.groups
+        if chooses or (relation.in_rounds and definition.relation.is_set):
             variables = tuple(self._draft.fresh(column.type) for column in rows.columns)
             return [Clause(Atom(relation, variables), (Atom(rows.relation, variables),))]
         return [Clause(Atom(relation, each.head.terms), each.body) for each in definition.clauses]

@@ -1,0 +1,143 @@
+"""`harken bench counting`: sets whose rows have many derivations, by differentials and by counting.
+
+    projection   p(x) ← e(x, y)                      another derivation is the next row
+    dead ends    p(x) ← e(x, y) ∧ f(y, z) ∧ z > 0     of those that begin, one in a thousand holds
+    far change   p(x) ← e(x, y) ∧ g(y)               a row of g is in a derivation of every p
+
+The same rows go and come again in a database for each strategy, in turns; `external` is plain
+differentials, `naive` recomputation.
+
+Law: all strategies see the same rows and the same changes, and tell the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import harken
+from harken.bench.figures import Figure, cpu_time
+from harken.database.monitors.subscription import Subscription
+
+SIZES = (10_000, 100_000)
+STRATEGIES = DIFFERENTIALS, COUNTING, NAIVE, AUTO = ("external", "counting", "naive", "auto")
+GROUPS = 20
+"""The rows of a view; each has as many derivations as there are rows of e for it."""
+HOLDING = 1_000
+"""One in so many derivations that begin with a row of e holds, where there are dead ends."""
+WARMING = 40
+"""Changes before those that count: plans are made, and the choice is learnt."""
+NAIVE_ROUNDS = 1
+"""Recomputation takes part in so many rounds, the last ones."""
+
+DECLARED = (
+    ".decl e(x: number, y: number)\n.decl f(y: number, z: number)\n.decl g(y: number)\n"
+    ".decl p(x: number)\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    name: str
+    rule: str
+    changed: str
+    """The relation of which a row goes and comes again."""
+
+
+VIEWS = (
+    View("projection", "p(x) :- e(x, y).", "e"),
+    View("dead ends", "p(x) :- e(x, y), f(y, z), z > 0.", "e"),
+    View("far change", "p(x) :- e(x, y), g(y).", "g"),
+)
+
+
+@dataclass(slots=True)
+class Contestant:
+    """A database that finds the changes of the view in one way."""
+
+    strategy: str
+    db: harken.Database
+    view: Subscription
+    times: list[float] = field(default_factory=list)
+
+    def change(self, name: str, row: tuple[int, ...], adding: bool, counts: bool) -> object:
+        function = self.db.function(name)
+        gc_was = gc.isenabled()
+        gc.disable()
+        start = cpu_time()
+        with self.db.transaction():
+            (function.add if adding else function.remove)(*row)
+        took = cpu_time() - start
+        if gc_was:
+            gc.enable()
+        if counts:
+            self.times.append(took)
+        return [(each.plus, each.minus) for each in self.view.changes()]
+
+
+def figures(items: Sequence[int] = SIZES, rounds: int = 20) -> Iterator[Figure]:
+    for view in VIEWS:
+        for size in items:
+            yield from _figures(view, size, rounds)
+
+
+def _rows(size: int) -> dict[str, list[tuple[int, ...]]]:
+    """Each group has rows of its own, and all of them share those that g is about."""
+    each = max(2, size // GROUPS)
+    return {
+        "e": [(x, x * each + y if y else -1) for x in range(GROUPS) for y in range(each)],
+        "f": [(y, int((y + 1) % min(HOLDING, each) == 0)) for y in range(GROUPS * each)],
+        "g": [(-1,), *((x * each + 1,) for x in range(0, GROUPS, 2))],
+    }
+
+
+def _figures(view: View, size: int, rounds: int) -> Iterator[Figure]:
+    rows = _rows(size)
+    random = Random(size)
+    there = {y for y, z in rows["f"] if z}
+    holding = [row for row in rows["e"] if row[1] in there]
+    with contextlib.ExitStack() as stack:
+        field_ = [_contestant(view, each, rows, stack) for each in STRATEGIES]
+        for number in range(WARMING + rounds):
+            row = (-1,) if view.changed == "g" else random.choice(holding)
+            last = number >= WARMING + rounds - NAIVE_ROUNDS
+            taking_part = [each for each in field_ if last or each.strategy != NAIVE]
+            _in_turns(taking_part, view.changed, row, counts=number >= WARMING)
+        params = {"items": size, "derivations": size // GROUPS}
+        took = {each.strategy: statistics.median(each.times) for each in field_}
+    name = f"counting, {view.name}"
+    for strategy, seconds in took.items():
+        yield Figure(name, f"{strategy} ms", seconds * 1e3, params)
+    for strategy in (DIFFERENTIALS, NAIVE):
+        ratio = took[strategy] / took[COUNTING]
+        yield Figure(name, f"{strategy}/counting", ratio, params)
+    best = min(took[each] for each in (DIFFERENTIALS, COUNTING, NAIVE))
+    yield Figure(name, "auto/best", took[AUTO] / best, params)
+
+
+def _contestant(
+    view: View,
+    strategy: str,
+    rows: dict[str, list[tuple[int, ...]]],
+    stack: contextlib.ExitStack,
+) -> Contestant:
+    db = stack.enter_context(harken.connect())
+    db.datalog(f"{DECLARED}{view.rule}\n")
+    with db.transaction():
+        for name, each in rows.items():
+            relation = db._find(name).relation
+            assert relation is not None
+            db._runtime.engine.add_many(relation, each)
+    return Contestant(strategy, db, db.monitor("p", strategy=strategy))
+
+
+def _in_turns(field_: list[Contestant], name: str, row: tuple[int, ...], *, counts: bool) -> None:
+    """Take a row out and put it back, in each database."""
+    for adding in (False, True):
+        told = [each.change(name, row, adding, counts) for each in field_]
+        if any(each != told[0] for each in told):
+            raise AssertionError("the strategies do not tell the same")

@@ -1,0 +1,126 @@
+"""Counted derivations in temporary tables: one of the rows, each with how many it has, and one of
+what changed.
+
+    members  X, w        by how many the derivations of a row changed
+    counted  X, n        how many it has
+
+Law: after `follow`, the table is what `build` would make of the derivations as they are now, and
+the Δ-set holds the rows that came and went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harken.calculus.counting import Derivations
+from harken.engines.sqlite import layout
+from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.copies import Validity
+from harken.engines.sqlite.engine import Query
+from harken.engines.sqlite.events import DeltaSet
+from harken.engines.sqlite.expressions import quote
+
+Row = tuple[Any, ...]
+
+
+class CountsTable:
+    def __init__(self, connection: Connection, derivations: Derivations) -> None:
+        self._connection = connection
+        self.derivations = derivations
+        self._relation = derivations.relation
+        self._name = self._relation.id
+        self._changed = f"members {self._name}"
+        self.validity = Validity(connection, self._name)
+        self._table, self._members = (f"temp.{quote(n)}" for n in (self._name, self._changed))
+        self._columns = ", ".join(f"c{i}" for i in range(self._relation.arity)) or "k"
+        """SQLite wants a key of at least one column: what only says yes has the key 0."""
+        self._is_keyed = not layout.may_be_null(self._relation)
+
+    # --- the tables ------------------------------------------------------------------------
+
+    @property
+    def counted_by(self) -> tuple[int, ...]:
+        return tuple(range(self._relation.arity))
+
+    def build(self, derivations: Query, counted: Iterable[Row] | None = None) -> None:
+        """Count all derivations as they are, if they have not been counted before: by `counted_by`,
+        with how many there are."""
+        self.drop()
+        typed = layout.typed_columns(self._relation) or "k INTEGER"
+        identity = layout.identity(self._relation) or "k"
+        for name, number in ((self._name, "n"), (self._changed, "w")):
+            table = f"CREATE TEMP TABLE {quote(name)} ({typed}, {number} INTEGER NOT NULL"
+            if self._is_keyed:
+                self._connection.run(f"{table}, PRIMARY KEY ({identity})) WITHOUT ROWID")
+            else:
+                self._connection.run(f"{table})")
+                index = f"temp.{quote(f'rows {name}')} ON {quote(name)}"
+                self._connection.run(f"CREATE UNIQUE INDEX {index} ({identity})")
+        if counted is None:
+            self._gather(derivations, "1", self._table, "n")
+        else:
+            outside = () if self._relation.arity else (0,)
+            marks = ", ".join("?" for _ in range(max(1, self._relation.arity) + 1))
+            rows = [(*outside, *row) for row in counted]
+            self._connection.run_many(f"INSERT INTO {self._table} VALUES ({marks})", rows)
+        self.validity.declare()
+
+    def drop(self) -> None:
+        self.validity.revoke()
+        for table in (self._members, self._table):
+            self._connection.run(f"DROP TABLE IF EXISTS {table}")
+
+    def size(self) -> int:
+        return int(self._connection.value(f"SELECT count(*) FROM {self._table}"))
+
+    def total(self) -> int:
+        """How many derivations all rows have."""
+        return int(self._connection.value(f"SELECT coalesce(sum(n), 0) FROM {self._table}"))
+
+    # --- following the derivations ---------------------------------------------------------
+
+    def gather(self, query: Query, weight: str) -> None:
+        """Take in changed derivations; `weight` is what each row of the query counts."""
+        self._gather(query, weight, self._members, "w")
+
+    def _gather(self, query: Query, weight: str, table: str, number: str) -> None:
+        shown = self._columns if self._relation.arity else "0"
+        total = f"sum({weight})"
+        query.run_from(
+            f"SELECT {shown}, {total} FROM",
+            f"WHERE 1 GROUP BY {self._columns if self._relation.arity else 1} HAVING {total} <> 0",
+            f"INSERT INTO {table}",
+            f"ON CONFLICT DO UPDATE SET {number} = {number} + excluded.{number}",
+        )
+
+    def follow(self, delta: DeltaSet) -> bool:
+        """Bring the numbers up to date with what was gathered, and note who came and went."""
+        run = self._connection.run
+        run(
+            f"INSERT INTO {self._table} SELECT * FROM {self._members} WHERE w <> 0 "
+            "ON CONFLICT DO UPDATE SET n = n + excluded.n"
+        )
+        both = f"FROM {self._members} AS m CROSS JOIN {self._table} AS c WHERE {self._same()}"
+        row = ", ".join(f"m.c{i}" for i in range(self._relation.arity))
+        beside = f"{row}, " if row else ""
+        run(
+            f"INSERT INTO {delta.table} SELECT {beside}CASE c.n WHEN 0 THEN -1 ELSE 1 END {both} "
+            "AND m.w <> 0 AND (c.n = 0 OR c.n = m.w)"
+        )
+        which = f"({self._columns})" if self._is_keyed else "rowid"
+        found = ", ".join(f"c.{each}" for each in self._columns.split(", "))
+        found = found if self._is_keyed else "c.rowid"
+        run(f"DELETE FROM {self._table} WHERE {which} IN (SELECT {found} {both} AND c.n = 0)")
+        run(f"DELETE FROM {self._members}")
+        return True
+
+    def _same(self) -> str:
+        """Are a row of the one table and a row of the other the same?"""
+        tests = (
+            f"coalesce(m.c{i}, x'') = coalesce(c.c{i}, x'')"
+            if column.type.nullable
+            else f"m.c{i} = c.c{i}"
+            for i, column in enumerate(self._relation.columns)
+        )
+        return " AND ".join(tests) or "1"

@@ -1,0 +1,168 @@
+"""Counted derivations: when they are, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+import harken
+from harken.calculus.counting import count_derivations
+from harken.cli import app
+from harken.database.rules import counting
+from harken.database.rules.nodes import COUNTING, INCREMENTAL, ConditionNode
+from harken.ir.assemble import assemble
+from harken.ir.printer import print_program
+from harken.ir.safety import required_inputs
+
+PROGRAM = """
+.decl e(x: number, y: number)
+.decl p(x: number)
+.decl t(x: number, y: number)
+p(x) :- e(x, y).
+t(x, y) :- e(x, y).
+t(x, z) :- t(x, y), e(y, z).
+"""
+
+
+def node(db: harken.Database, view: str) -> ConditionNode:
+    found = db._rules.network.node(f"monitor {view}()")
+    assert found is not None
+    return found
+
+
+def told(db: harken.Database) -> list[str]:
+    """How the change of each condition is found, from now on."""
+    found: list[str] = []
+    propagate = db._rules.network.propagate
+
+    def listening(wants: object) -> object:
+        changes = propagate(wants)  # type: ignore[arg-type]
+        found.extend(each.strategy for each in changes)
+        return changes
+
+    db._rules.network.propagate = listening  # type: ignore[method-assign,assignment]
+    return found
+
+
+def test_a_set_is_read_from_its_counted_derivations() -> None:
+    with harken.connect() as db:
+        db.datalog(PROGRAM)
+        catalog = db._runtime.catalog
+        relation = db._find("p").relation
+        assert relation is not None
+        program = assemble(relation, (), catalog)
+        found = count_derivations(program, required_inputs(program))
+        assert found is not None
+        reading, derivations = found
+        assert print_program(reading) == "p_integer(X0) ←\n  counted p()_integer(X0)"
+        assert "e_integer,integer(x, y)" in print_program(derivations.members)
+        recursive = db._find("t").relation
+        assert recursive is not None
+        program = assemble(recursive, (), catalog)
+        assert count_derivations(program, required_inputs(program)) is None
+
+
+def test_a_row_goes_with_its_last_derivation() -> None:
+    with harken.connect() as db:
+        db.datalog(PROGRAM)
+        db.datalog("e(1, 1). e(1, 2). e(2, 1).")
+        view = db.monitor("p", strategy="counting")
+        ways = told(db)
+        db.datalog("-e(1, 1).")
+        assert view.changes() == []
+        db.datalog("-e(1, 2). +e(3, 3). +e(3, 4).")
+        (change,) = view.changes()
+        assert (change.plus, change.minus) == ([(3,)], [(1,)])
+        assert set(ways) == {COUNTING, "no change"} or set(ways) == {COUNTING}
+        assert "derivations are counted: 2 rows have 3 of them" in str(db.explain("p"))
+        view.close()
+        assert "derivations" not in str(db.explain("p"))
+
+
+def test_what_was_counted_is_undone_with_its_transaction() -> None:
+    with harken.connect() as db:
+        db.datalog(f"{PROGRAM}\n.decl small(x: number)\ne(1, 1).")
+        view = db.monitor("p", strategy="counting")
+        db.sql("BEGIN")
+        db.function("e").add(1, 2)
+        db.function("e").add(5, 5)
+        db.rollback()
+        db.datalog("-e(1, 1).")
+        (change,) = view.changes()
+        assert (change.plus, change.minus) == ([], [(1,)])
+
+
+def test_recursion_is_left_to_the_others() -> None:
+    """Of a recursive relation nothing is counted; what is not recursive above it is."""
+    with harken.connect() as db:
+        db.datalog(f"{PROGRAM}\n.decl c(x: number)\nc(x) :- t(x, y), e(y, x).\ne(1, 2).")
+        views = {name: db.monitor(name, strategy="counting") for name in ("t", "c")}
+        assert node(db, "t").counted is None
+        assert node(db, "c").counted is not None
+        db.datalog("+e(2, 1).")
+        assert {name: len(v.changes()[0].plus) for name, v in views.items()} == {"t": 3, "c": 2}
+        db.datalog("-e(1, 2).")
+        assert {name: len(v.changes()[0].minus) for name, v in views.items()} == {"t": 3, "c": 2}
+
+
+def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
+    """A clock on which differentials take a second, and all else nothing."""
+    with harken.connect() as db:
+        db.datalog(PROGRAM)
+        db.datalog(" ".join(f"e({x}, {y})." for x in range(5) for y in range(5)))
+        view = db.monitor("p")
+        tally = node(db, "p").tally
+        assert tally is not None
+        network = db._rules.network
+        now = [0.0]
+        db._runtime.engine.connection.working_time = lambda: now[0]
+        found = network._found_change
+        counted_takes = [0.0]
+
+        def taking(each: ConditionNode, *others: object) -> object:
+            change = found(each, *others)  # type: ignore[arg-type]
+            now[0] += 1.0 if change.strategy == INCREMENTAL else counted_takes[0]
+            return change
+
+        network._found_change = taking  # type: ignore[method-assign,assignment]
+        for y in (5, 6):  # the first has its plan to make
+            db.datalog(f"+e(0, {y}).")
+        assert node(db, "p").tally is tally
+        assert tally.is_counting
+        assert "derivations are counted: 5 rows have 27 of them" in str(db.explain("p"))
+        db.datalog("-e(1, 0). -e(1, 1). -e(1, 2). -e(1, 3). -e(1, 4).")
+        (change,) = view.changes()
+        assert change.minus == [(1,)]
+        counted_takes[0] = 50.0
+        for number in range(40):
+            db.datalog(f"{'+-'[number % 2]}e(0, 9).")
+            if not tally.is_counting:
+                break
+        assert number == counting.PATIENCE - 1
+        assert "derivations are not counted" in str(db.explain("p"))
+        db.datalog("-e(2, 0). -e(2, 1). -e(2, 2). -e(2, 3). -e(2, 4).")
+        (change,) = view.changes()
+        assert change.minus == [(2,)]
+
+
+def test_where_a_row_has_one_derivation_there_is_no_choice() -> None:
+    with harken.connect() as db:
+        db.sql("CREATE TABLE item (name STRING PRIMARY KEY, n INT NOT NULL)")
+        db.sql("CREATE VIEW low AS SELECT DISTINCT name FROM item WHERE n < 3")
+        db.monitor("low")
+        assert node(db, "low").tally is None
+
+
+def test_watch_counts(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text(f"{PROGRAM}\n.output p\n")
+    lines = [{"insert": {"e": [[1, 1], [1, 2]]}}, {"delete": {"e": [[1, 1]]}}]
+    lines.append({"delete": {"e": [[1, 2]]}})
+    (tmp_path / "c.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    options = ["--changes", str(tmp_path / "c.jsonl"), "--strategy", "counting"]
+    result = CliRunner().invoke(app, ["watch", str(tmp_path / "p.dl"), *options])
+    assert result.exit_code == 0, result.output
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    changes = [(each["plus"], each["minus"]) for each in told if each.get("view") == "p"]
+    assert changes == [([[1]], []), ([], [[1]])]
