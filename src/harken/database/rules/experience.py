@@ -11,7 +11,7 @@ Law: what was found out about one size of change is never contradicted by a gues
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
@@ -27,6 +27,8 @@ SAMPLED_FAR = 4.0
 since: it is found out once, and costs no more than a few times that."""
 FORGETTING = 0.97
 """What was passed over is thought a little faster each time, so that one day it is tried again."""
+DOUBTFUL, FORGETTING_DOUBTFUL = 3, 0.9
+"""Sooner, where it was tried no more often than this."""
 CLOSE = 0.5
 """So close to each other, either way may in truth be the faster one."""
 SPARE = 1.25
@@ -45,6 +47,7 @@ class Taken:
     size: int
     seconds: float
     broken_off: bool = False
+    times: int = 1
 
     @property
     def at_least(self) -> float:
@@ -66,6 +69,9 @@ class Experience:
     """What differentials have taken since the first evaluation."""
     is_far: bool = False
     """Are any of the relations far away?"""
+    memory: int = 2
+    """The mean of so many of the last changes of a size is what one is thought to take: of more,
+    where changes of one size may take very different times."""
     taken: dict[Case, dict[int, Taken]] = field(default_factory=dict)
     """For each case what was found out, one for each power of two rows."""
 
@@ -96,9 +102,15 @@ class Experience:
     def note(self, case: Case, size: int, seconds: float, broken_off: bool = False) -> None:
         known = self.taken.setdefault(case, {})
         before = known.get(size.bit_length())
-        if before is not None and not before.broken_off and not broken_off:
-            seconds = (before.seconds * size / before.size + seconds) / 2
-        known[size.bit_length()] = Taken(size, seconds, broken_off)
+        times = 1
+        if before is not None and not before.broken_off:
+            if broken_off and self.memory > 2:
+                seconds, broken_off = LONGER * seconds, False
+            if not broken_off:
+                times = min(before.times + 1, self.memory)
+                mean = before.seconds * size / before.size
+                seconds = mean + (seconds - mean) / times
+        known[size.bit_length()] = Taken(size, seconds, broken_off, times)
 
     def is_measured(self, case: Case, size: int) -> bool:
         known = self.taken.get(case, {}).get(size.bit_length())
@@ -131,6 +143,23 @@ class Experience:
         last = smaller[-1]
         part = (size - last.size) / (larger.size - last.size)
         return last.at_least + part * max(0.0, larger.seconds - last.at_least)
+
+    def best_of(self, cases: Sequence[Case], size: int) -> Case:
+        """The way that may well be the fastest: what was tried once says less than what was tried
+        often. Those that are passed over are thought a little faster from now on."""
+        place = size.bit_length()
+
+        def hoped(case: Case) -> float:
+            found = self.taken.get(case, {}).get(place)
+            times = found.times if found is not None else 1
+            return self.expected(case, size) * times / (times + 1)
+
+        best = min(cases, key=hoped)
+        for case in cases:
+            found = self.taken.get(case, {}).get(place)
+            if case != best and found is not None:
+                found.seconds *= FORGETTING if found.times > DOUBTFUL else FORGETTING_DOUBTFUL
+        return best
 
     def prefers_naive(self, case: Case, size: int) -> bool | None:
         """Is naive evaluation the faster way? None if that is not known. What is passed over,

@@ -44,6 +44,9 @@ PATIENCE = 8
 NEAR = 4.0
 """All rows have been computed only once, with plans to make: if that took so many times as long as
 another way it is done again, for it may be the faster one."""
+REMEMBERED = 8
+"""An edge at the root of a tree takes a thousand times as long as one at a leaf: one change says
+little about the next."""
 LOOKED_AT = 16
 """After so many changes it is looked whether the relations have grown, so that all is different."""
 
@@ -68,18 +71,20 @@ class Course:
             assert known is not None
             if known is not self.known:
                 self.spent, self.was_stored = 0.0, False
+                known.memory = REMEMBERED
                 self.trial = max(FIRST_TRIAL, ROW * known.now / SHARE)
             self.known, self._left = known, LOOKED_AT
         return self.known
 
     def choose(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> str:
-        ways = (MATERIALIZED, EXTERNAL) if stored else (EXTERNAL,)
-        costs = {way: known.expected((way, changed), size) for way in ways}
-        best = min(ways, key=lambda way: costs[way])
+        best = EXTERNAL
+        if stored:
+            ways = [(MATERIALIZED, changed), (EXTERNAL, changed)]
+            best, _ = known.best_of(ways, size)
         naive = known.naive_seconds
         if naive is None:
             return best
-        if known.is_first and NEAR * costs[best] > naive:
+        if known.is_first and NEAR * known.expected((best, changed), size) > naive:
             return NAIVE
         return NAIVE if known.prefers_naive((best, changed), size) else best
 

@@ -63,7 +63,9 @@ class Turn:
         if strategy == EXTERNAL and not self._rederive(known, was_stored):
             strategy = MATERIALIZED if was_stored else NAIVE
         if strategy != EXTERNAL:
-            self._timed(strategy, known, was_stored)
+            started = self._clock()
+            self._go(strategy)
+            self._note(strategy, started, known, was_stored)
         self._store_or_drop(strategy, known, was_stored)
         return strategy
 
@@ -75,22 +77,25 @@ class Turn:
         return bool(self.planning.engine.connection.value(exists))
 
     def _rederive(self, known: Experience, was_stored: bool) -> bool:
-        """False if that took too long and was broken off."""
+        """False if that took too long and was broken off. Rows that are stored are brought up to
+        date with it."""
         limit = self.node.course.limit(known, self.case, self.size, was_stored)
-        clock = self._clock
-        started = clock()
+        started = self._clock()
         try:
             with self.planning.engine.connection.limited(limit):
-                self._timed(EXTERNAL, known, was_stored)
+                self._go(EXTERNAL)
         except BrokenOff:
-            known.note((EXTERNAL, self.case), self.size, clock() - started, broken_off=True)
+            took = self._clock() - started
+            known.note((EXTERNAL, self.case), self.size, took, broken_off=True)
             return False
+        rows = self.node.kept_rows
+        if was_stored and len(rows.relations) == 1:
+            rows.take_in(self.node.delta)
+        self._note(EXTERNAL, started, known, was_stored)
         return True
 
-    def _timed(self, strategy: str, known: Experience, was_stored: bool) -> None:
+    def _note(self, strategy: str, started: float, known: Experience, was_stored: bool) -> None:
         """What takes longer because plans are made in it is not remembered."""
-        started = self._clock()
-        self._go(strategy)
         took = self._clock() - started
         is_fresh, self.node.is_fresh = self.node.is_fresh, False
         if strategy == NAIVE:
@@ -110,8 +115,6 @@ class Turn:
         elif course.wants_no_rows or len(rows.relations) > 1:
             rows.drop()
             course.was_stored, course.unused = True, 0
-        else:
-            rows.take_in(self.node.delta)
 
     def _try_to_store(self, known: Experience) -> None:
         course = self.node.course
