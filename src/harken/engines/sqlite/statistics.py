@@ -19,6 +19,8 @@ from harken.ir.relations import Relation
 STALE_PART = 0.2
 STALE_ROWS = 1000
 """A size is read again after so many changes: a part of the rows, but never fewer than this."""
+STALE_PART_ELSEWHERE = 1.0
+"""Or all of them as often, where what is pending must be counted."""
 VALUES_LOOKED_AT = 1000
 ROWS_LOOKED_AT = 100_000
 LATELY = 0.2
@@ -47,10 +49,11 @@ class Known:
     rows: float
     fanouts: dict[frozenset[int], float] = field(default_factory=dict)
     changed: int = 0
+    stale_part: float = STALE_PART
 
     @property
     def is_stale(self) -> bool:
-        return self.changed > max(STALE_ROWS, STALE_PART * self.rows)
+        return self.changed > max(STALE_ROWS, self.stale_part * self.rows)
 
 
 class Statistics:
@@ -99,11 +102,15 @@ class Statistics:
     def _about(self, relation: Relation) -> Known:
         known = self._known.get(relation.id)
         if known is None or known.is_stale:
-            rows = self.elsewhere(relation)
-            if rows is None:
-                rows = self._connection.value(f"SELECT count(*) FROM {self._table(relation)}")
-            known = self._known[relation.id] = Known(float(rows))
+            known = self._known[relation.id] = self._read(relation)
         return known
+
+    def _read(self, relation: Relation) -> Known:
+        rows = self.elsewhere(relation)
+        if rows is not None:
+            return Known(rows, stale_part=STALE_PART_ELSEWHERE)
+        count = self._connection.value(f"SELECT count(*) FROM {self._table(relation)}")
+        return Known(float(count))
 
     def _column_fanout(self, relation: Relation, column: int, rows: float) -> float:
         """Rows for each value of a column, from its first values in the order of the index."""
