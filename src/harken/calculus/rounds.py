@@ -6,8 +6,8 @@ with rₖ for the rows of round k and their multiplicities, r₀ = B and rₖ₊
     Δr₀ = ΔB        Δrₖ₊₁ = ΔS(rₖ@old) + S(Δrₖ)
 
 where S is that of the new state. ΔS(rₖ@old) is the change of a bag that is not recursive, over the
-stored rounds as a relation that has not changed (`bags`): of all rounds at once. Then the rounds are
-gone through, each with what has come to be known of it. Nothing is derived twice, and no row is
+stored rounds as a relation that has not changed (`bags`): of all rounds at once. Then the rounds
+are gone through, each with what has come to be known of it. Nothing is derived twice, and no row is
 looked for: it is counting, with the round as a part of the row, so that no row derives itself.
 
 Law: the Δrₖ, summed over all rounds, are the multiplicities in r minus those in r@old; where both

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harken.calculus.bags import differentiate_bag
@@ -32,7 +33,7 @@ class RoundsNode(DerivedNode):
         """Store the rounds as they are now."""
         self.table.create()
         self.changes.clear()  # the indexes went with the tables
-        self.step = planning.engine.compile_reading(self._plan(self.rounds.step, planning), {})
+        self.step = self._compile_step(self.rounds.step, planning, {})
         self.table.build(planning.compile(self.rounds.base), self.step)
 
     def follow(self, changed: frozenset[str], planning: Planning) -> None:
@@ -44,9 +45,7 @@ class RoundsNode(DerivedNode):
             step = self._change(self.rounds.kept_step, changed)
             found = self.changes[changed] = (
                 None if base is None else planning.compile(base),
-                None
-                if step is None
-                else planning.engine.compile_reading(self._plan(step, planning), self.table.tables),
+                None if step is None else self._compile_step(step, planning, self.table.tables),
             )
         assert self.step is not None
         self.table.follow(*found, self.step, self.delta)
@@ -58,5 +57,8 @@ class RoundsNode(DerivedNode):
             return None
         return differentiate_bag(program, changed & below, nodes)
 
-    def _plan(self, program: Program, planning: Planning):  # type: ignore[no-untyped-def]
-        return prepare(program, planning.catalog.hierarchy)
+    def _compile_step(
+        self, program: Program, planning: Planning, tables: Mapping[str, str]
+    ) -> Query:
+        plan = prepare(program, planning.catalog.hierarchy)
+        return planning.engine.compile_reading(plan, tables)

@@ -11,13 +11,12 @@ changed, whatever the rounds.
 from __future__ import annotations
 
 from harken.calculus.rounds import Rounds
-from harken.engines.sqlite import layout
+from harken.engines.sqlite import layout, recursion
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Validity
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.recursion import ROUND_LIMIT, ROW_LIMIT
 from harken.ir.relations import Relation
 from harken.ir.strata import no_fixpoint
 
@@ -131,21 +130,21 @@ class RoundsTable:
             f"SELECT {row}, {total} FROM",
             f"WHERE 1 GROUP BY {groups} HAVING {total} <> 0",
             f"INSERT INTO {self._changed}",
-            f"ON CONFLICT DO UPDATE SET {self._weight} = {self._weight} + "
-            f"excluded.{self._weight}",
+            f"ON CONFLICT DO UPDATE SET {self._weight} = {self._weight} + excluded.{self._weight}",
         )
 
     def _go(self, step: Query) -> None:
         """Go through the rounds, each when all that changes in it is known."""
         run, value = self._connection.run, self._connection.value
-        number, name = -1, self.rounds.relation.name
+        number, rows, name = -1, 0, self.rounds.relation.name
         changes = f"FROM {self._changed} WHERE {self._weight} <> 0"
         while (found := value(f"SELECT min(c0) {changes} AND c0 > {number}")) is not None:
             number = found
-            if number > ROUND_LIMIT:
-                raise no_fixpoint((name,), f"{ROUND_LIMIT} rounds", in_rounds=True)
+            if number > recursion.ROUND_LIMIT:
+                raise no_fixpoint((name,), f"{recursion.ROUND_LIMIT} rounds", in_rounds=True)
             run(f"INSERT INTO {self.moving.table} SELECT * {changes} AND c0 = {number}")
+            rows += value(f"SELECT sum(abs({self._weight})) FROM {self.moving.table}")
+            if rows > recursion.ROW_LIMIT:
+                raise no_fixpoint((name,), f"{recursion.ROW_LIMIT} rows", in_rounds=True)
             self._put(step, f"c0 + 1, {self._shown}", f"sum({self._weight})", self._columns)
             self.moving.clear()
-            if value(f"SELECT sum({self._weight}) {changes}") > ROW_LIMIT:
-                raise no_fixpoint((name,), f"{ROW_LIMIT} rows", in_rounds=True)
