@@ -187,6 +187,17 @@ class Network(Topology):
             if self.choices.wants_totals(each) and not each.table.validity.holds()
         )
         build(wanted, self._planning)
+        for each in self._rounds_below(node):
+            if each.refused is None and not each.table.validity.holds():
+                each.build(self._planning)
+
+    def _rounds_below(self, node: Node) -> Iterator[RoundsNode]:
+        for name in node.depends_on():
+            below = self._derived.get(name)
+            if below is not None:
+                yield from self._rounds_below(below)
+            if isinstance(below, RoundsNode):
+                yield below
 
     def _totals_below(self, node: Node) -> Iterator[TotalsNode]:
         for name in node.depends_on():
@@ -298,6 +309,8 @@ class Network(Topology):
             return False
         if self._is_flooded(node, wave):
             return True
+        if isinstance(node, RoundsNode) and node.refused is None:
+            return False
         return self._is_for_kept(node) and self._choose(node, wave) == NAIVE
 
     def _is_for_kept(self, node: Node, through_totals: bool = False) -> bool:
