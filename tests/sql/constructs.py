@@ -57,7 +57,7 @@ SAID = {
     How.REDERIVED: "derived again where a change may reach; or the rows are kept (ADR 17)",
     How.BY_KEY: "by key: the affected groups, partitions or outer rows, before and after",
     How.WHOLE: "as a whole, before and after; sums and counts are kept where they are exact",
-    How.IN_ROUNDS: "all rounds again and compared: a row counts as often as it is derived",
+    How.IN_ROUNDS: "the rounds are stored, and only what changes in each is followed",
 }
 
 

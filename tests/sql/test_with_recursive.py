@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import harken
+from harken.database.rules.rounds import RoundsNode
 from harken.engines.spark import recursion as spark_recursion
 from harken.engines.sqlite import recursion
 
@@ -185,12 +186,42 @@ def test_a_query_of_a_cycle_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) 
 def test_explain_says_what_is_done_again_and_why() -> None:
     with harken.connect() as db:
         db.sql(f"CREATE TABLE edge (x INT NOT NULL, y INT); CREATE VIEW ways AS {ROUND_AND_ROUND}")
-        told = "UNION ALL in {} recursive r 4: all rounds again and compared"
+        told = "UNION ALL in {} recursive r 4: the rounds are stored"
         lines = [row[0] for row in db.sql(f"EXPLAIN {ROUND_AND_ROUND}").rows]
         assert any(told.format("query") in line for line in lines)
         counted = f"EXPLAIN SELECT x, count(*) FROM ({ROUND_AND_ROUND}) AS p GROUP BY x"
         assert any("UNION ALL in query" in row[0] for row in db.sql(counted).rows)
         assert told.format("ways") in str(db.explain("ways"))
+        outer = ROUND_AND_ROUND.replace("JOIN", "LEFT JOIN").replace(
+            "r.y)", "r.y WHERE r.y IS NOT NULL)"
+        )
+        assert any("all rounds again" in row[0] for row in db.sql(f"EXPLAIN {outer}").rows)
+
+
+def test_only_what_changes_in_a_round_is_followed() -> None:
+    """A chain of many rounds, the last edge of which goes and comes again."""
+    chain: list[tuple[int, int | None]] = [(i, i + 1) for i in range(60)]
+    with harken.connect() as db:
+        db.sql("CREATE TABLE edge (x INT NOT NULL, y INT)")
+        db.sql(f"INSERT INTO edge VALUES {stored(chain)}")
+        db.sql(f"CREATE VIEW ways AS {ROUND_AND_ROUND}")
+        view = db.monitor("ways")
+        (node,) = (each for each in db._rules.network.derived() if isinstance(each, RoundsNode))
+        for text, came, went in (
+            ("DELETE FROM edge WHERE x = 59", 0, 60),
+            ("INSERT INTO edge VALUES (59, 60), (59, 60)", 120, 0),
+            ("DELETE FROM edge WHERE x = 0", 0, 61),
+            ("DELETE FROM edge WHERE x = 30", 0, 30 * 31),
+        ):
+            db.sql(text)
+            (change,) = view.changes()
+            assert (len(change.plus), len(change.minus)) == (came, went)
+        assert node.changes  # there are plans for changes of rounds, so they were followed
+        assert node.table.validity.holds()
+        everything = db.sql("SELECT count(*) FROM ways").rows
+        assert everything == [
+            (len(by_sqlite([*chain[1:30], *chain[31:], (59, 60)], ROUND_AND_ROUND)),)
+        ]
 
 
 def test_it_means_the_same_in_the_lake(spark: SparkSession, tmp_path: Path) -> None:

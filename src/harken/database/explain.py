@@ -64,7 +64,7 @@ def explain_function(
         program = assemble(relation, (), runtime.catalog)
         plan = prepare(program, runtime.catalog.hierarchy, range(relation.inputs))
         clauses, expanded = print_program(program), print_program(plan.program)
-        again = (f"Looked at again at each change: {each}" for each in in_rounds(program))
+        again = (f"At each change: {each}" for each in in_rounds(program))
         maintenance = (*map(str, all_rule_sets(program)), *again)
     plan = plan_call(runtime, relation)
     return Explanation(

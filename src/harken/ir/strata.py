@@ -26,7 +26,7 @@ class Stratum:
     @property
     def in_rounds(self) -> bool:
         """Has each row as often as it is derived?"""
-        return any(definition.relation.in_rounds for definition in self.definitions)
+        return self.recursive and any(each.relation.in_rounds for each in self.definitions)
 
 
 def stratify(program: Program) -> tuple[Stratum, ...]:

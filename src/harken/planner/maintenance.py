@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from harken.calculus.affected import Affected
 from harken.calculus.firsts import first_rows
 from harken.calculus.rederivation import is_rederivable
+from harken.calculus.rounds import rounds_of
 from harken.calculus.states import affected_relations
 from harken.ir.clauses import Aggregation, Atom, Literal, Program, stored_relations
 from harken.ir.operations import OPERATIONS
@@ -29,6 +30,7 @@ class How(enum.IntEnum):
     BY_KEY = 3
     WHOLE = 4
     IN_ROUNDS = 5
+    ALL_ROUNDS = 6
 
     def __str__(self) -> str:
         return SAID[self]
@@ -40,7 +42,8 @@ SAID = (
     "derived again where it may have changed, or kept",
     "by key",
     "looked at again as a whole",
-    "all rounds again and compared, since a row counts as often as it is derived",
+    "the rounds are stored, and only what changes in each is followed",
+    "all rounds again and compared, since there is more than a join between one and the next",
 )
 
 
@@ -118,7 +121,9 @@ def _looked(literal: Literal, finder: Affected) -> list[Looked]:
 
 def _recursion(relation: Relation, program: Program) -> Looked:
     if relation.in_rounds:
-        return Looked(f"UNION ALL in {relation.name}", How.IN_ROUNDS)
+        own = Program(relation, reachable(relation, program.definitions))
+        how = How.ALL_ROUNDS if rounds_of(own) is None else How.IN_ROUNDS
+        return Looked(f"UNION ALL in {relation.name}", how)
     own = Program(relation, reachable(relation, program.definitions))
     refused = is_rederivable(own)
     if refused is not None:

@@ -224,7 +224,11 @@ def _part(program: Program, reason: Reason, kept: frozenset[str]) -> Part:
         for atom in _mentioned(definition)
         if atom.relation.id in cycles and name not in cycles[atom.relation.id]
     }
-    goals = frozenset(name for name, relation in entries.items() if relation.is_set)
+    goals = frozenset(
+        name
+        for name, relation in entries.items()
+        if relation.is_set or (relation.in_rounds and len(cycles[name]) == 1)
+    )
     nodes = kept.intersection(program.definitions) | goals
     influents = _influents(program, nodes)
     return Part(

@@ -97,7 +97,7 @@ class Choices:
     ) -> str:
         """How to compute the change of a node; `sizes` are those of the Δ-sets it reads, `changed`
         those of all that changed. Where experience does not tell, the estimates do."""
-        if self.forced == NAIVE:
+        if self.forced == NAIVE or node.part.relation.in_rounds:
             return NAIVE
         if self.forced is not None:
             return incremental

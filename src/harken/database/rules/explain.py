@@ -12,6 +12,7 @@ from harken.database.rules.definition import CompiledRule
 from harken.database.rules.network import Network
 from harken.database.rules.nodes import ConditionNode, DerivedNode, Monitored, Node, TotalsNode
 from harken.database.rules.recursive import RecursiveNode
+from harken.database.rules.rounds import RoundsNode
 from harken.database.runtime import Runtime
 from harken.engines.lake.reach import Reach, described, reaches
 from harken.engines.sqlite.counts import CountsTable
@@ -238,7 +239,11 @@ class _Nodes:
             if not node.kept_rows.holds():
                 return "nothing of it is stored: what a change needs is rederived on demand"
             return f"{node.kept_rows.size()} rows are stored of it and what it depends on"
-        if isinstance(node, RecursiveNode):
+        if isinstance(node, RoundsNode) and node.refused is None:
+            if not node.table.validity.holds():
+                return "its rounds are to be stored: they are when a change has been followed"
+            return f"its rounds are stored: {node.table.size()} rows"
+        if isinstance(node, RecursiveNode | RoundsNode):
             return f"evaluated from scratch at each change: {node.refused}"
         return ""
 

@@ -40,6 +40,7 @@ from harken.database.rules.nodes import (
 )
 from harken.database.rules.occurrences import what_happened
 from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, RecursiveNode
+from harken.database.rules.rounds import IN_ROUNDS, RoundsNode
 from harken.database.rules.topology import Topology
 from harken.database.rules.turns import Turn
 from harken.database.rules.ways import FOLLOWED, TookTooLong, Ways
@@ -91,6 +92,8 @@ class Wave:
     ways: Ways = field(kw_only=True)
     to_build: list[TotalsNode] = field(default_factory=list)
     """Totals that are wanted and not kept: they are computed when all has settled."""
+    to_store: list[RoundsNode] = field(default_factory=list)
+    """Recursions whose rounds are to be stored."""
     counting: dict[str, float] = field(default_factory=dict)
     """The seconds that it took to follow counted derivations."""
     fresh: set[str] = field(default_factory=set)
@@ -154,6 +157,8 @@ class Network(Topology):
         wave.ways.calm_down()
         self._settle(stored)
         build(wave.to_build, self._planning)
+        for recursion in wave.to_store:
+            recursion.build(self._planning)
         for node in wave.to_turn:
             self._turn(node)
         for name in stored:
@@ -182,6 +187,17 @@ class Network(Topology):
             if self.choices.wants_totals(each) and not each.table.validity.holds()
         )
         build(wanted, self._planning)
+        for each in self._rounds_below(node):
+            if each.refused is None and not each.table.validity.holds():
+                each.build(self._planning)
+
+    def _rounds_below(self, node: Node) -> Iterator[RoundsNode]:
+        for name in node.depends_on():
+            below = self._derived.get(name)
+            if below is not None:
+                yield from self._rounds_below(below)
+            if isinstance(below, RoundsNode):
+                yield below
 
     def _totals_below(self, node: Node) -> Iterator[TotalsNode]:
         for name in node.depends_on():
@@ -275,6 +291,8 @@ class Network(Topology):
             strategy = self._follow(node, wave, changed)
         elif isinstance(node, RecursiveNode) and node.refused is None:
             strategy = self._recur(node, wave, changed)
+        elif isinstance(node, RoundsNode) and node.refused is None:
+            strategy = self._go_round(node, wave, changed)
         else:
             strategy = self._fill(node, wave)
         if self.observer is not None:
@@ -294,6 +312,8 @@ class Network(Topology):
             return False
         if self._is_flooded(node, wave):
             return True
+        if isinstance(node, RoundsNode) and node.refused is None:
+            return False
         return self._is_for_kept(node) and self._choose(node, wave) == NAIVE
 
     def _is_for_kept(self, node: Node, through_totals: bool = False) -> bool:
@@ -316,6 +336,8 @@ class Network(Topology):
             node.copy.validity.revoke()
         if isinstance(node, RecursiveNode):
             node.kept_rows.drop()
+        if isinstance(node, RoundsNode):
+            node.table.validity.revoke()
         wave.ways.missed.add(node.id)
         wave.reach(node.id, self._affects[node.id].values())
 
@@ -366,6 +388,24 @@ class Network(Topology):
 
     def _clock(self) -> float:
         return self._engine.connection.working_time()
+
+    def _go_round(self, node: RoundsNode, wave: Wave, changed: frozenset[str]) -> str:
+        """Fill the Δ-set of a recursion that counts derivations: by its stored rounds, if they are
+        there; otherwise by all of them, and they are stored when all has settled."""
+        if not wave.ways.is_needed(node):
+            self._miss(node, wave)
+            return "passed by: what is above goes naive"
+        is_naive = any(each.strategy == NAIVE for each in self._conditions_above(node))
+        if is_naive or wave.ways.depends_on_missed(node) or not node.table.validity.holds():
+            node.table.validity.revoke()
+            if not is_naive:
+                wave.to_store.append(node)
+            return self._fill(node, wave)
+        node.follow(changed, self._planning)
+        if node.table.size() > COPY_LIMIT:
+            node.table.drop()
+            node.refused = f"there are more than {COPY_LIMIT} rows"
+        return IN_ROUNDS
 
     def _recur(self, node: RecursiveNode, wave: Wave, changed: frozenset[str]) -> str:
         """Fill the Δ-set of a recursive relation."""

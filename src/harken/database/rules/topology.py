@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator
 
 from harken.calculus.counting import Derivations
 from harken.calculus.firsts import FirstRows
+from harken.calculus.rounds import rounds_of
 from harken.calculus.totals import Kept, Totals
 from harken.database import steps
 from harken.database.catalog import Catalog
@@ -37,6 +38,7 @@ from harken.database.rules.recursive import (
     kept_relations,
     why_from_scratch,
 )
+from harken.database.rules.rounds import RoundsNode
 from harken.database.system import ACTIVATED, is_activations
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.connection import Connection
@@ -45,6 +47,7 @@ from harken.engines.sqlite.counts import CountsTable
 from harken.engines.sqlite.events import Capture, DeltaSet
 from harken.engines.sqlite.firsts import FirstRowsTable
 from harken.engines.sqlite.kept import KeptRows
+from harken.engines.sqlite.rounds import RoundsTable
 from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Kind, Relation
@@ -243,6 +246,17 @@ class Topology:
             counted = with_counted_derivations(part) if self._must_count(above) else None
             return DerivedNode(part, totals, counted, delta=delta, made_from=made_from)
         far = any(map(self._engine.is_far, part.stored.values()))
+        rounds = rounds_of(part.program)
+        if rounds is not None:
+            table = RoundsTable(connection, rounds)
+            return RoundsNode(
+                part,
+                delta=delta,
+                made_from=made_from,
+                rounds=rounds,
+                table=table,
+                refused=None if self._may_keep(above) and not far else "nothing is to be stored",
+            )
         refused = why_from_scratch(part.program, far)
         return RecursiveNode(
             part,

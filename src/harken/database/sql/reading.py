@@ -114,7 +114,7 @@ class Reading:
 def _maintenance(program: Program) -> list[str]:
     """How the changes of a view with this query would be found, and what in it moves by itself."""
     looked = [
-        f"{each}" if each.how is How.IN_ORDER else f"looking again at {each}"
+        f"{each}" if each.how in (How.IN_ORDER, How.IN_ROUNDS) else f"looking again at {each}"
         for each in looked_at(program)
     ]
     moves = [f"{name} is that of the transaction" for name in moving(program)]
