@@ -197,8 +197,11 @@ class Network(Topology):
                 if isinstance(node, ConditionNode):
                     if not node.condition.events:
                         yield from self._queries_of(node, wave, wants_minus)[2]
-                elif not isinstance(node, TotalsNode) and not (
-                    self.choices.forced == NAIVE or self._passes(node, wave)
+                elif not (
+                    isinstance(node, TotalsNode)
+                    or (isinstance(node, RecursiveNode) and node.refused is None)
+                    or self.choices.forced == NAIVE
+                    or self._passes(node, wave)
                 ):
                     yield from self._queries_below(node, wave)[2]
 

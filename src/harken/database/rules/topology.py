@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from harken.calculus.rederivation import is_rederivable
 from harken.calculus.totals import Kept, Totals
 from harken.database import steps
 from harken.database.catalog import Catalog
@@ -31,7 +32,6 @@ from harken.database.rules.recursive import (
     EXTERNAL,
     RecursiveNode,
     kept_relations,
-    why_from_scratch,
 )
 from harken.database.system import ACTIVATED, is_activations
 from harken.engines.lake.engine import LakeEngine
@@ -234,7 +234,7 @@ class Topology:
             totals = with_kept_totals(part) if keeping else None
             return DerivedNode(part, totals, delta=delta, made_from=made_from)
         far = any(map(self._engine.is_far, part.stored.values()))
-        refused = why_from_scratch(part.program, far)
+        refused = is_rederivable(part.program)
         return RecursiveNode(
             part,
             delta=delta,
@@ -242,6 +242,7 @@ class Topology:
             copy=Copy(connection, relation) if refused is not None else None,
             kept_rows=KeptRows(connection, kept_relations(part), relation.id),
             refused=refused,
+            is_far=far,
         )
 
     def _may_keep(self, node: Node) -> bool:

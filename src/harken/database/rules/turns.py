@@ -2,13 +2,15 @@
 
 Rederivation is tried first. Over its limit it is broken off, and all is recomputed, which stores
 the rows. When it has taken a few times as long as storing the rows does, that is done as well; from
-then on each change goes the way that took the least. Rows that are of no use are dropped.
+then on each change goes the way that took the least. Rows that are of no use are dropped. A way for
+which too much would have to come here from the lake is left, and all is found from scratch.
 
 Law: whichever way is gone, the Δ-set is the change, and rows that are stored are those of now.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from harken.calculus.states import delta
@@ -16,6 +18,7 @@ from harken.database.rules.choices import COPY_LIMIT, Choices
 from harken.database.rules.experience import Experience
 from harken.database.rules.nodes import NAIVE, Planning
 from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, SHARE, RecursiveNode
+from harken.engines.lake.limits import TooManyRows
 from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.expressions import quote
 
@@ -39,12 +42,26 @@ class Turn:
         thought the fastest."""
         if wanted is None:
             return self._go_by_experience()
-        self._go(wanted)
+        gone = self._go(wanted)
         if wanted == EXTERNAL:
             self.node.kept_rows.drop()
-        return wanted
+        return gone
 
-    def _go(self, strategy: str) -> None:
+    def _go(self, strategy: str) -> str:
+        """Fill the Δ-set in this way, or from scratch if that is too much; the way that was gone.
+        What even from scratch is too much to come here, is compared where it lies."""
+        node = self.node
+        try:
+            self._try(strategy)
+        except TooManyRows:
+            node.delta.clear()
+            if strategy != NAIVE:
+                return self._go(NAIVE)
+            node.kept_rows.drop()
+            node.differ(self.stored, self.planning)
+        return strategy
+
+    def _try(self, strategy: str) -> None:
         if strategy == EXTERNAL:
             self.node.rederive(self.changed, self.planning)
         elif strategy == MATERIALIZED:
@@ -63,7 +80,7 @@ class Turn:
         if strategy == EXTERNAL and not self._rederive(known, was_stored):
             strategy = MATERIALIZED if was_stored else NAIVE
         if strategy != EXTERNAL:
-            self._timed(strategy, known, was_stored)
+            strategy = self._timed(self._go, strategy, known, was_stored)
         self._store_or_drop(strategy, known, was_stored)
         return strategy
 
@@ -75,22 +92,28 @@ class Turn:
         return bool(self.planning.engine.connection.value(exists))
 
     def _rederive(self, known: Experience, was_stored: bool) -> bool:
-        """False if that took too long and was broken off."""
+        """False if that took too long and was broken off, or was too much."""
         limit = self.node.course.limit(known, self.case, self.size, was_stored)
         clock = self._clock
         started = clock()
         try:
             with self.planning.engine.connection.limited(limit):
-                self._timed(EXTERNAL, known, was_stored)
-        except BrokenOff:
+                self._timed(self._rederived, EXTERNAL, known, was_stored)
+        except (BrokenOff, TooManyRows):
             known.note((EXTERNAL, self.case), self.size, clock() - started, broken_off=True)
             return False
         return True
 
-    def _timed(self, strategy: str, known: Experience, was_stored: bool) -> None:
+    def _rederived(self, strategy: str) -> str:
+        self._try(strategy)
+        return strategy
+
+    def _timed(
+        self, go: Callable[[str], str], strategy: str, known: Experience, was_stored: bool
+    ) -> str:
         """What takes longer because plans are made in it is not remembered."""
         started = self._clock()
-        self._go(strategy)
+        strategy = go(strategy)
         took = self._clock() - started
         is_fresh, self.node.is_fresh = self.node.is_fresh, False
         if strategy == NAIVE:
@@ -98,11 +121,12 @@ class Turn:
         elif not is_fresh:
             known.note((strategy, self.case), self.size, took)
         self.node.course.note(strategy, took, was_stored)
+        return strategy
 
     def _store_or_drop(self, strategy: str, known: Experience, was_stored: bool) -> None:
         rows, course = self.node.kept_rows, self.node.course
         if strategy != EXTERNAL:
-            if rows.size(about=True) > COPY_LIMIT:
+            if rows.holds() and rows.size(about=True) > COPY_LIMIT:
                 rows.drop()
         elif not was_stored:
             if course.wants_rows:
@@ -119,7 +143,7 @@ class Turn:
         try:
             with self.planning.engine.connection.limited(SHARE * course.spent):
                 self.node.build(self.planning)
-        except BrokenOff:
+        except (BrokenOff, TooManyRows):
             self.node.kept_rows.drop()
             course.trial = course.spent / SHARE
         else:

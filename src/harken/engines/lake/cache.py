@@ -61,6 +61,8 @@ class Cache:
         self._present = f"temp.{quote(f'present {self.name}')}"
         self.home = tuple(relation.key or range(relation.inputs))
         """The columns of the key; none if the relation is only fetched as a whole."""
+        self.seeks = 0
+        """How often rows were sought since there were none."""
 
     # --- the table -------------------------------------------------------------------------
 
@@ -96,6 +98,7 @@ class Cache:
 
     def clear(self) -> None:
         """Let go of all rows; what is pending is elsewhere."""
+        self.seeks = 0
         with self._unnoticed():
             self._connection.run(f"DELETE FROM {self._table}")
         if self.home:
@@ -152,6 +155,7 @@ class Cache:
         }
         if not unasked:
             return
+        self.seeks += 1
         found = source.rows(columns, list(unasked))
         keys = {self._key(row) for row in found}
         keys |= {self._key(row) for row in self._pending_with(columns, list(unasked))}
@@ -175,6 +179,7 @@ class Cache:
         rows = Counter(known[key] for key in missing if key in known)
         unknown = [key for key in missing if key not in known]
         if unknown:
+            self.seeks += 1
             rows.update(source.rows(self.home, unknown))
         for *row, weight in self._pending_with(self.home, missing):
             rows[tuple(row)] += weight

@@ -16,6 +16,7 @@ import pyarrow as pa
 from harken.calculus.states import delta, old
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.far import FarRelation
+from harken.engines.lake.limits import TooManyRows
 from harken.engines.spark import keyfilter, stacked, weighted
 from harken.engines.spark.changes import change_frame
 from harken.engines.spark.faults import translated
@@ -48,6 +49,16 @@ def answer(engine: LakeEngine, query: FarQuery, values: Sequence[Any]) -> list[R
     engine.tally.queries += 1
     with translated():
         return collected(query.relation, _Question(engine).frame(query, values))
+
+
+def answer_at_most(engine: LakeEngine, query: FarQuery, most: int) -> list[Row]:
+    """The rows of the query, which has no parameters, if they are not more than these."""
+    engine.tally.queries += 1
+    with translated():
+        rows = collected(query.relation, _Question(engine).frame(query, ()).limit(most + 1))
+    if len(rows) > most:
+        raise TooManyRows
+    return rows
 
 
 def answer_together(engine: LakeEngine, queries: Sequence[FarQuery]) -> list[list[Row]]:
