@@ -82,6 +82,8 @@ def demands_beside(
     others = {name: each for name, each in plan.program.definitions.items() if name not in tables}
     own = replace(definition, relation=goal, clauses=clauses)
     program = Program(goal, reachable(goal, {**others, goal.id: own}))
+    if not _far_relations(program, is_far):
+        return ()
     return demands(Plan(program, stratify(program), plan.needs), is_far, is_small)
 
 

@@ -329,7 +329,7 @@ class Network(Topology):
         if wanted is None and not wave.ways.is_needed(node):
             self._miss(node, wave)
             return "passed by: what is above goes naive"
-        stored = wave.stored & node.part.stored.keys()
+        stored = frozenset(wave.stored & node.part.stored.keys())
         size = sum(wave.sizes[name] for name in changed)
         return Turn(node, changed, stored, size, self.choices, self._planning).go(wanted)
 
