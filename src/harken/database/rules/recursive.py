@@ -142,7 +142,7 @@ class RecursiveNode(DerivedNode):
         that have changed: the rows that are built first are those of before."""
         if not self.kept_rows.holds():
             self.build(planning, stored)
-        if not planning.engine.holds_changes(changed):
+        if self.is_far and not planning.engine.holds_changes(changed):
             raise TooManyRows
         rules = self.maintained.get(changed)
         if rules is None:

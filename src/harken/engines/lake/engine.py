@@ -216,7 +216,7 @@ class LakeEngine(Exchange):
         # What is rewritten for a change is not what Spark would be asked.
         wanted = () if plan.layers else demands(plan, self.is_far)
         deltas = self._deltas(plan)
-        is_stepwise = bool(rewritten.layers)
+        is_stepwise = bool(rewritten.layers) and self._reads_far(plan)
         if not is_stepwise and not wanted and not deltas:
             return query
         asked = tuple((each, self._question(each)) for each in wanted)
@@ -241,6 +241,9 @@ class LakeEngine(Exchange):
 
     def _fetching(self, definition: Definition, plan: Plan, compiler: Compiler) -> Fetch | None:
         return fetching(self, definition, plan, compiler) if self.far else None
+
+    def _reads_far(self, plan: Plan) -> bool:
+        return any(map(self.is_far, stored_relations(plan.program).values()))
 
     def _deltas(self, plan: Plan) -> frozenset[str]:
         """The Δ-sets of far relations that a plan reads."""

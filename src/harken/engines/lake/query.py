@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harken.engines.lake.limits import MOST_EVALUATED, TooManyRows
@@ -13,7 +13,7 @@ from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.expressions import quote
 from harken.errors import EngineError
-from harken.ir.clauses import Computation, Program
+from harken.ir.clauses import Computation
 from harken.ir.operations import OPERATIONS
 from harken.ir.relations import Relation
 from harken.planner.demand import Demand
@@ -97,7 +97,7 @@ class FarQuery(Query):
 
     def _fill_by_spark(self) -> None:
         """Let Spark evaluate the recursive relations that are wanted; their rows come here."""
-        from harken.engines.spark.distributed import answer_at_most
+        from harken.engines.spark.distributed import recursive_rows
 
         self._refuse_spark()
         if self.connection.is_limited:
@@ -108,10 +108,9 @@ class FarQuery(Query):
             for number, each in enumerate(stratum.definitions)
             if stratum.recursive and each.relation.id in self.plan.tabulated
         ]
-        for relation, fixpoint, number in wanted:
-            program = Program(relation, self.plan.program.definitions)
-            query = replace(self, relation=relation, plan=replace(self.plan, program=program))
-            rows = answer_at_most(self.engine, query, MOST_EVALUATED)
+        relations = [relation for relation, _, _ in wanted]
+        found = recursive_rows(self.engine, self, relations, MOST_EVALUATED)
+        for (relation, fixpoint, number), rows in zip(wanted, found, strict=True):
             fixpoint.create(self.connection)
             fixpoint.filled.add(number)
             marks = ", ".join("?" for _ in range(max(1, relation.arity)))
