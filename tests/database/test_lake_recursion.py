@@ -113,6 +113,24 @@ def test_a_query_with_a_constant_fetches_what_it_leads_to(monkeypatch: pytest.Mo
         assert db._runtime.engine.tally.since(before).rows <= 20
 
 
+def test_it_is_explained_how_a_recursion_reaches_the_lake(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = (
+        "EXPLAIN WITH RECURSIVE r(x, y) AS (SELECT x, y FROM edge UNION "
+        "SELECT r.x, e.y FROM r JOIN edge e ON e.x = r.y) SELECT y FROM r"
+    )
+    with harken.connect() as db:
+        db.sql("CREATE TABLE edge (x INT, y INT, PRIMARY KEY (x, y)) USING lake")
+        rounds = "fetched by what each round of the recursion finds"
+        for small, where, told in (
+            (-1, " WHERE x = 1", rounds),
+            (-1, "", "all of them are needed, and brought here"),
+            (10, " WHERE x = 1", "brought here as a whole, because they are few"),
+        ):
+            monkeypatch.setattr(limits, "SMALL", small)
+            lines = [line for (line,) in db.sql(f"{query}{where}").rows]
+            assert any(line.startswith("edge") and line.endswith(told) for line in lines)
+
+
 def test_a_relation_that_is_sought_again_and_again_is_brought(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
