@@ -126,6 +126,12 @@ def test_counting_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"external/counting", "naive/counting", "auto/best"} <= {e.measure for e in found}
 
 
+def test_recursive_views_in_the_lake_at_a_toy_size() -> None:
+    found = list(bench.run("closure-lake", [60], 1))
+    measured = {(each.params["graph"], each.measure) for each in found}
+    assert {("tree", "external ms"), ("power-law", "naive/auto")} <= measured
+
+
 def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.executable", "/nowhere/python")
     with pytest.raises(HarkenError, match="tpchgen-cli") as caught:

@@ -185,9 +185,16 @@ def recurs(program: RandomProgram, group: list[str]) -> bool:
 class Client:
     """Someone who asked for all views once, and applies the changes since."""
 
-    def __init__(self, text: str, strategy: str, views: list[str], world: World) -> None:
+    def __init__(
+        self,
+        text: str,
+        strategy: str,
+        views: list[str],
+        world: World,
+        db: harken.Database | None = None,
+    ) -> None:
         self.strategy = strategy
-        self.db = harken.connect()
+        self.db = harken.connect() if db is None else db
         self.db.datalog(text)
         self.rows = {view: set(world[view]) for view in views}
         self.monitors = {view: self.db.monitor(view, strategy=strategy) for view in views}

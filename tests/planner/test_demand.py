@@ -20,7 +20,7 @@ from harken.ir.printer import print_literal
 from harken.ir.relations import Relation
 from harken.ir.types import Hierarchy
 from harken.planner import demand
-from harken.planner.demand import Demand, demands
+from harken.planner.demand import Demand, demands, demands_beside
 from harken.planner.prepare import prepare
 
 NAMES = "XYZVW"
@@ -183,6 +183,18 @@ def test_demands_are_in_an_order_in_which_they_can_be_met() -> None:
         "s(X, ·) ← q(1, Y) ∧ r(Y, X)",
         "q(X, ·) ← q(1, Y) ∧ r(Y, Z) ∧ s(Z, X)",
     ]
+
+
+def test_a_rule_by_itself_asks_by_what_is_a_table_here() -> None:
+    """What is small comes first: of the others there may be many rows."""
+    _, program = facts("p(X, Z) ← q(X, Y) ∧ s(Y, V) ∧ r(V, Z)")
+    plan = prepare(program, Hierarchy({}))
+    goal = plan.program.definitions[plan.program.goal.id]
+    tables = [name_of(program, "q"), name_of(program, "s")]
+    by_small = {"q": "r(X, ·) ← q(Y, Z) ∧ s(Z, X)", "s": "r(X, ·) ← s(Y, X)"}
+    for small, wanted in by_small.items():
+        found = demands_beside(goal, plan, tables, is_far("r"), is_far(small))
+        assert [shown(each) for each in found] == [wanted]
 
 
 def test_parameters_are_keys() -> None:

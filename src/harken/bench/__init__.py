@@ -15,6 +15,7 @@ counting    sets of rows with many derivations, by counting them, against differ
 them: ten million items are a long wait for the latter. `lake-steps`, `lake-growth` and `lake-parts`
 are the parts of `lake`. `sql-sweep` compares the ways of following changes of all sizes. `sql-lake`
 has the views of `sql` over tables in the lake, against Spark; `sql-lake-sweep` sweeps there.
+`closure-lake` is about a recursive view over a graph in the lake, against recomputing it.
 `subscribers-served` has the subscribers as clients of `harken serve`.
 """
 
@@ -28,6 +29,7 @@ from typing import Any
 
 from harken.bench import (
     closure,
+    closure_lake,
     counting,
     lake,
     load,
@@ -61,6 +63,7 @@ BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProx
 )
 PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(
     {
+        "closure-lake": closure_lake.figures,
         "inventory-small": partial(monitoring.figures, only=(1, 2, 3)),
         "inventory-large": partial(monitoring.figures, only=(4, 5, 6, 7)),
         "lake-steps": partial(lake.figures, only=("steps",)),

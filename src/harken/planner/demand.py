@@ -14,7 +14,7 @@ only for rows that those before it have brought. (It is the magic set of a singl
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harken.calculus.states import is_delta
@@ -53,12 +53,16 @@ class Demand:
     plan: Plan | None = None
 
 
-def demands(plan: Plan, is_far: Callable[[Relation], bool]) -> tuple[Demand, ...]:
-    """None if the plan touches no far relation; whole relations come first."""
+Test = Callable[[Relation], bool]
+
+
+def demands(plan: Plan, is_far: Test, is_small: Test = is_delta) -> tuple[Demand, ...]:
+    """None if the plan touches no far relation; whole relations come first. What is followed begins
+    with relations that are small."""
     far = _far_relations(plan.program, is_far)
     if not far:
         return ()
-    search = _Search(plan, is_far)
+    search = _Search(plan, is_far, is_small)
     search.definition(plan.program.goal, (), (), frozenset())
     found = list(search.found.values())
     if len(found) > MOST:
@@ -68,8 +72,23 @@ def demands(plan: Plan, is_far: Callable[[Relation], bool]) -> tuple[Demand, ...
     return (*(Demand(far[name]) for name in far if name in whole), *seeks)
 
 
+def demands_beside(
+    definition: Definition, plan: Plan, tables: Collection[str], is_far: Test, is_small: Test
+) -> tuple[Demand, ...]:
+    """The demands of a definition of a plan by itself, when the relations that are `tables` are at
+    hand: those of a rule of a recursion, say, of which each round has found some rows."""
+    goal = replace(definition.relation, name=f"rule of {definition.relation.name}")
+    clauses = tuple(Clause(replace(c.head, relation=goal), c.body) for c in definition.clauses)
+    others = {name: each for name, each in plan.program.definitions.items() if name not in tables}
+    own = replace(definition, relation=goal, clauses=clauses)
+    program = Program(goal, reachable(goal, {**others, goal.id: own}))
+    if not _far_relations(program, is_far):
+        return ()
+    return demands(Plan(program, stratify(program), plan.needs), is_far, is_small)
+
+
 def _far_relations(
-    program: Program, is_far: Callable[[Relation], bool], goal: Relation | None = None
+    program: Program, is_far: Test, goal: Relation | None = None
 ) -> dict[str, Relation]:
     start = goal or program.goal
     found = {start.id: start} if is_far(start) and start.id not in program.definitions else {}
@@ -85,9 +104,10 @@ def _far_relations(
 class _Search:
     """Follows the clauses of a plan and collects what they ask for."""
 
-    def __init__(self, plan: Plan, is_far: Callable[[Relation], bool]) -> None:
+    def __init__(self, plan: Plan, is_far: Test, is_small: Test) -> None:
         self._plan = plan
         self._is_far = is_far
+        self._is_small = is_small
         self._recursive = {name for stratum in plan.recursive for name in stratum.names}
         self._fresh = 0
         self._whole: set[str] = set()
@@ -177,7 +197,7 @@ class _Search:
             return 10  # it binds nothing, and what it asks for is the less, the more is known
         relation = literal.relation
         positions = {i for i, term in enumerate(literal.terms) if is_bound(term, bound)}
-        if is_delta(relation):
+        if self._is_small(relation):
             return 1
         if self._is_far(relation):
             if not positions:

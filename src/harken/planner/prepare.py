@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harken.calculus.magic import OnDemand, magic
 from harken.errors import SafetyFault
@@ -87,7 +87,7 @@ def on_demand(plan: Plan) -> Plan:
     if not plan.recursive or plan.as_whole or plan.layers:
         return plan
     made = magic(plan.program, plan.needs)
-    return plan if made is None else layered(made, plan)
+    return replace(plan, as_whole=True) if made is None else layered(made, plan)
 
 
 def prepare_change(program: Program, hierarchy: Hierarchy, driven: Collection[str]) -> Plan:

@@ -238,6 +238,7 @@ class Network(Topology):
                         yield from self._queries_of(node, wave, wants_minus)[2]
                 elif not (
                     isinstance(node, TotalsNode)
+                    or (isinstance(node, RecursiveNode) and node.refused is None)
                     or self.choices.forced == NAIVE
                     or self._passes(node, wave)
                     or not wave.ways.is_needed(node)
@@ -413,7 +414,7 @@ class Network(Topology):
         if wanted is None and not wave.ways.is_needed(node):
             self._miss(node, wave)
             return "passed by: what is above goes naive"
-        stored = wave.stored & node.part.stored.keys()
+        stored = frozenset(wave.stored & node.part.stored.keys())
         size = sum(wave.sizes[name] for name in changed)
         return Turn(node, changed, stored, size, self.choices, self._planning).go(wanted)
 

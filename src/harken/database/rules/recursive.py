@@ -4,6 +4,8 @@
     materialized    a stored copy, deleted from and rederived (`calculus.maintenance`)
     naive           all rows from scratch, beside those of before
 
+What the first two need of relations in the lake they fetch; `TooManyRows` says that it is too much.
+
 Law: each gives the same change.
 """
 
@@ -13,10 +15,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from harken.calculus.maintenance import maintain
-from harken.calculus.rederivation import cycle_of, is_rederivable, rederive
+from harken.calculus.rederivation import cycle_of, rederive
 from harken.calculus.states import copy_of, in_old_state, old
 from harken.database.rules.experience import SPARE, Experience
 from harken.database.rules.nodes import COUNTING, NAIVE, DerivedNode, Planning, StoredRows
+from harken.engines.lake.limits import TooManyRows
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.kept import KeptRows, Rules
 from harken.errors import TypeFault
@@ -31,6 +34,8 @@ STRATEGIES = ("auto", COUNTING, EXTERNAL, MATERIALIZED, NAIVE)
 
 FIRST_LIMIT = 0.25
 """So many seconds rederivation may take where it is not known what naive evaluation does."""
+FIRST_LIMIT_FAR = 5.0
+"""The same where all from scratch is for Spark, or takes whole relations from the lake."""
 SHORTEST = 0.002
 """Nor is it broken off before it has taken so long."""
 FIRST_TRIAL = 0.004
@@ -91,7 +96,8 @@ class Course:
     def limit(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> float:
         """How long rederivation may take before another way is gone instead."""
         naive = known.naive_seconds
-        limit = FIRST_LIMIT if naive is None else SPARE * naive
+        first = FIRST_LIMIT_FAR if known.is_far else FIRST_LIMIT
+        limit = first if naive is None else SPARE * naive
         if stored and known.is_measured((MATERIALIZED, changed), size):
             limit = min(limit, SPARE * known.expected((MATERIALIZED, changed), size))
         return max(limit, SHORTEST)
@@ -121,6 +127,8 @@ class RecursiveNode(DerivedNode):
     maintained: dict[frozenset[str], Rules] = field(default_factory=dict)
     refused: str | None = None
     """Why its change is always found from scratch, if it is."""
+    is_far: bool = False
+    """Is any relation below it in the lake?"""
     course: Course = field(default_factory=Course)
 
     def drop(self) -> None:
@@ -149,11 +157,22 @@ class RecursiveNode(DerivedNode):
         that have changed: the rows that are built first are those of before."""
         if not self.kept_rows.holds():
             self.build(planning, stored)
+        if self.is_far and not planning.engine.holds_changes(changed):
+            raise TooManyRows
         rules = self.maintained.get(changed)
         if rules is None:
             rules = self.maintained[changed] = self._compile_rules(changed, planning)
             self.is_fresh = True
-        self.kept_rows.follow(rules, self.delta)
+        if not self.is_far:
+            self.kept_rows.follow(rules, self.delta)
+            return
+        try:
+            with planning.engine.connection.savepoint("follow"):
+                self.kept_rows.follow(rules, self.delta)
+        except TooManyRows:
+            self.maintained.clear()  # the indexes that these rules had made are gone
+            planning.engine.indexes.reload()
+            raise
 
     def recompute(self, stored: frozenset[str], planning: Planning) -> None:
         """Fill the Δ-set by comparing all rows with those of before, which are stored."""
@@ -164,6 +183,11 @@ class RecursiveNode(DerivedNode):
             self.from_scratch = self._all_of(self.part.program, stated, planning)
             self.is_fresh = True
         self.kept_rows.compare(self.from_scratch, stated, self.delta)
+
+    def differ(self, stored: frozenset[str], planning: Planning) -> None:
+        """Fill the Δ-set with the difference of both states, none of which comes here."""
+        for sign in (1, -1):
+            self.delta.fill(self.query(sign, NAIVE, stored, planning), sign)
 
     def build(self, planning: Planning, stored: frozenset[str] = frozenset()) -> None:
         """Store the rows, as they were before these relations changed."""
@@ -217,13 +241,6 @@ def check_strategy(strategy: str) -> None:
             code="bad-value",
             hint=f"it is one of {', '.join(STRATEGIES)}",
         )
-
-
-def why_from_scratch(program: Program, is_far: bool) -> str | None:
-    """Why a recursive relation is always evaluated from scratch; None if it need not be."""
-    if is_far:
-        return "relations in the lake are recursive only as a whole"
-    return is_rederivable(program)
 
 
 def kept_relations(part: Part) -> tuple[Relation, ...]:

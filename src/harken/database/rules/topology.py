@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator
 
 from harken.calculus.counting import Derivations
 from harken.calculus.firsts import FirstRows
+from harken.calculus.rederivation import is_rederivable
 from harken.calculus.rounds import rounds_of
 from harken.calculus.totals import Kept, Totals
 from harken.database import steps
@@ -36,7 +37,6 @@ from harken.database.rules.recursive import (
     EXTERNAL,
     RecursiveNode,
     kept_relations,
-    why_from_scratch,
 )
 from harken.database.rules.rounds import RoundsNode
 from harken.database.system import ACTIVATED, is_activations
@@ -257,7 +257,7 @@ class Topology:
                 table=table,
                 refused=None if self._may_keep(above) and not far else "nothing is to be stored",
             )
-        refused = why_from_scratch(part.program, far)
+        refused = is_rederivable(part.program)
         return RecursiveNode(
             part,
             delta=delta,
@@ -265,6 +265,7 @@ class Topology:
             copy=Copy(connection, relation) if refused is not None else None,
             kept_rows=KeptRows(connection, kept_relations(part), relation.id),
             refused=refused,
+            is_far=far,
         )
 
     def _may_keep(self, node: Node) -> bool:

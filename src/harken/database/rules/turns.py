@@ -2,7 +2,8 @@
 
 Rederivation is tried first. Over its limit it is broken off, and all is recomputed, which stores
 the rows. When it has taken a few times as long as storing the rows does, that is done as well; from
-then on each change goes the way that took the least. Rows that are of no use are dropped.
+then on each change goes the way that took the least. Rows that are of no use are dropped. A way for
+which too much would have to come here from the lake is left, and all is found from scratch.
 
 Law: whichever way is gone, the Δ-set is the change, and rows that are stored are those of now.
 """
@@ -16,6 +17,7 @@ from harken.database.rules.choices import COPY_LIMIT, Choices
 from harken.database.rules.experience import Experience
 from harken.database.rules.nodes import NAIVE, Planning
 from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, SHARE, RecursiveNode
+from harken.engines.lake.limits import TooManyRows
 from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.expressions import quote
 
@@ -39,12 +41,26 @@ class Turn:
         thought the fastest."""
         if wanted is None:
             return self._go_by_experience()
-        self._go(wanted)
+        gone = self._go(wanted)
         if wanted == EXTERNAL:
             self.node.kept_rows.drop()
-        return wanted
+        return gone
 
-    def _go(self, strategy: str) -> None:
+    def _go(self, strategy: str) -> str:
+        """Fill the Δ-set in this way, or from scratch if that is too much; the way that was gone.
+        What even from scratch is too much to come here, is compared where it lies."""
+        node = self.node
+        try:
+            self._try(strategy)
+        except TooManyRows:
+            node.delta.clear()
+            if strategy != NAIVE:
+                return self._go(NAIVE)
+            node.kept_rows.drop()
+            node.differ(self.stored, self.planning)
+        return strategy
+
+    def _try(self, strategy: str) -> None:
         if strategy == EXTERNAL:
             self.node.rederive(self.changed, self.planning)
         elif strategy == MATERIALIZED:
@@ -64,7 +80,7 @@ class Turn:
             strategy = MATERIALIZED if was_stored else NAIVE
         if strategy != EXTERNAL:
             started = self._clock()
-            self._go(strategy)
+            strategy = self._go(strategy)
             self._note(strategy, started, known, was_stored)
         self._store_or_drop(strategy, known, was_stored)
         return strategy
@@ -77,14 +93,14 @@ class Turn:
         return bool(self.planning.engine.connection.value(exists))
 
     def _rederive(self, known: Experience, was_stored: bool) -> bool:
-        """False if that took too long and was broken off. Rows that are stored are brought up to
-        date with it."""
+        """False if that took too long and was broken off, or was too much. Rows that are stored
+        are brought up to date with it."""
         limit = self.node.course.limit(known, self.case, self.size, was_stored)
         started = self._clock()
         try:
             with self.planning.engine.connection.limited(limit):
-                self._go(EXTERNAL)
-        except BrokenOff:
+                self._try(EXTERNAL)
+        except (BrokenOff, TooManyRows):
             took = self._clock() - started
             known.note((EXTERNAL, self.case), self.size, took, broken_off=True)
             return False
@@ -107,7 +123,7 @@ class Turn:
     def _store_or_drop(self, strategy: str, known: Experience, was_stored: bool) -> None:
         rows, course = self.node.kept_rows, self.node.course
         if strategy != EXTERNAL:
-            if rows.size(about=True) > COPY_LIMIT:
+            if rows.holds() and rows.size(about=True) > COPY_LIMIT:
                 rows.drop()
         elif not was_stored:
             if course.wants_rows:
@@ -122,7 +138,7 @@ class Turn:
         try:
             with self.planning.engine.connection.limited(SHARE * course.spent):
                 self.node.build(self.planning)
-        except BrokenOff:
+        except (BrokenOff, TooManyRows):
             self.node.kept_rows.drop()
             course.trial = course.spent / SHARE
         else:

@@ -61,6 +61,8 @@ class Cache:
         self._present = f"temp.{quote(f'present {self.name}')}"
         self.home = tuple(relation.key or range(relation.inputs))
         """The columns of the key; none if the relation is only fetched as a whole."""
+        self.seeks = 0
+        """How often rows were sought since there were none."""
 
     # --- the table -------------------------------------------------------------------------
 
@@ -96,6 +98,7 @@ class Cache:
 
     def clear(self) -> None:
         """Let go of all rows; what is pending is elsewhere."""
+        self.seeks = 0
         with self._unnoticed():
             self._connection.run(f"DELETE FROM {self._table}")
         if self.home:
@@ -196,6 +199,7 @@ class Cache:
         self, source: Source, columns: Sequence[int] = (), values: Collection[Row] | None = None
     ) -> list[Row]:
         self._connection.fetched += 1
+        self.seeks += 1 if columns else 0
         return source.rows(columns, values)
 
     def _pending_with(self, columns: tuple[int, ...], values: Sequence[Row]) -> Iterator[Row]:

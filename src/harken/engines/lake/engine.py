@@ -13,20 +13,24 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harken.calculus.states import delta
 from harken.engines.lake import limits
 from harken.engines.lake.exchange import Exchange
+from harken.engines.lake.fetching import Ask, fetching
 from harken.engines.lake.query import FarQuery
+from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.faults import read_only
+from harken.engines.sqlite.recursion import Fetch
 from harken.errors import EngineError, HarkenError
-from harken.ir.clauses import stored_relations
+from harken.ir.clauses import Definition, stored_relations
 from harken.ir.relations import Relation, is_extent
 from harken.planner.demand import Demand, demands
-from harken.planner.prepare import Plan
+from harken.planner.prepare import Plan, on_demand
 
 if TYPE_CHECKING:
     from harken.engines.lake.far import FarRelation
@@ -205,10 +209,15 @@ class LakeEngine(Exchange):
     # --- queries ---------------------------------------------------------------------------
 
     def compile(self, plan: Plan) -> Query:
-        query = super().compile(plan)
-        wanted = demands(plan, self.is_far) if self.far else ()
-        deltas = self._deltas(plan) if self.far else frozenset()
-        if not wanted and not deltas:
+        if not self.far:
+            return super().compile(plan)
+        rewritten = on_demand(plan)
+        query = super().compile(rewritten)
+        # What is rewritten for a change is not what Spark would be asked.
+        wanted = () if plan.layers else demands(plan, self.is_far)
+        deltas = self._deltas(plan)
+        is_stepwise = bool(rewritten.layers) and self._reads_far(plan)
+        if not is_stepwise and not wanted and not deltas:
             return query
         asked = tuple((each, self._question(each)) for each in wanted)
         return FarQuery(
@@ -222,7 +231,19 @@ class LakeEngine(Exchange):
             asked,
             deltas,
             self,
+            is_stepwise,
+            fetch=query.fetch,
         )
+
+    def holds_changes(self, changed: Collection[str]) -> bool:
+        elsewhere = {each.far.relation.id for each in self.large.values()}
+        return self.forced != "spark" and elsewhere.isdisjoint(changed)
+
+    def _fetching(self, definition: Definition, plan: Plan, compiler: Compiler) -> Fetch | None:
+        return fetching(self, definition, plan, compiler) if self.far else None
+
+    def _reads_far(self, plan: Plan) -> bool:
+        return any(map(self.is_far, stored_relations(plan.program).values()))
 
     def _deltas(self, plan: Plan) -> frozenset[str]:
         """The Δ-sets of far relations that a plan reads."""
@@ -233,19 +254,35 @@ class LakeEngine(Exchange):
         return None if demand.plan is None else super().compile(demand.plan)
 
     def is_at_hand(self, query: FarQuery, values: Sequence[Any]) -> bool:
-        """Bring what a query needs; false if Spark is to answer it."""
-        if self.forced == "spark" or query.deltas & self.large.keys() or not self._fits(query):
+        """Bring what a query needs; false if Spark is to answer it. One that goes step by step
+        brings it by itself, and says when it is too much."""
+        if self.forced == "spark" or query.deltas & self.large.keys():
+            return False
+        return query.is_stepwise or self.have(
+            [
+                (demand, None if question is None else partial(question.rows, values))
+                for demand, question in query.asked
+            ]
+        )
+
+    def have(self, asked: Sequence[tuple[Demand, Ask]], many_times: bool = False) -> bool:
+        """Bring the rows that are demanded, of which keys it is asked; false if they are too many
+        to come here. There are going to be demands like these `many_times`, one after the other,
+        each for what was found with the last."""
+        if not all(ask is not None or self._small_enough(demand.relation) for demand, ask in asked):
             return False
         try:
-            for demand, question in query.asked:
-                if question is None:
-                    self.bring_all(demand.relation)
-                    continue
+            for demand, ask in asked:
                 far = self.far[demand.relation.id]
                 if far.cache.is_whole():
                     continue
-                keys = set(question.rows(values))
+                keys = None if ask is None else set(ask())
+                if keys is None or (many_times and self._is_worth_all(far)):
+                    self.bring_all(demand.relation)
+                    continue
                 if self.has_spark and self._are_many(far, demand.columns, len(keys)):
+                    return False
+                if self.has_spark and many_times and self._is_full(far):
                     return False
                 most = limits.MOST_ROWS if self.has_spark else None
                 self.bring(demand.relation, demand.columns, keys, most)
@@ -253,12 +290,23 @@ class LakeEngine(Exchange):
             return False
         except HarkenError:
             # What was asked too early may fail where the query itself does not.
-            for demand, _ in query.asked:
+            for demand, _ in asked:
                 if not self._small_enough(demand.relation):
                     return False
-            for demand, _ in query.asked:
+            for demand, _ in asked:
                 self.bring_all(demand.relation)
         return True
+
+    def _is_worth_all(self, far: FarRelation) -> bool:
+        """Have rows of a relation been sought so often that all of it would have come here in the
+        meantime?"""
+        size = far.size()
+        return size <= min(limits.MOST_ROWS, limits.SEEK * far.cache.seeks)
+
+    def _is_full(self, far: FarRelation) -> bool:
+        """Are there as many rows at hand as there may ever be?"""
+        most = limits.CACHE_ROWS
+        return far.size() > most and far.cache.size() > most
 
     def _are_many(self, far: FarRelation, columns: Sequence[int], keys: int) -> bool:
         """Are there so many keys, or so many rows with one of them, that they are Spark's?"""
@@ -312,12 +360,6 @@ class LakeEngine(Exchange):
             if len(keys) > limits.MOST_KEYS:
                 return
             self.bring(demand.relation, demand.columns, keys)
-
-    def _fits(self, query: FarQuery) -> bool:
-        return all(
-            question is not None or self._small_enough(demand.relation)
-            for demand, question in query.asked
-        )
 
     def _small_enough(self, relation: Relation) -> bool:
         far = self.far[relation.id]

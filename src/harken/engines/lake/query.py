@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harken.engines.lake.limits import MOST_EVALUATED, TooManyRows
 from harken.engines.sqlite import layout
+from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.expressions import quote
 from harken.errors import EngineError
 from harken.ir.clauses import Computation
 from harken.ir.operations import OPERATIONS
+from harken.ir.relations import Relation
 from harken.planner.demand import Demand
 from harken.planner.prepare import Plan
 
@@ -30,11 +34,14 @@ class FarQuery(Query):
     asked: tuple[tuple[Demand, Query | None], ...]
     deltas: frozenset[str]
     engine: LakeEngine
+    is_stepwise: bool
+    """Do the rules of its fixpoints bring what they need, round by round?"""
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         with self.engine.steady(), self.connection.fixed_time():
             if self.is_here(values):
-                return Query.rows(self, values)
+                with suppress(TooManyRows):
+                    return Query.rows(self, values)
             return self._by_spark(values)
 
     def run_from(
@@ -42,7 +49,8 @@ class FarQuery(Query):
     ) -> list[tuple[Any, ...]]:
         with self.engine.steady(), self.connection.fixed_time():
             if self.is_here(()):
-                return Query.run_from(self, before, after, insert, conflict)
+                with suppress(TooManyRows):
+                    return Query.run_from(self, before, after, insert, conflict)
             rows = self._by_spark(())
         columns = layout.typed_columns(self.relation) or "c0 INTEGER"
         table = quote(ANSWER)
@@ -73,12 +81,57 @@ class FarQuery(Query):
             return self.engine.ahead[id(self)] is None
         return self.engine.is_at_hand(self, values)
 
+    @contextmanager
+    def evaluated(self) -> Iterator[Callable[[Relation], list[tuple[Any, ...]]]]:
+        with self.engine.steady(), self.connection.fixed_time():
+            if self.is_here(()):
+                with Query.evaluated(self) as rows_of:
+                    yield rows_of
+                return
+            with self.connection.snapshot():
+                try:
+                    self._fill_by_spark()
+                    yield self._table_rows
+                finally:
+                    self.clear()
+
+    def _fill_by_spark(self) -> None:
+        """Let Spark evaluate the recursive relations that are wanted; their rows come here."""
+        from harken.engines.spark.distributed import recursive_rows
+
+        self._refuse_spark()
+        if self.connection.is_limited:
+            raise BrokenOff  # nobody knows how long it will take, and it could not be stopped
+        wanted = [
+            (each.relation, fixpoint, number)
+            for stratum, fixpoint in zip(self.plan.computed, self.fixpoints, strict=True)
+            for number, each in enumerate(stratum.definitions)
+            if stratum.recursive and each.relation.id in self.plan.tabulated
+        ]
+        relations = [relation for relation, _, _ in wanted]
+        found = recursive_rows(self.engine, self, relations, MOST_EVALUATED)
+        for (relation, fixpoint, number), rows in zip(wanted, found, strict=True):
+            fixpoint.create(self.connection)
+            fixpoint.filled.add(number)
+            marks = ", ".join("?" for _ in range(max(1, relation.arity)))
+            self.connection.run_many(
+                f"INSERT INTO temp.{quote(self.tables[relation.id])} VALUES ({marks})",
+                (row or (1,) for row in rows),
+            )
+
     def _by_spark(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         from harken.engines.spark.distributed import answer
 
-        refuse_resident(self.plan)
+        self._refuse_spark()
         answered = self.engine.ahead.get(id(self))
         return answer(self.engine, self, values) if answered is None else answered
+
+    def _refuse_spark(self) -> None:
+        """What is rewritten for a change has no meaning without the layers, and Spark has none:
+        whoever asked is told that it is too much, and knows another way."""
+        if self.plan.layers:
+            raise TooManyRows
+        refuse_resident(self.plan)
 
 
 def refuse_resident(plan: Plan) -> None:

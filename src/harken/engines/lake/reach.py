@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harken.engines.lake import limits
-from harken.ir.clauses import atoms
+from harken.ir.clauses import atoms, stored_relations
 from harken.ir.printer import print_definition
 from harken.planner.demand import Demand, demands
-from harken.planner.prepare import Plan
+from harken.planner.prepare import Plan, on_demand
 
 if TYPE_CHECKING:
     from harken.engines.lake.engine import LakeEngine
 
-KEYS, WHOLE, SPARK = "keys", "whole", "spark"
+KEYS, ROUNDS, WHOLE, SPARK = "keys", "rounds", "whole", "spark"
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """One demand of a plan: `how` is `keys`, `whole` or `spark`."""
+    """One demand of a plan: `how` is `keys`, `rounds`, `whole` or `spark`."""
 
     relation: str
     rows: int
@@ -35,6 +35,8 @@ class Reach:
         if self.how == KEYS:
             origin = f"found in {', '.join(self.sources)}" if self.sources else "given"
             return f"{size} fetched by {', '.join(self.columns)}, with the values {origin}"
+        if self.how == ROUNDS:
+            return f"{size} fetched by what each round of the recursion finds"
         if self.how == SPARK:
             return f"{size} all of them are needed, which is too many to bring here: Spark answers"
         if self.columns:
@@ -47,12 +49,18 @@ def reaches(engine: LakeEngine, plan: Plan) -> tuple[Reach, ...]:
     up that Spark is better is seen only when it runs."""
     if not engine.far:
         return ()
+    if on_demand(plan).layers:
+        stored = stored_relations(plan.program).values()
+        return tuple(_reach(engine, Demand(each), ROUNDS) for each in stored if engine.is_far(each))
     return tuple(_reach(engine, demand) for demand in demands(plan, engine.is_far))
 
 
-def _reach(engine: LakeEngine, demand: Demand) -> Reach:
+def _reach(engine: LakeEngine, demand: Demand, how: str = KEYS) -> Reach:
     relation = demand.relation
     rows = engine.count(relation)
+    if how == ROUNDS:
+        names = tuple(column.name for column in relation.columns)
+        return Reach(relation.id, rows, ROUNDS if rows > limits.SMALL else WHOLE, names)
     if demand.plan is None:
         how = WHOLE if rows <= limits.MOST_ROWS else SPARK
         return Reach(relation.id, rows, how)
@@ -81,6 +89,6 @@ def described(found: tuple[Reach, ...]) -> list[str]:
     simplest = sorted(found, key=lambda each: len(each.sources), reverse=True)
     told = {(each.relation, each.columns, each.sources[:1]): each for each in simplest}
     lines = [str(each) for each in reversed(told.values())]
-    if any(each.how == KEYS for each in found):
+    if any(each.how in (KEYS, ROUNDS) for each in found):
         lines.append(f"for more than {limits.MOST_KEYS:,} keys, Spark answers")
     return ["Of what is in the lake:", "\n".join(lines)]

@@ -16,11 +16,12 @@ import pyarrow as pa
 from harken.calculus.states import delta, old
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.far import FarRelation
+from harken.engines.lake.limits import TooManyRows
 from harken.engines.spark import keyfilter, stacked, weighted
 from harken.engines.spark.changes import change_frame
 from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction, to_stored
-from harken.engines.spark.query import collected, compile_plan
+from harken.engines.spark.query import SparkQuery, collected, compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
 from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.expressions import quote
@@ -48,6 +49,23 @@ def answer(engine: LakeEngine, query: FarQuery, values: Sequence[Any]) -> list[R
     engine.tally.queries += 1
     with translated():
         return collected(query.relation, _Question(engine).frame(query, values))
+
+
+def recursive_rows(
+    engine: LakeEngine, query: FarQuery, relations: Sequence[Relation], most: int
+) -> list[list[Row]]:
+    """The rows of each of these recursive relations of a query without parameters, as stored
+    values, if there are not more than `most` of any."""
+    engine.tally.queries += 1
+    with translated():
+        compiled, stored = _Question(engine).compiled(query, ())
+        frames = compiled.evaluated(engine.reader.session, (), engine.connection.now(), stored)
+        found = [
+            collected(each, frames[compiled.tables[each.id]].limit(most + 1)) for each in relations
+        ]
+    if any(len(rows) > most for rows in found):
+        raise TooManyRows
+    return found
 
 
 def answer_together(engine: LakeEngine, queries: Sequence[FarQuery]) -> list[list[Row]]:
@@ -98,6 +116,14 @@ class _Question:
         self._near: dict[str, DataFrame] = {}
 
     def frame(self, query: FarQuery, values: Sequence[Any]) -> DataFrame:
+        compiled, stored = self.compiled(query, values)
+        engine = self._engine
+        return compiled.dataframe(engine.reader.session, values, engine.connection.now(), stored)
+
+    def compiled(
+        self, query: FarQuery, values: Sequence[Any]
+    ) -> tuple[SparkQuery, dict[str, DataFrame]]:
+        """The query, and what it reads."""
         engine, reader = self._engine, self._engine.reader
         keys = _known_keys(engine, query, values)
         frames: dict[str, DataFrame] = {}
@@ -120,8 +146,7 @@ class _Question:
             if before in query.plan.program.definitions:
                 give(before, _far(reader, large.far, large.before, None))
         python = {name: ForeignFunction(*each) for name, each in engine.python.items()}
-        compiled = compile_plan(query.plan, names, python, marked=True)
-        return compiled.dataframe(reader.session, values, engine.connection.now(), frames)
+        return compile_plan(query.plan, names, python, marked=True), frames
 
     def _travelled(self, relation: Relation) -> DataFrame:
         if relation.id not in self._near:

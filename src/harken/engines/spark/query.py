@@ -43,6 +43,8 @@ class SparkQuery:
     parameters: Parameters
     foreign: Mapping[str, Relation]
     python: Mapping[str, ForeignFunction]
+    tables: Mapping[str, str]
+    """By the id of a relation what stands for its rows, be they stored or found by a fixpoint."""
 
     def dataframe(
         self,
@@ -57,6 +59,21 @@ class SparkQuery:
         `faults.translated()`, and while the DataFrame itself is there. `stored` are the stored
         relations that are given as DataFrames, by their marks.
         """
+        with translated():
+            frames = self.evaluated(session, values, now, stored)
+            found = _sql(session, _filled(self.sql, self._texts(values, now)), frames)
+            # Spark Connect drops a checkpoint when nobody on this side holds it any more.
+            found.__dict__["_fixpoints"] = frames
+            return found
+
+    def evaluated(
+        self,
+        session: SparkSession,
+        values: Sequence[Any] = (),
+        now: datetime.datetime | None = None,
+        stored: Mapping[str, DataFrame] | None = None,
+    ) -> dict[str, DataFrame]:
+        """What the fixpoints find, beside what is given, by the marks in `tables`."""
         texts = self._texts(values, now)
 
         def evaluate(sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
@@ -67,10 +84,7 @@ class SparkQuery:
             frames: dict[str, DataFrame] = dict(stored or {})
             for fixpoint in self.fixpoints:
                 frames |= fixpoint.run(evaluate, frames)
-            found = evaluate(self.sql, frames)
-            # Spark Connect drops a checkpoint when nobody on this side holds it any more.
-            found.__dict__["_fixpoints"] = frames
-            return found
+            return frames
 
     def rows(
         self,
@@ -145,7 +159,7 @@ def compile_plan(
             code="foreign",
             hint="register it with db.foreign before it is used",
         )
-    return SparkQuery(goal, sql, fixpoints, parameters, foreign, python or {})
+    return SparkQuery(goal, sql, fixpoints, parameters, foreign, python or {}, known)
 
 
 def _filled(sql: str, texts: Mapping[str, str]) -> str:

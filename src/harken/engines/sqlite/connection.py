@@ -224,6 +224,16 @@ class Connection:
         finally:
             self._may_take = before
 
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Let what is done in the block count as if it were read."""
+        started = self.working_time()
+        try:
+            yield
+        finally:
+            if self._may_take is not None:
+                self._may_take -= self.working_time() - started
+
     @property
     def is_limited(self) -> bool:
         return self._may_take is not None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
 from typing import Any, TypeAlias
@@ -18,9 +18,10 @@ from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.recursion import (
     Bind,
+    Fetch,
     Fixpoint,
     Kept,
-    Slotted,
+    Statement,
     Table,
     insertion,
     make_fixpoint,
@@ -29,14 +30,14 @@ from harken.engines.sqlite.recursion import (
 from harken.engines.sqlite.statistics import Statistics
 from harken.engines.sqlite.values import encoder
 from harken.errors import StorageError
-from harken.ir.clauses import Clause
+from harken.ir.clauses import Clause, Definition
 from harken.ir.relations import COPIES, Kind, Relation
 from harken.ir.types import Type
 from harken.planner.prepare import Plan, on_demand
 
 _names = count(1)
 
-Fetch: TypeAlias = Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]
+Read: TypeAlias = Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]
 """How a statement with its values is run."""
 
 
@@ -51,6 +52,8 @@ class Query:
     connection: Connection
     tables: Mapping[str, str]
     """By the id of a relation the table that fixpoints fill."""
+    fetch: Fetch | None = field(default=None, kw_only=True)
+    """Has at hand what the SELECT reads of relations elsewhere, when the fixpoints have run."""
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         def bind(slots: Sequence[tuple[int, Type]]) -> tuple[Any, ...]:
@@ -108,14 +111,16 @@ class Query:
         groups = f"GROUP BY {by}" if by else ""
         return self.run_from(f"SELECT {shown} FROM", f"WHERE {there} {groups} HAVING count(*) > 0")
 
-    def _fetch(self, fetch: Fetch, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
+    def _fetch(self, read: Read, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
         if not self.fixpoints:
-            return fetch(sql, bind(self.slots))
+            return read(sql, bind(self.slots))
         with self.connection.snapshot():
             try:
                 for fixpoint in self.fixpoints:
                     fixpoint.run(self.connection, bind)
-                return fetch(sql, bind(self.slots))
+                if self.fetch is not None:
+                    self.fetch(bind)
+                return read(sql, bind(self.slots))
             finally:
                 self.clear()
 
@@ -230,6 +235,10 @@ class SQLiteEngine:
 
     # --- queries ---------------------------------------------------------------------------
 
+    def holds_changes(self, changed: Collection[str]) -> bool:
+        """Are the Δ-sets of these relations here, for whoever reads them?"""
+        return True
+
     def compile(self, plan: Plan) -> Query:
         query, compiler = self._compile(plan, {}, {})
         wanted = self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
@@ -268,14 +277,24 @@ class SQLiteEngine:
         else:
             sql = compiler.definition(definition)
         slots = compiler.slots.bound_in(sql)
-        return Query(goal, sql, slots, fixpoints, self.connection, tables), compiler
+        fetch = None
+        if definition is not None and goal.id not in tables and (plan.layers or known):
+            fetch = self._fetching(definition, plan, compiler)
+        return Query(goal, sql, slots, fixpoints, self.connection, tables, fetch=fetch), compiler
+
+    def _fetching(self, definition: Definition, plan: Plan, compiler: Compiler) -> Fetch | None:
+        """What has the rows at hand that a definition reads of relations elsewhere, beside what are
+        tables here. It is asked for where a plan is run step by step: where it is not, nothing is
+        a table that the whole plan did not ask for."""
+        return None
 
     def _fixpoints(
         self, plan: Plan, compiler: Compiler, tables: dict[str, str], kept: Kept
     ) -> tuple[Fixpoint, ...]:
         by_name: dict[str, Table] = {}
+        is_stepwise = bool(plan.layers or tables)
 
-        def compiled(clause: Clause, table: Table) -> tuple[str, Slotted]:
+        def compiled(clause: Clause, table: Table) -> Statement:
             """The statement, with indexes where it looks rows up."""
             start = len(compiler.lookups)
             sql, slots = insertion(compiler, clause, table)
@@ -288,7 +307,9 @@ class SQLiteEngine:
                     source = by_name.get(name) or Table(name, "", "", kept=True)
                     source.lookups.add(columns[0])
                     self.connection.run(source.index(columns[0]))
-            return sql, slots
+            rule = Definition(clause.head.relation, (clause,))
+            fetch = self._fetching(rule, plan, compiler) if is_stepwise else None
+            return Statement(sql, slots, fetch)
 
         fixpoints = []
         for stratum in plan.computed:

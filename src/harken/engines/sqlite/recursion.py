@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from harken.engines.sqlite import layout
@@ -76,7 +77,18 @@ class Table:
         return f"DELETE FROM temp.{quote(self.name)}"
 
 
-Compile = Callable[[Clause, Table], tuple[str, Slotted]]
+Fetch = Callable[[Bind], None]
+"""Has the rows at hand that a statement reads of relations elsewhere, given the values it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    sql: str
+    slots: Slotted
+    fetch: Fetch | None = None
+
+
+Compile = Callable[[Clause, Table], Statement]
 """How a clause becomes the statement that adds its rows to a table."""
 
 
@@ -90,7 +102,7 @@ class Rule:
     target: int
     source: int | None
     layer: int = 0
-    statement: tuple[str, Slotted] | None = None
+    statement: Statement | None = None
 
     def values(self, slots: Slotted, bind: Bind, seen: int, rows: Sequence[int]) -> tuple[Any, ...]:
         """Row numbers go where the statement wants them, the caller's values everywhere else."""
@@ -153,7 +165,9 @@ class Fixpoint:
                 rule = self.rules[i]
                 if rule.statement is None:
                     rule.statement = self.compile(rule.clause, self.tables[rule.target])
-                sql, slots = rule.statement
+                sql, slots, fetch = rule.statement.sql, rule.statement.slots, rule.statement.fetch
+                if fetch is not None:
+                    fetch(partial(rule.values, bind=bind, seen=seen[i], rows=before))
                 try:
                     added = connection.change(sql, rule.values(slots, bind, seen[i], before))
                 except BaseException:  # broken off, it may have added rows

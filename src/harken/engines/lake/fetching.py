@@ -1,0 +1,72 @@
+"""What the rules of a recursion read of far relations, fetched before each of them runs.
+
+A rule is a statement driven by the rows that the last round found. Which keys of far relations it
+can need is asked as it is of any statement (`planner.demand`), with the tables of the recursion
+beside it:
+
+    path(X, Z) ← recent path(X, Y) ∧ edge(Y, Z)        edge(Y, ·) is needed for each recent Y
+
+Law: when a rule runs, all rows of far relations that could add to what it finds, or deny it, are at
+hand; if they are too many to be, `TooManyRows` says so before it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from harken.engines.lake import limits
+from harken.engines.sqlite.compile import Compiler, Slots
+from harken.engines.sqlite.recursion import Bind, Slotted
+from harken.ir.clauses import Definition
+from harken.planner.demand import Demand, demands_beside
+from harken.planner.prepare import Plan
+
+if TYPE_CHECKING:
+    from harken.engines.lake.engine import LakeEngine
+
+Row = tuple[Any, ...]
+Ask = Callable[[], Collection[Row]] | None
+"""How to ask for the keys of a demand; None if it is for all rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetching:
+    engine: LakeEngine
+    asked: tuple[tuple[Demand, str, Slotted], ...]
+    """For each demand the statement that says which keys."""
+
+    def __call__(self, bind: Bind) -> None:
+        with self.engine.connection.counted():
+            wanted = [
+                (demand, partial(self._keys, sql, bind(slots)) if sql else None)
+                for demand, sql, slots in self.asked
+            ]
+            if not self.engine.have(wanted, many_times=True):
+                raise limits.TooManyRows
+
+    def _keys(self, sql: str, values: Row) -> Collection[Row]:
+        return set(self.engine.connection.rows(sql, values))
+
+
+def fetching(
+    engine: LakeEngine, definition: Definition, plan: Plan, compiler: Compiler
+) -> Fetching | None:
+    """None if it reads no far relation."""
+    wanted = demands_beside(
+        definition, plan, compiler.tables.keys(), engine.is_far, compiler.driving.is_small
+    )
+    if not wanted:
+        return None
+    return Fetching(engine, tuple((each, *_question(each, compiler)) for each in wanted))
+
+
+def _question(demand: Demand, compiler: Compiler) -> tuple[str, Slotted]:
+    if demand.plan is None:
+        return "", ()
+    program = demand.plan.program
+    compiler.slots = Slots()
+    sql = compiler.definition(program.definitions[program.goal.id])
+    return sql, compiler.slots.bound_in(sql)
