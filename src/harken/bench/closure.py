@@ -12,18 +12,20 @@ from __future__ import annotations
 import contextlib
 import gc
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
+from types import MappingProxyType
 
 import harken
 from harken.bench.figures import Figure, cpu_time
 from harken.database.monitors.subscription import Subscription
 
 SIZES = (1_000, 10_000, 100_000)
-SIZES_OF_PAIRS = (100, 300, 1_000)
-"""For views of pairs of nodes, which may have the square of that many rows."""
+SIZES_OF_PAIRS = (300, 1_000, 3_000)
+"""For views of pairs of nodes, which may have the square of that many rows: `largest` says how far
+they go."""
 STRATEGIES = EXTERNAL, MATERIALIZED, NAIVE, AUTO = ("external", "materialized", "naive", "auto")
 FASTER, SMALLER, CHOICE = ">= 100", "<= 0.01", "<= 1.3"
 REQUIRED_FROM = 100_000
@@ -51,6 +53,8 @@ class Program:
     view: str
     text: str
     sizes: Sequence[int] = SIZES
+    largest: Mapping[str, int] = MappingProxyType({})
+    """The largest graph, by its kind."""
 
 
 # The edges of a program under analysis are, by the number of their end: v = new o; v = w; v = *w;
@@ -66,13 +70,20 @@ PROGRAMS = (
         "unreached",
         f"{FORWARD}.decl unreached(y: number)\nunreached(y) :- edge(y, _), !path(0, y).\n",
     ),
-    Program("closure", "path", FORWARD, SIZES_OF_PAIRS),
+    Program(
+        "closure",
+        "path",
+        FORWARD,
+        SIZES_OF_PAIRS,
+        MappingProxyType({"random": 300, "chain": 300, "grid": 1_000}),
+    ),
     Program(
         "same-generation",
         "same",
         f"{EDGES}.decl same(x: number, y: number)\nsame(x, y) :- edge(p, x), edge(p, y).\n"
         "same(x, y) :- edge(p, x), same(p, q), edge(q, y).\n",
         SIZES_OF_PAIRS,
+        MappingProxyType({"random": 300, "tree": 300, "power-law": 300}),
     ),
     Program(
         "points-to",
@@ -83,6 +94,7 @@ PROGRAMS = (
         "points(v, o) :- edge(v, w), w % 4 = 2, points(w, p), held(p, o).\n"
         "held(p, o) :- edge(v, w), w % 4 = 3, points(v, p), points(w, o).\n",
         SIZES_OF_PAIRS,
+        MappingProxyType({"random": 1_000}),
     ),
 )
 
@@ -202,7 +214,7 @@ def figures(
     for program in programs:
         for graph in graphs:
             for size in items or program.sizes:
-                if size <= graph.largest:
+                if size <= program.largest.get(graph.name, graph.largest):
                     yield from _figures(program, graph, size, rounds)
 
 
