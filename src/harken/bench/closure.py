@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
-from types import MappingProxyType
 
 import harken
 from harken.bench.figures import Figure, cpu_time
@@ -53,7 +52,7 @@ class Program:
     view: str
     text: str
     sizes: Sequence[int] = SIZES
-    largest: Mapping[str, int] = MappingProxyType({})
+    largest: Mapping[str, int] = field(default_factory=dict)
     """The largest graph, by its kind."""
 
 
@@ -75,7 +74,7 @@ PROGRAMS = (
         "path",
         FORWARD,
         SIZES_OF_PAIRS,
-        MappingProxyType({"random": 300, "chain": 300, "grid": 1_000}),
+        {"random": 300, "chain": 300, "grid": 1_000},
     ),
     Program(
         "same-generation",
@@ -83,7 +82,7 @@ PROGRAMS = (
         f"{EDGES}.decl same(x: number, y: number)\nsame(x, y) :- edge(p, x), edge(p, y).\n"
         "same(x, y) :- edge(p, x), same(p, q), edge(q, y).\n",
         SIZES_OF_PAIRS,
-        MappingProxyType({"random": 300, "tree": 300, "power-law": 300}),
+        {"random": 300, "tree": 300, "power-law": 300},
     ),
     Program(
         "points-to",
@@ -94,7 +93,7 @@ PROGRAMS = (
         "points(v, o) :- edge(v, w), w % 4 = 2, points(w, p), held(p, o).\n"
         "held(p, o) :- edge(v, w), w % 4 = 3, points(v, p), points(w, o).\n",
         SIZES_OF_PAIRS,
-        MappingProxyType({"random": 1_000}),
+        {"random": 1_000},
     ),
 )
 
