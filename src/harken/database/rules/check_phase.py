@@ -21,7 +21,8 @@ from harken.database.evaluation import Frame, decode_rows
 from harken.database.foresight import foreseen
 from harken.database.objects import Object
 from harken.database.rules.definition import CompiledRule
-from harken.database.rules.network import ConditionChange, Network, NodeChange
+from harken.database.rules.network import Network
+from harken.database.rules.wave import ConditionChange, NodeChange
 from harken.database.runtime import Runtime
 from harken.database.sql.constraints import WatchedConstraint, enforce
 from harken.database.sql.materialized import KeptView, follow

@@ -24,7 +24,8 @@ from sqlglot import exp
 from harken.database.catalog import Catalog
 from harken.database.evaluation import decode_rows
 from harken.database.rules.conditions import Condition
-from harken.database.rules.network import ConditionChange, Network
+from harken.database.rules.network import Network
+from harken.database.rules.wave import ConditionChange
 from harken.database.runtime import Runtime
 from harken.database.sql.tables import SqlTables, is_sql
 from harken.database.sql.views import translate_query

@@ -15,7 +15,8 @@ from sqlglot import exp
 
 from harken.database.catalog import Catalog
 from harken.database.rules.conditions import Condition
-from harken.database.rules.network import ConditionChange, Network
+from harken.database.rules.network import Network
+from harken.database.rules.wave import ConditionChange
 from harken.database.runtime import Runtime
 from harken.database.sql.tables import is_materialized
 from harken.database.sql.views import translate_query
