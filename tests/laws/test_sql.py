@@ -27,7 +27,7 @@ seeds = st.integers(0, 2**32 - 1)
 # A script shrinks by its own parts, and not by the choices that made it.
 as_found = [Phase.explicit, Phase.reuse, Phase.generate]
 some = settings(max_examples=12, phases=as_found, suppress_health_check=list(HealthCheck))
-many = settings(max_examples=420, phases=as_found, suppress_health_check=list(HealthCheck))
+many = settings(max_examples=440, phases=as_found, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(scope="module")

@@ -170,9 +170,11 @@ class Choices:
         node.experience = Experience(rows, sum(rows.values()), is_far=self.is_of_far(node))
         return node.experience
 
-    def note_first(self, node: Monitored, seconds: float) -> None:
+    def note_first(self, node: Monitored, seconds: float, by_spark: bool) -> None:
         """What the first evaluation took, of a view, is what is first known of it."""
-        self.begin_experience(node).note_naive(seconds, is_first=True)
+        known = self.begin_experience(node)
+        known.note_naive(seconds, is_first=True)
+        known.by_spark = by_spark
         self.is_experienced = True
         self._calm.clear()
 

@@ -23,8 +23,8 @@ SAMPLED = 20.0
 and the indexes are new. Differentials that take less than it by no more than this are reason to
 evaluate naively once more."""
 SAMPLED_FAR = 4.0
-"""The same where Spark evaluates, which cannot be broken off, of all that differentials have taken
-since: it is found out once, and costs no more than a few times that."""
+"""The same where Spark evaluates, which cannot be broken off. In the lake all counts that they have
+taken since: it is found out once, and costs no more than a few times that."""
 FORGETTING = 0.97
 """What was passed over is thought a little faster each time, so that one day it is tried again."""
 DOUBTFUL, FORGETTING_DOUBTFUL = 3, 0.9
@@ -69,6 +69,8 @@ class Experience:
     """What differentials have taken since the first evaluation."""
     is_far: bool = False
     """Are any of the relations far away?"""
+    by_spark: bool = True
+    """If so, was the first evaluation Spark's? Otherwise rows had to come here for it."""
     memory: int = 2
     """The mean of so many of the last changes of a size is what one is thought to take: of more,
     where changes of one size may take very different times."""
@@ -89,8 +91,10 @@ class Experience:
         """Is it worth finding out what naive evaluation takes, since differentials took so long?"""
         if not self.is_first or self.naive is None:
             return False
+        if not self.is_far:
+            return SAMPLED * spent > self.naive
         self.spent += spent
-        return (SAMPLED_FAR * self.spent if self.is_far else SAMPLED * spent) > self.naive
+        return (SAMPLED_FAR if self.by_spark else SAMPLED) * self.spent > self.naive
 
     @property
     def budget(self) -> float:

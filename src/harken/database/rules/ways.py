@@ -275,6 +275,8 @@ class Ways:
                 took = self._sample(SPARE * spent, work)
                 if took is not None:  # with rows that had to come here it takes longer than without
                     known.note_naive(took, is_first=self.connection.fetched > fetched)
+                elif known.is_far:
+                    known.is_first, known.spent = True, 0.0
 
     def calm_down(self) -> None:
         """Where differentials were the faster way, changes like this one are not looked at."""

@@ -116,9 +116,12 @@ class KeptViews:
         node = self._network.node(f"materialized {function.id}")
         assert node is not None
         query = engine.compile(prepare(node.condition.program, self._runtime.catalog.hierarchy))
-        started = engine.connection.working_time()
+        connection = engine.connection
+        started, elsewhere = connection.working_time(), connection.answered_elsewhere
         rows = query.rows(())
-        self._network.choices.note_first(node, engine.connection.working_time() - started)
+        took = connection.working_time() - started
+        by_spark = connection.answered_elsewhere > elsewhere
+        self._network.choices.note_first(node, took, by_spark)
         engine.insert_many(function.relation, rows)
         indexed = tuple(range(min(function.relation.arity, INDEXED)))
         engine.indexes.ensure([(function.relation, indexed)])

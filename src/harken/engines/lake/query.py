@@ -73,6 +73,7 @@ class FarQuery(Query):
         with self.engine.steady(), self.connection.fixed_time():
             if self.is_here(()):
                 return Query.counted(self, columns, values, present, many)
+            self.connection.answered_elsewhere += 1
             return counted(self.engine, self, columns, values, present)
 
     def is_here(self, values: Sequence[Any]) -> bool:
@@ -123,6 +124,7 @@ class FarQuery(Query):
         from harken.engines.spark.distributed import answer
 
         self._refuse_spark()
+        self.connection.answered_elsewhere += 1
         answered = self.engine.ahead.get(id(self))
         return answer(self.engine, self, values) if answered is None else answered
 

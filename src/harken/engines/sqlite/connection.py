@@ -58,6 +58,8 @@ class Connection:
         """How many rows recursions have derived."""
         self.fetched = 0
         """How often rows were brought here from elsewhere."""
+        self.answered_elsewhere = 0
+        """How many queries were not answered here."""
         self._may_take: float | None = None
         self._until = math.inf
         """Until when the query that runs now may read."""
