@@ -27,8 +27,8 @@ SAMPLED_FAR = 4.0
 taken since: it is found out once, and costs no more than a few times that."""
 FORGETTING = 0.97
 """What was passed over is thought a little faster each time, so that one day it is tried again."""
-DOUBTFUL, FORGETTING_DOUBTFUL = 3, 0.9
-"""Sooner, where it was tried no more often than this."""
+DOUBTFUL, FORGETTING_DOUBTFUL, FORGETTING_KNOWN = 3, 0.9, 0.99
+"""Sooner, where it was tried no more often than this; later, where it was tried often."""
 CLOSE = 0.5
 """So close to each other, either way may in truth be the faster one."""
 SPARE = 1.25
@@ -48,6 +48,8 @@ class Taken:
     seconds: float
     broken_off: bool = False
     times: int = 1
+    hope: float = 1.0
+    """What is passed over may have become faster: a little more so each time."""
 
     @property
     def at_least(self) -> float:
@@ -150,20 +152,29 @@ class Experience:
 
     def best_of(self, cases: Sequence[Case], size: int) -> Case:
         """The way that may well be the fastest: what was tried once says less than what was tried
-        often. Those that are passed over are thought a little faster from now on."""
+        often, and what was passed over for long is tried again."""
         place = size.bit_length()
 
         def hoped(case: Case) -> float:
             found = self.taken.get(case, {}).get(place)
-            times = found.times if found is not None else 1
-            return self.expected(case, size) * times / (times + 1)
+            if found is None:
+                return self.expected(case, size)
+            tried = 1.0 if found.broken_off else found.times / (found.times + 1)
+            return self.expected(case, size) * found.hope * tried
 
         best = min(cases, key=hoped)
         for case in cases:
             found = self.taken.get(case, {}).get(place)
             if case != best and found is not None:
-                found.seconds *= FORGETTING if found.times > DOUBTFUL else FORGETTING_DOUBTFUL
+                found.hope *= self._forgetting(found)
         return best
+
+    def _forgetting(self, found: Taken) -> float:
+        if found.broken_off:
+            return FORGETTING
+        if found.times <= DOUBTFUL:
+            return FORGETTING_DOUBTFUL
+        return FORGETTING if found.times < self.memory else FORGETTING_KNOWN
 
     def prefers_naive(self, case: Case, size: int) -> bool | None:
         """Is naive evaluation the faster way? None if that is not known. What is passed over,

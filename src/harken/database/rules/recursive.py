@@ -47,8 +47,8 @@ ROW = 1e-6
 PATIENCE = 8
 """After so many changes for which stored rows were of no use, they are dropped."""
 NEAR = 4.0
-"""All rows have been computed only once, with plans to make: if that took so many times as long as
-another way it is done again, for it may be the faster one."""
+"""To compute all rows is tried once for each kind of change, if it has taken no more than so many
+times as long as another way: it may be the faster one."""
 REMEMBERED = 8
 """An edge at the root of a tree takes a thousand times as long as one at a leaf: one change says
 little about the next."""
@@ -82,16 +82,16 @@ class Course:
         return self.known
 
     def choose(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> str:
-        best = EXTERNAL
+        ways = [(EXTERNAL, changed)]
         if stored:
-            ways = [(MATERIALIZED, changed), (EXTERNAL, changed)]
-            best, _ = known.best_of(ways, size)
-        naive = known.naive_seconds
-        if naive is None:
+            ways.append((MATERIALIZED, changed))
+        naive, is_tried = known.naive_seconds, known.is_measured((NAIVE, changed), size)
+        if is_tried:
+            ways.append((NAIVE, changed))
+        best, _ = known.best_of(ways, size)
+        if is_tried or naive is None:
             return best
-        if known.is_first and NEAR * known.expected((best, changed), size) > naive:
-            return NAIVE
-        return NAIVE if known.prefers_naive((best, changed), size) else best
+        return NAIVE if NEAR * known.expected((best, changed), size) > naive else best
 
     def limit(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> float:
         """How long rederivation may take before another way is gone instead."""

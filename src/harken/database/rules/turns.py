@@ -116,7 +116,7 @@ class Turn:
         is_fresh, self.node.is_fresh = self.node.is_fresh, False
         if strategy == NAIVE:
             known.note_naive(took, is_first=is_fresh)
-        elif not is_fresh:
+        if not is_fresh:
             known.note((strategy, self.case), self.size, took)
         self.node.course.note(strategy, took, was_stored)
 
