@@ -34,4 +34,5 @@ class Haste:
         for node in nodes:
             node.experience = None
             if self.random.random() < 0.8:
-                self._network.choices.note_first(node, self.random.expovariate(0.1))
+                took, by_spark = self.random.expovariate(0.1), self.random.random() < 0.5
+                self._network.choices.note_first(node, took, by_spark)

@@ -149,7 +149,7 @@ class Graph:
 
 GRAPHS = (
     Graph("random", random_graph),
-    Graph("chain", chain, 10_000),
+    Graph("chain", chain, 1_000),
     Graph("tree", tree),
     Graph("grid", grid),
     Graph("power-law", power_law),
