@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import lakes
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import harken
 from harken import Database, HarkenError
+from harken.engines.lake.catalog import Pending
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -413,3 +415,29 @@ def test_in_memory_the_lake_is_temporary() -> None:
         directory = db._runtime.engine.directory
         assert directory.is_dir()
     assert not directory.exists()
+
+
+# --- what is at hand -----------------------------------------------------------------------
+
+
+def test_what_was_broken_off_brings_no_row_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    lakes.seek_by_key(monkeypatch)
+    lakes.write_later(monkeypatch)
+    with harken.connect(engine="lake") as db:
+        db.sql("CREATE TABLE t (k INT PRIMARY KEY, v INT)")
+        db.load("t", [(i, i) for i in range(100)])
+        lakes.let_go(db)
+        (far,) = lakes.far_relations(db).values()
+        assert len(lakes.pending(far)) == 100
+
+        def bring(keys: range) -> None:
+            db._runtime.engine.bring(far.relation, (0,), {(key,) for key in keys})
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Pending, "_all", lambda self, where: "SELECT broken off")
+            with pytest.raises(HarkenError):
+                bring(range(50))
+        bring(range(50, 100))
+        lakes.check(db)
+        bring(range(100))
+        lakes.check(db)

@@ -12,7 +12,7 @@ from datalog_interpreter import meaning
 from datalog_programs import Maker, RandomProgram, text_of
 
 import harken
-from harken.database.rules import counting, network
+from harken.database.rules import counting, network, outlay
 from harken.database.rules.nodes import ConditionNode
 from laws.test_recursive_views import Client, Shape, graph_program, random_clock, transaction
 
@@ -76,9 +76,9 @@ def test_counting_tells_the_difference_of_recomputations(first: int) -> None:
 @pytest.mark.parametrize("first", range(0, 18, AT_ONCE))
 def test_whenever_it_begins_and_ends(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network, "LEAST", 0.0)
-    monkeypatch.setattr(network, "SHARE", 50.0)
-    monkeypatch.setattr(counting, "FIRST_TRIAL", 0.0)
-    monkeypatch.setattr(counting, "ROW", 0.0)
+    monkeypatch.setattr(outlay, "SHARE", 50.0)
+    monkeypatch.setattr(outlay, "FIRST_TRIAL", 0.0)
+    monkeypatch.setattr(outlay, "ROW", 0.0)
     monkeypatch.setattr(counting, "PATIENCE", 1)
     counted: Counter[bool] = Counter()
     for seed in range(first, first + AT_ONCE):
@@ -94,7 +94,7 @@ def test_whenever_it_begins_and_ends(first: int, monkeypatch: pytest.MonkeyPatch
             for node in nodes(client):
                 if node.tally is not None:
                     counted[node.tally.is_counting] += 1
-                    node.tally.was_counting = False
+                    node.tally.was_useless = False
         client.db.close()
     assert counted[True]
     assert counted[False]

@@ -5,7 +5,7 @@ and a client that applies the changes holds exactly the view."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
@@ -236,13 +236,10 @@ def transaction(program: RandomProgram, random: Random, gone: list[tuple[str, Ro
     return "\n".join(lines)
 
 
-def compare(seed: int, transactions: int) -> int:
-    program, random = small_program(seed)
-    text = text_of(program, random)
-    world = meaning(program)
-    views = program.derived[-2:]
-    strategies = (*STRATEGIES, *([OTHERS[seed // 3 % 3]] if seed % 3 == 0 else []))
-    clients = [Client(text, strategy, views, world) for strategy in strategies]
+def follow(
+    clients: Sequence[Client], program: RandomProgram, random: Random, text: str, transactions: int
+) -> None:
+    """Let all of them follow the same transactions; `text` is what led up to them."""
     gone: list[tuple[str, Row]] = []
     for _ in range(transactions):
         script = transaction(program, random, gone)
@@ -250,6 +247,16 @@ def compare(seed: int, transactions: int) -> int:
         world = meaning(program)
         for client in clients:
             client.follow(script, world, text)
+
+
+def compare(seed: int, transactions: int) -> int:
+    program, random = small_program(seed)
+    text = text_of(program, random)
+    world = meaning(program)
+    views = program.derived[-2:]
+    strategies = (*STRATEGIES, *([OTHERS[seed // 3 % 3]] if seed % 3 == 0 else []))
+    clients = [Client(text, strategy, views, world) for strategy in strategies]
+    follow(clients, program, random, text, transactions)
     for client in clients:
         client.db.close()
     return transactions

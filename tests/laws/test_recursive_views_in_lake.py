@@ -19,7 +19,7 @@ from harken.engines.lake import limits
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.lake.far import FarRelation
 
-from .test_recursive_views import Client, Row, question, small_program, transaction
+from .test_recursive_views import Client, follow, question, small_program
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -65,13 +65,7 @@ def compare(
     world = meaning(program)
     views = program.derived[-2:]
     clients = [LakeClient(text, each, views, world, random, spark) for each in strategies]
-    gone: list[tuple[str, Row]] = []
-    for _ in range(transactions):
-        script = transaction(program, random, gone)
-        text += f"\n.commit\n{script}"
-        world = meaning(program)
-        for client in clients:
-            client.follow(script, world, text)
+    follow(clients, program, random, text, transactions)
     asked = sum(client.db._runtime.engine.tally.queries for client in clients)
     for client in clients:
         lakes.check_written(client.db)

@@ -10,16 +10,14 @@ Law: all strategies see the same graph and the same changes, and tell the same.
 from __future__ import annotations
 
 import contextlib
-import gc
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-import harken
+from harken.bench.contestants import Contestant, contestant, in_turns
 from harken.bench.figures import Figure, cpu_time
-from harken.database.monitors.subscription import Subscription
 
 SIZES = (1_000, 10_000, 100_000)
 SIZES_OF_PAIRS = (300, 1_000, 3_000)
@@ -159,51 +157,6 @@ GRAPHS = (
 # --- measuring -----------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Contestant:
-    """A database that finds the changes of the view in one way."""
-
-    strategy: str
-    db: harken.Database
-    view: Subscription
-    times: list[float] = field(default_factory=list)
-    derived: list[int] = field(default_factory=list)
-
-    def change(self, edges: Sequence[Edge], adding: bool, counts: bool) -> object:
-        connection = self.db._connection
-        edge = self.db.function("edge")
-        rows, gc_was = connection.rows_added, gc.isenabled()
-        gc.disable()
-        start = cpu_time()
-        with self.db.transaction():
-            for each in edges:
-                (edge.add if adding else edge.remove)(*each)
-        took = cpu_time() - start
-        if gc_was:
-            gc.enable()
-        if counts:
-            self.times.append(took)
-            self.derived.append(connection.rows_added - rows)
-        return [(each.plus, each.minus) for each in self.view.changes()]
-
-    def seconds(self) -> float:
-        """What a change takes: the mean, for one may take a thousand times as long as another, and
-        all have the same ones."""
-        return statistics.mean(self.times)
-
-    def forget(self) -> None:
-        self.times.clear()
-        self.derived.clear()
-
-    def bytes_kept(self) -> int:
-        """What the tables of the session hold."""
-        connection = self.db._connection
-        pages = connection.value(
-            "SELECT coalesce(sum(payload), 0) FROM dbstat('temp') WHERE name NOT LIKE 'sqlite%'"
-        )
-        return int(pages)
-
-
 def figures(
     items: Sequence[int] = (),
     rounds: int = 5,
@@ -220,18 +173,21 @@ def figures(
 def _figures(program: Program, graph: Graph, size: int, rounds: int) -> Iterator[Figure]:
     edges = sorted(graph.make(size, Random(size)))
     with contextlib.ExitStack() as stack:
-        field = [_contestant(program, each, edges, stack) for each in STRATEGIES]
+        field = [
+            contestant(program.text, program.view, each, {"edge": edges}, stack)
+            for each in STRATEGIES
+        ]
         random = Random(1)
         for kind, batch in (("one edge", 1), (f"{BATCH} edges", BATCH)):
             chosen = partial(random.sample, edges, min(batch, len(edges)))
             for _ in range(WARMING // 2):
-                _in_turns(field, chosen(), counts=False)
+                in_turns(field, "edge", chosen(), counts=False)
             _learn(field[-1], chosen)
             until = cpu_time() + SHORT
             for turn in range(MOST * rounds):
                 if turn >= rounds and cpu_time() > until:
                     break
-                _in_turns(field, chosen(), counts=True)
+                in_turns(field, "edge", chosen(), counts=True)
             params = {"view": program.name, "graph": graph.name, "edges": size, "change": kind}
             yield from _measured(field, params, graph, program, batch)
             for each in field:
@@ -242,7 +198,8 @@ def _measured(
     field: list[Contestant], params: dict[str, object], graph: Graph, program: Program, batch: int
 ) -> Iterator[Figure]:
     name = "closure"
-    took = {each.strategy: each.seconds() for each in field}
+    # The mean: one change may take a thousand times as long as another, and all have the same ones.
+    took = {each.strategy: statistics.mean(each.times) for each in field}
     kept = {each.strategy: each.bytes_kept() for each in field}
     for each in field:
         yield Figure(name, f"{each.strategy} ms", took[each.strategy] * 1e3, params)
@@ -263,31 +220,11 @@ def _measured(
     yield Figure(name, "auto/best", took[AUTO] / best, params, CHOICE)
 
 
-def _contestant(
-    program: Program, strategy: str, edges: list[Edge], stack: contextlib.ExitStack
-) -> Contestant:
-    db = stack.enter_context(harken.connect())
-    db.datalog(program.text)
-    relation = db._find("edge").relation
-    assert relation is not None
-    with db.transaction():
-        db._runtime.engine.add_many(relation, edges)
-    return Contestant(strategy, db, db.monitor(program.view, strategy=strategy))
-
-
-def _learn(contestant: Contestant, chosen: Callable[[], list[Edge]]) -> None:
+def _learn(learner: Contestant, chosen: Callable[[], list[Edge]]) -> None:
     until = cpu_time() + LEARNING_SECONDS
     for _ in range(LEARNING // 2):
         edges = chosen()
         for adding in (False, True):
-            contestant.change(edges, adding, counts=False)
+            learner.change("edge", edges, adding, counts=False)
         if cpu_time() > until:
             break
-
-
-def _in_turns(field: list[Contestant], edges: list[Edge], *, counts: bool) -> None:
-    """Take edges out and put them back, in each database."""
-    for adding in (False, True):
-        told = [each.change(edges, adding, counts) for each in field]
-        if any(each != told[0] for each in told):
-            raise AssertionError("the strategies do not tell the same")

@@ -13,15 +13,13 @@ Law: all strategies see the same rows and the same changes, and tell the same.
 from __future__ import annotations
 
 import contextlib
-import gc
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 
-import harken
-from harken.bench.figures import Figure, cpu_time
-from harken.database.monitors.subscription import Subscription
+from harken.bench.contestants import contestant, in_turns
+from harken.bench.figures import Figure
 
 SIZES = (10_000, 100_000)
 STRATEGIES = DIFFERENTIALS, COUNTING, NAIVE, AUTO = ("external", "counting", "naive", "auto")
@@ -55,30 +53,6 @@ VIEWS = (
 )
 
 
-@dataclass(slots=True)
-class Contestant:
-    """A database that finds the changes of the view in one way."""
-
-    strategy: str
-    db: harken.Database
-    view: Subscription
-    times: list[float] = field(default_factory=list)
-
-    def change(self, name: str, row: tuple[int, ...], adding: bool, counts: bool) -> object:
-        function = self.db.function(name)
-        gc_was = gc.isenabled()
-        gc.disable()
-        start = cpu_time()
-        with self.db.transaction():
-            (function.add if adding else function.remove)(*row)
-        took = cpu_time() - start
-        if gc_was:
-            gc.enable()
-        if counts:
-            self.times.append(took)
-        return [(each.plus, each.minus) for each in self.view.changes()]
-
-
 def figures(items: Sequence[int] = SIZES, rounds: int = 20) -> Iterator[Figure]:
     for view in VIEWS:
         for size in items:
@@ -101,14 +75,15 @@ def _figures(view: View, size: int, rounds: int) -> Iterator[Figure]:
     there = {y for y, z in rows["f"] if z}
     holding = [row for row in rows["e"] if row[1] in there]
     with contextlib.ExitStack() as stack:
-        field_ = [_contestant(view, each, rows, stack) for each in STRATEGIES]
+        text = f"{DECLARED}{view.rule}\n"
+        field = [contestant(text, "p", each, rows, stack) for each in STRATEGIES]
         for number in range(WARMING + rounds):
             row = (-1,) if view.changed == "g" else random.choice(holding)
             last = number >= WARMING + rounds - NAIVE_ROUNDS
-            taking_part = [each for each in field_ if last or each.strategy != NAIVE]
-            _in_turns(taking_part, view.changed, row, counts=number >= WARMING)
+            taking_part = [each for each in field if last or each.strategy != NAIVE]
+            in_turns(taking_part, view.changed, [row], counts=number >= WARMING)
         params = {"items": size, "derivations": size // GROUPS}
-        took = {each.strategy: statistics.median(each.times) for each in field_}
+        took = {each.strategy: statistics.median(each.times) for each in field}
     name = f"counting, {view.name}"
     for strategy, seconds in took.items():
         yield Figure(name, f"{strategy} ms", seconds * 1e3, params)
@@ -117,27 +92,3 @@ def _figures(view: View, size: int, rounds: int) -> Iterator[Figure]:
         yield Figure(name, f"{strategy}/counting", ratio, params)
     best = min(took[each] for each in (DIFFERENTIALS, COUNTING, NAIVE))
     yield Figure(name, "auto/best", took[AUTO] / best, params)
-
-
-def _contestant(
-    view: View,
-    strategy: str,
-    rows: dict[str, list[tuple[int, ...]]],
-    stack: contextlib.ExitStack,
-) -> Contestant:
-    db = stack.enter_context(harken.connect())
-    db.datalog(f"{DECLARED}{view.rule}\n")
-    with db.transaction():
-        for name, each in rows.items():
-            relation = db._find(name).relation
-            assert relation is not None
-            db._runtime.engine.add_many(relation, each)
-    return Contestant(strategy, db, db.monitor("p", strategy=strategy))
-
-
-def _in_turns(field_: list[Contestant], name: str, row: tuple[int, ...], *, counts: bool) -> None:
-    """Take a row out and put it back, in each database."""
-    for adding in (False, True):
-        told = [each.change(name, row, adding, counts) for each in field_]
-        if any(each != told[0] for each in told):
-            raise AssertionError("the strategies do not tell the same")

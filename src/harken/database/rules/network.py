@@ -18,7 +18,7 @@ from functools import partial
 from harken.database.catalog import Catalog
 from harken.database.rules.between import Between
 from harken.database.rules.conditions import Condition
-from harken.database.rules.counting import LEAST, SHARE, Tally
+from harken.database.rules.counting import LEAST, Tally
 from harken.database.rules.nodes import (
     COPIED,
     COUNTING,
@@ -265,12 +265,12 @@ class Network(Between):
         now = self._conditions[condition.name]
         counts = [each for each in self._totals_below(now) if each.id in now.keeps()]
         try:
-            with self._engine.connection.limited(SHARE * tally.spent):
+            with self._engine.connection.limited(tally.most):
                 build(counts, self._planning)
         except BrokenOff:
             for each in counts:
                 each.table.drop()
-            tally.end(took_too_long=True)
+            tally.end(too_long=True)
             self._attach(condition)
 
     def _found_change(

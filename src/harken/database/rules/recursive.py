@@ -11,7 +11,7 @@ Law: each gives the same change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harken.calculus.maintenance import maintain
@@ -19,6 +19,7 @@ from harken.calculus.rederivation import cycle_of, rederive
 from harken.calculus.states import copy_of, in_old_state, old
 from harken.database.rules.experience import SPARE, Experience
 from harken.database.rules.nodes import COUNTING, NAIVE, DerivedNode, Planning, StoredRows
+from harken.database.rules.outlay import Outlay
 from harken.engines.lake.limits import TooManyRows
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.kept import KeptRows, Rules
@@ -38,12 +39,6 @@ FIRST_LIMIT_FAR = 5.0
 """The same where all from scratch is for Spark, or takes whole relations from the lake."""
 SHORTEST = 0.002
 """Nor is it broken off before it has taken so long."""
-FIRST_TRIAL = 0.004
-"""When rederivation has taken so many seconds it is tried to store the rows,"""
-SHARE = 0.25
-"""for as long as this part of that; if it takes longer, it is tried again after four times that."""
-ROW = 1e-6
-"""Nor is it tried before it could be done if each row of the relations below took so long."""
 PATIENCE = 8
 """After so many changes for which stored rows were of no use, they are dropped."""
 NEAR = 4.0
@@ -52,34 +47,15 @@ times as long as another way: it may be the faster one."""
 REMEMBERED = 8
 """An edge at the root of a tree takes a thousand times as long as one at a leaf: one change says
 little about the next."""
-LOOKED_AT = 16
-"""After so many changes it is looked whether the relations have grown, so that all is different."""
 
 
 @dataclass(slots=True)
-class Course:
-    """Which way a node goes when it may choose, by what the ways have taken before."""
+class Course(Outlay):
+    """Which way a node goes when it may choose, by what the ways have taken before. What may be
+    kept are the rows; rederivation goes without."""
 
-    spent: float = 0.0
-    """The seconds of rederivation since nothing is stored."""
-    trial: float = FIRST_TRIAL
     unused: int = 0
-    was_stored: bool = False
-    """Were rows stored before, and dropped because they were of no use?"""
-    known: Experience | None = None
-    _left: int = 0
-
-    def experience(self, renew: Callable[[], Experience | None]) -> Experience:
-        self._left -= 1
-        if self.known is None or self._left < 0:
-            known = renew()
-            assert known is not None
-            if known is not self.known:
-                self.spent, self.was_stored = 0.0, False
-                known.memory = REMEMBERED
-                self.trial = max(FIRST_TRIAL, ROW * known.now / SHARE)
-            self.known, self._left = known, LOOKED_AT
-        return self.known
+    """How many changes in a row they were of no use for."""
 
     def choose(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> str:
         ways = [(EXTERNAL, changed)]
@@ -109,11 +85,6 @@ class Course:
             self.unused += 1
         else:
             self.spent += seconds
-
-    @property
-    def wants_rows(self) -> bool:
-        """Has rederivation taken long enough to try whether stored rows help?"""
-        return not self.was_stored and self.spent >= self.trial
 
     @property
     def wants_no_rows(self) -> bool:

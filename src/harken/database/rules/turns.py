@@ -16,7 +16,7 @@ from harken.calculus.states import delta
 from harken.database.rules.choices import COPY_LIMIT, Choices
 from harken.database.rules.experience import Experience
 from harken.database.rules.nodes import NAIVE, Planning
-from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, SHARE, RecursiveNode
+from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, REMEMBERED, RecursiveNode
 from harken.engines.lake.limits import TooManyRows
 from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.expressions import quote
@@ -72,7 +72,8 @@ class Turn:
         node, course = self.node, self.node.course
         self.case = self.changed | {f"{each} lost" for each in self.changed if self._lost(each)}
         known = course.experience(
-            lambda: self.choices.experience(node) or self.choices.begin_experience(node)
+            lambda: self.choices.experience(node) or self.choices.begin_experience(node),
+            REMEMBERED,
         )
         was_stored = node.kept_rows.holds()
         strategy = course.choose(known, self.case, self.size, was_stored)
@@ -126,21 +127,21 @@ class Turn:
             if rows.holds() and rows.size(about=True) > COPY_LIMIT:
                 rows.drop()
         elif not was_stored:
-            if course.wants_rows:
+            if course.is_worth_a_try:
                 self._try_to_store(known)
         elif course.wants_no_rows or len(rows.relations) > 1:
             rows.drop()
-            course.was_stored, course.unused = True, 0
+            course.was_useless, course.unused = True, 0
 
     def _try_to_store(self, known: Experience) -> None:
         course = self.node.course
         started = self._clock()
         try:
-            with self.planning.engine.connection.limited(SHARE * course.spent):
+            with self.planning.engine.connection.limited(course.most):
                 self.node.build(self.planning)
         except (BrokenOff, TooManyRows):
             self.node.kept_rows.drop()
-            course.trial = course.spent / SHARE
+            course.took_too_long()
         else:
             known.note_naive(self._clock() - started, is_first=True)
             course.spent = 0.0

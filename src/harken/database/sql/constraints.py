@@ -308,9 +308,19 @@ def _broken(runtime: Runtime, condition: WatchedConstraint, row: tuple[Any, ...]
     columns = condition.program.goal.columns
     types: tuple[Type, ...] = tuple(column.type for column in columns)
     (shown,) = decode_rows([row], types, runtime.catalog.home)
-    values = ", ".join(f"{c.name} = {v!r}" for c, v in zip(columns, shown, strict=True))
+    values = ", ".join(f"{c.name} = {_sql(v)}" for c, v in zip(columns, shown, strict=True))
     return IntegrityError(
         f"{condition.said} of {condition.table} does not hold: {values}",
         code="constraint",
         hint="the transaction is rolled back",
     )
+
+
+def _sql(value: Any) -> str:
+    """
+    >>> _sql("a"), _sql(None), _sql(3)
+    ("'a'", 'NULL', '3')
+    """
+    if value is None:
+        return "NULL"
+    return repr(value) if isinstance(value, str) else str(value)

@@ -204,12 +204,11 @@ class Pending:
         names = ", ".join(f"k{i}" for i in range(width))
         run = self._connection.run
         run(f"CREATE TABLE IF NOT EXISTS {wanted} ({names}, PRIMARY KEY ({names})) WITHOUT ROWID")
+        run(f"DELETE FROM {wanted}")  # what was asked for before may have been broken off
         marks = ", ".join("?" for _ in columns)
         self._connection.run_many(f"INSERT OR IGNORE INTO {wanted} VALUES ({marks})", values)
         shown = ", ".join(f"c{i}" for i in columns)
-        found = self._connection.rows(self._all(f"({shown}) IN (SELECT {names} FROM {wanted})"))
-        run(f"DELETE FROM {wanted}")
-        return found
+        return self._connection.rows(self._all(f"({shown}) IN (SELECT {names} FROM {wanted})"))
 
     def _all(self, where: str) -> str:
         parts = " UNION ALL ".join(
