@@ -290,7 +290,6 @@ def test_a_choice_by_experience_tells_the_same_whatever_it_chooses(
     """Ways are changed often: rows are stored, used, not used and dropped within a few changes."""
     monkeypatch.setattr(recursive, "FIRST_LIMIT", 0.05)
     monkeypatch.setattr(recursive, "SHORTEST", 0.0)
-    monkeypatch.setattr(recursive, "PATIENCE", 2)
     for seed in range(first, first + AT_ONCE):
         program, random = small_program(1_000 + seed)
         text = text_of(program, random)

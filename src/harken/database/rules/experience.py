@@ -27,7 +27,7 @@ SAMPLED_FAR = 4.0
 taken since: it is found out once, and costs no more than a few times that."""
 FORGETTING = 0.97
 """What was passed over is thought a little faster each time, so that one day it is tried again."""
-DOUBTFUL, FORGETTING_DOUBTFUL, FORGETTING_KNOWN = 3, 0.9, 0.99
+DOUBTFUL, FORGETTING_DOUBTFUL, FORGETTING_KNOWN = 3, 0.9, 0.995
 """Sooner, where it was tried no more often than this; later, where it was tried often."""
 CLOSE = 0.5
 """So close to each other, either way may in truth be the faster one."""

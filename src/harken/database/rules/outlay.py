@@ -1,7 +1,7 @@
 """Whether to keep something that may make changes cheaper: the rows of a recursion, counted
 derivations.
 
-What it takes to go without it adds up. When that is a few times what it takes to make it, it is
+What it takes to go without it adds up. When that is many times what it takes to make it, it is
 made; what was kept and was of no use is not made again, until the relations have changed a good
 deal.
 
@@ -17,8 +17,10 @@ from harken.database.rules.experience import Experience
 
 FIRST_TRIAL = 0.004
 """When going without has taken so many seconds it is tried to make it,"""
-SHARE = 0.25
-"""for as long as this part of that; if it takes longer, it is tried again after four times that."""
+SHARE = 0.1
+"""for as long as this part of that;"""
+AGAIN = 2
+"""if it takes longer, it is tried again when going without has taken so many times as long."""
 ROW = 1e-6
 """Nor is it tried before it could be done if each row of the relations below took so long."""
 LOOKED_AT = 16
@@ -48,6 +50,11 @@ class Outlay:
         return self.known
 
     @property
+    def was_looked_at(self) -> bool:
+        """Was it looked just now whether the relations have grown?"""
+        return self._left == LOOKED_AT
+
+    @property
     def is_worth_a_try(self) -> bool:
         return not self.was_useless and self.spent >= self.trial
 
@@ -57,4 +64,4 @@ class Outlay:
         return SHARE * self.spent
 
     def took_too_long(self) -> None:
-        self.trial = self.spent / SHARE
+        self.trial = self.spent * AGAIN

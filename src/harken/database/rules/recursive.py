@@ -16,12 +16,14 @@ from dataclasses import dataclass, field
 
 from harken.calculus.maintenance import maintain
 from harken.calculus.rederivation import cycle_of, rederive
-from harken.calculus.states import copy_of, in_old_state, old
-from harken.database.rules.experience import SPARE, Experience
+from harken.calculus.states import copy_of, delta, in_old_state, old
+from harken.database.rules.experience import SPARE, Case, Experience
 from harken.database.rules.nodes import COUNTING, NAIVE, DerivedNode, Planning, StoredRows
 from harken.database.rules.outlay import Outlay
 from harken.engines.lake.limits import TooManyRows
+from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query
+from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.kept import KeptRows, Rules
 from harken.errors import TypeFault
 from harken.ir.clauses import Program
@@ -30,6 +32,8 @@ from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
 
 EXTERNAL, MATERIALIZED = "external", "materialized"
+TAKEN_IN = "external, with a stored copy"
+"""Rederivation does not need stored rows, but they have to be brought up to date with it."""
 STRATEGIES = ("auto", COUNTING, EXTERNAL, MATERIALIZED, NAIVE)
 
 
@@ -39,8 +43,6 @@ FIRST_LIMIT_FAR = 5.0
 """The same where all from scratch is for Spark, or takes whole relations from the lake."""
 SHORTEST = 0.002
 """Nor is it broken off before it has taken so long."""
-PATIENCE = 8
-"""After so many changes for which stored rows were of no use, they are dropped."""
 NEAR = 4.0
 """To compute all rows is tried once for each kind of change, if it has taken no more than so many
 times as long as another way: it may be the faster one."""
@@ -54,20 +56,26 @@ class Course(Outlay):
     """Which way a node goes when it may choose, by what the ways have taken before. What may be
     kept are the rows; rederivation goes without."""
 
-    unused: int = 0
-    """How many changes in a row they were of no use for."""
+    regret: float = 0.0
+    """The seconds by which changes with stored rows have taken longer than without."""
 
-    def choose(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> str:
+    def choose(
+        self, known: Experience, changed: frozenset[str], size: int, stored: KeptRows | None
+    ) -> str:
+        """Of rows that are stored, the change has to bring them up to date."""
         ways = [(EXTERNAL, changed)]
-        if stored:
+        if stored is not None:
+            taken_in = (TAKEN_IN, changed)
+            if not stored.can_take_in or known.is_measured(taken_in, size):
+                ways = [taken_in] if stored.can_take_in else []
             ways.append((MATERIALIZED, changed))
         naive, is_tried = known.naive_seconds, known.is_measured((NAIVE, changed), size)
         if is_tried:
             ways.append((NAIVE, changed))
-        best, _ = known.best_of(ways, size)
-        if is_tried or naive is None:
-            return best
-        return NAIVE if NEAR * known.expected((best, changed), size) > naive else best
+        best, _ = way = known.best_of(ways, size)
+        if not is_tried and naive is not None and NEAR * known.expected(way, size) > naive:
+            return NAIVE
+        return EXTERNAL if best == TAKEN_IN else best
 
     def limit(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> float:
         """How long rederivation may take before another way is gone instead."""
@@ -78,17 +86,17 @@ class Course(Outlay):
             limit = min(limit, SPARE * known.expected((MATERIALIZED, changed), size))
         return max(limit, SHORTEST)
 
-    def note(self, strategy: str, seconds: float, stored: bool) -> None:
-        if strategy != EXTERNAL:
-            self.spent, self.unused = 0.0, 0
-        elif stored:
-            self.unused += 1
-        else:
-            self.spent += seconds
+    def note_without(self, seconds: float) -> None:
+        """A change took so long without stored rows."""
+        self.spent += seconds
 
-    @property
-    def wants_no_rows(self) -> bool:
-        return self.unused >= PATIENCE
+    def note_with(self, seconds: float, known: Experience, case: Case, size: int) -> None:
+        """A change took so long with them, and is thought to take as long as `case` without."""
+        self.regret = max(0.0, self.regret + seconds - known.expected(case, size))
+
+    def wants_no_rows(self, known: Experience) -> bool:
+        """Have stored rows cost as much more as it takes to store them again?"""
+        return known.naive_seconds is not None and self.regret > known.naive_seconds
 
 
 @dataclass(slots=True, eq=False)
@@ -101,6 +109,16 @@ class RecursiveNode(DerivedNode):
     is_far: bool = False
     """Is any relation below it in the lake?"""
     course: Course = field(default_factory=Course)
+    _losses: dict[str, str] = field(default_factory=dict)
+
+    def has_lost(self, name: str, connection: Connection) -> bool:
+        """Has a relation below lost rows?"""
+        found = self._losses.get(name)
+        if found is None:
+            relation = self.part.influents[name]
+            lost = f"temp.{quote(delta(relation).id)} WHERE c{relation.arity} < 0"
+            found = self._losses[name] = f"SELECT EXISTS (SELECT 1 FROM {lost})"
+        return bool(connection.value(found))
 
     def drop(self) -> None:
         DerivedNode.drop(self)

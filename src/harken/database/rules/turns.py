@@ -12,14 +12,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harken.calculus.states import delta
 from harken.database.rules.choices import COPY_LIMIT, Choices
 from harken.database.rules.experience import Experience
 from harken.database.rules.nodes import NAIVE, Planning
-from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, REMEMBERED, RecursiveNode
+from harken.database.rules.recursive import (
+    EXTERNAL,
+    MATERIALIZED,
+    REMEMBERED,
+    TAKEN_IN,
+    RecursiveNode,
+)
 from harken.engines.lake.limits import TooManyRows
 from harken.engines.sqlite.connection import BrokenOff
-from harken.engines.sqlite.expressions import quote
 
 
 @dataclass(slots=True)
@@ -70,13 +74,16 @@ class Turn:
 
     def _go_by_experience(self) -> str:
         node, course = self.node, self.node.course
-        self.case = self.changed | {f"{each} lost" for each in self.changed if self._lost(each)}
+        connection = self.planning.engine.connection
+        lost = [each for each in self.changed if node.has_lost(each, connection)]
+        self.case = self.changed.union(f"{each} lost" for each in lost)
         known = course.experience(
             lambda: self.choices.experience(node) or self.choices.begin_experience(node),
             REMEMBERED,
         )
         was_stored = node.kept_rows.holds()
-        strategy = course.choose(known, self.case, self.size, was_stored)
+        stored = node.kept_rows if was_stored else None
+        strategy = course.choose(known, self.case, self.size, stored)
         if strategy == EXTERNAL and not self._rederive(known, was_stored):
             strategy = MATERIALIZED if was_stored else NAIVE
         if strategy != EXTERNAL:
@@ -85,13 +92,6 @@ class Turn:
             self._note(strategy, started, known, was_stored)
         self._store_or_drop(strategy, known, was_stored)
         return strategy
-
-    def _lost(self, name: str) -> bool:
-        """Has a relation below lost rows?"""
-        relation = self.node.part.influents[name]
-        delta_set = f"temp.{quote(delta(relation).id)} WHERE c{relation.arity} < 0"
-        exists = f"SELECT EXISTS (SELECT 1 FROM {delta_set})"
-        return bool(self.planning.engine.connection.value(exists))
 
     def _rederive(self, known: Experience, was_stored: bool) -> bool:
         """False if that took too long and was broken off, or was too much. Rows that are stored
@@ -103,35 +103,40 @@ class Turn:
                 self._try(EXTERNAL)
         except (BrokenOff, TooManyRows):
             took = self._clock() - started
-            known.note((EXTERNAL, self.case), self.size, took, broken_off=True)
+            for way in (EXTERNAL, TAKEN_IN) if was_stored else (EXTERNAL,):
+                known.note((way, self.case), self.size, took, broken_off=True)
             return False
-        rows = self.node.kept_rows
-        if was_stored and len(rows.relations) == 1:
-            rows.take_in(self.node.delta)
         self._note(EXTERNAL, started, known, was_stored)
+        if was_stored:
+            self.node.kept_rows.take_in(self.node.delta)
+            self._note(TAKEN_IN, started, known, was_stored)
         return True
 
     def _note(self, strategy: str, started: float, known: Experience, was_stored: bool) -> None:
         """What takes longer because plans are made in it is not remembered."""
-        took = self._clock() - started
+        took, course = self._clock() - started, self.node.course
         is_fresh, self.node.is_fresh = self.node.is_fresh, False
         if strategy == NAIVE:
             known.note_naive(took, is_first=is_fresh)
-        if not is_fresh:
-            known.note((strategy, self.case), self.size, took)
-        self.node.course.note(strategy, took, was_stored)
+        if is_fresh:
+            return
+        known.note((strategy, self.case), self.size, took)
+        if strategy in (MATERIALIZED, TAKEN_IN):
+            course.note_with(took, known, (EXTERNAL, self.case), self.size)
+        elif strategy == EXTERNAL and not was_stored:
+            course.note_without(took)
 
     def _store_or_drop(self, strategy: str, known: Experience, was_stored: bool) -> None:
         rows, course = self.node.kept_rows, self.node.course
-        if strategy != EXTERNAL:
-            if rows.holds() and rows.size(about=True) > COPY_LIMIT:
-                rows.drop()
-        elif not was_stored:
+        if strategy == EXTERNAL and not was_stored:
             if course.is_worth_a_try:
                 self._try_to_store(known)
-        elif course.wants_no_rows or len(rows.relations) > 1:
+        elif was_stored and course.wants_no_rows(known):
             rows.drop()
-            course.was_useless, course.unused = True, 0
+            course.was_useless, course.regret = True, 0.0
+        elif strategy == NAIVE or course.was_looked_at:
+            if rows.holds() and rows.size(about=True) > COPY_LIMIT:
+                rows.drop()
 
     def _try_to_store(self, known: Experience) -> None:
         course = self.node.course

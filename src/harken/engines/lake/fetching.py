@@ -39,13 +39,12 @@ class Fetching:
     """For each demand the statement that says which keys."""
 
     def __call__(self, bind: Bind) -> None:
-        with self.engine.connection.counted():
-            wanted = [
-                (demand, partial(self._keys, sql, bind(slots)) if sql else None)
-                for demand, sql, slots in self.asked
-            ]
-            if not self.engine.have(wanted, many_times=True):
-                raise limits.TooManyRows
+        wanted = [
+            (demand, partial(self._keys, sql, bind(slots)) if sql else None)
+            for demand, sql, slots in self.asked
+        ]
+        if not self.engine.have(wanted, many_times=True):
+            raise limits.TooManyRows
 
     def _keys(self, sql: str, values: Row) -> Collection[Row]:
         return set(self.engine.connection.rows(sql, values))

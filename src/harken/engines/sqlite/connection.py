@@ -60,9 +60,9 @@ class Connection:
         """How often rows were brought here from elsewhere."""
         self.answered_elsewhere = 0
         """How many queries were not answered here."""
-        self._may_take: float | None = None
         self._until = math.inf
-        """Until when the query that runs now may read."""
+        """Until when what is done now may go on."""
+        self._is_reading = False
         self._was_over = False
         self._check_path()
         with faults.translated():
@@ -173,12 +173,9 @@ class Connection:
     def change(self, sql: str, values: Any = ()) -> int:
         """Run a statement that adds rows to a table for the time being; how many. It may be broken
         off when it has ended, see `limited`."""
-        started = self.working_time() if self._may_take is not None else 0.0
         self.run(sql, values)
-        if self._may_take is not None:
-            self._may_take -= self.working_time() - started
-            if self._may_take < 0:
-                raise BrokenOff
+        if self.is_limited and self.working_time() > self._until:
+            raise BrokenOff
         added = self.raw.changes()
         self.rows_added += added
         return added
@@ -191,10 +188,9 @@ class Connection:
 
     def read(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
         """The rows of a statement that changes nothing; it may be broken off, see `limited`."""
-        if self._may_take is None:
+        if not self.is_limited:
             return self.rows(sql, values)
-        started = self.working_time()
-        self._until, self._was_over = started + self._may_take, False
+        was_reading, self._is_reading, self._was_over = self._is_reading, True, False
         try:
             return self.raw.execute(sql, values).fetchall()
         except faults.RAISED as error:
@@ -203,8 +199,7 @@ class Connection:
                 raise BrokenOff from None
             raise faults.fault(error) from error
         finally:
-            self._until = math.inf
-            self._may_take -= self.working_time() - started
+            self._is_reading = was_reading
 
     def run_many(self, sql: str, values: Iterable[Any]) -> None:
         with faults.translated():
@@ -218,32 +213,22 @@ class Connection:
 
     @contextmanager
     def limited(self, seconds: float) -> Iterator[None]:
-        """Let what is read take so long, all together, and break it off then. (Not what is
-        written: breaking that off, SQLite takes back the whole transaction.)"""
-        before, self._may_take = self._may_take, seconds
+        """Let the block take so long. What is read then is broken off; what is written comes to
+        its end first: breaking that off, SQLite takes back the whole transaction."""
+        before, self._until = self._until, self.working_time() + seconds
         try:
             yield
         finally:
-            self._may_take = before
-
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Let what is done in the block count as if it were read."""
-        started = self.working_time()
-        try:
-            yield
-        finally:
-            if self._may_take is not None:
-                self._may_take -= self.working_time() - started
+            self._until = before
 
     @property
     def is_limited(self) -> bool:
-        return self._may_take is not None
+        return self._until < math.inf
 
     def _is_over(self) -> bool:
         """Asked by SQLite, now and then. A Python function that reads in turn is left alone: it
         may keep what it was told of the failure."""
-        if self._until == math.inf or self.asking:
+        if not self._is_reading or self.asking:
             return False
         self._was_over = self.working_time() > self._until
         return self._was_over

@@ -81,11 +81,12 @@ class Query:
         self, before: str, after: str, insert: str = "", conflict: str = ""
     ) -> list[tuple[Any, ...]]:
         """Run a query around this one, which has no parameters, and give its rows or insert
-        them. Those of a query that may be broken off are read first."""
+        them. Those of a query that may be broken off are read first, unless it has fixpoints,
+        after each step of which it can be."""
         select = f"{before} ({self.sql}) {after}"
         connection = self.connection
         with connection.fixed_time():
-            if insert and not connection.is_limited:
+            if insert and (self.fixpoints or not connection.is_limited):
                 sql = f"{insert} {select} {conflict}"
                 return self._fetch(connection.rows, sql, lambda _: ())
             rows = self._fetch(connection.read, select, lambda _: ())

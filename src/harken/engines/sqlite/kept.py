@@ -110,6 +110,11 @@ class KeptRows:
                 self._connection.run(f"INSERT OR IGNORE INTO temp.{kept} SELECT * FROM temp.{now}")
         self.validity.declare()
 
+    @property
+    def can_take_in(self) -> bool:
+        """Is there nothing stored but the relation whose change is known?"""
+        return len(self.relations) == 1
+
     def take_in(self, delta: DeltaSet) -> None:
         """Bring the rows of a single relation up to date with its Δ-set."""
         relation = delta.relation

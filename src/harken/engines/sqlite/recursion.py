@@ -143,6 +143,8 @@ class Fixpoint:
     """For each table the rules that read its new rows."""
     compile: Compile
     questions: tuple[Question, ...] = ()
+    limited: tuple[tuple[int, int], ...] = ()
+    """The tables for which so many rows are enough."""
     filled: set[int] = field(default_factory=set)
     """The tables that have rows now."""
 
@@ -154,8 +156,9 @@ class Fixpoint:
         answered = [0 for _ in self.questions]
         for _ in range(ROUND_LIMIT):
             layers = {self.rules[i].layer for i in waiting}
-            layers -= self._at_rest(connection, layers, rows, answered)
-            if not layers or self._is_enough(rows):
+            if self.questions:
+                layers -= self._at_rest(connection, layers, rows, answered)
+            if not layers or (self.limited and self._is_enough(rows)):
                 return
             lowest = min(layers)
             before = tuple(rows)
@@ -211,10 +214,7 @@ class Fixpoint:
         return connection.value(f"SELECT max(rowid) FROM temp.{quote(table.name)}") or 0
 
     def _is_enough(self, rows: Sequence[int]) -> bool:
-        return any(
-            table.limit is not None and count >= table.limit
-            for table, count in zip(self.tables, rows, strict=True)
-        )
+        return any(rows[number] >= limit for number, limit in self.limited)
 
     def create(self, connection: Connection) -> None:
         """Make the tables if they are not there. They were made together: a rollback took all of
@@ -302,7 +302,8 @@ def make_fixpoint(
         for name, (table, relation, is_full) in asked.items()
         if relation.id in numbers
     )
-    return Fixpoint(made, tuple(rules), names, readers, compile_, questions)
+    limited = tuple((i, each.limit) for i, each in enumerate(made) if each.limit is not None)
+    return Fixpoint(made, tuple(rules), names, readers, compile_, questions, limited)
 
 
 def _unanswered(asked: str, answers: str, columns: int) -> str:
