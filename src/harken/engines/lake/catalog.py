@@ -233,12 +233,8 @@ class Pending:
         return int(self._connection.value(f"SELECT count(*) FROM ({self._all('1')})"))
 
     def balance(self) -> int:
-        """How many rows more there are than in the table."""
-        file, session = (
-            self._connection.value(f"SELECT total(weight) FROM {table}")
-            for table in (f"main.{self.table}", f"temp.{self._changed}")
-        )
-        return int(file + session)
+        """How many rows more there were than in the table before the open transaction."""
+        return int(self._connection.value(f"SELECT total(weight) FROM main.{self.table}"))
 
     def add(self, rows: Iterable[Row]) -> None:
         """Rows with their weights, which may cancel out what is there."""
