@@ -27,6 +27,17 @@ class Tally(Outlay):
     is_counting: bool = False
     worse: int = 0
     """How many changes in a row took longer than by differentials."""
+    is_outdated: bool = False
+    """Is what differentials took not what they take now?"""
+    _stored: frozenset[str] = frozenset()
+
+    def notice(self, stored: frozenset[str]) -> None:
+        """These relations below are stored now: differentials read them, or derive them again."""
+        if stored != self._stored:
+            self._stored, self.is_outdated = stored, self.is_counting
+            self.spent, self.was_useless = 0.0, False
+            if self.known is not None:
+                self.known.taken.clear()
 
     def note_differentials(self, case: Case, size: int, seconds: float, is_fresh: bool) -> None:
         """What takes longer because plans are made in it is not remembered."""
@@ -53,7 +64,7 @@ class Tally(Outlay):
 
     @property
     def wants_no_counting(self) -> bool:
-        return self.is_counting and self.worse >= PATIENCE
+        return self.is_counting and (self.is_outdated or self.worse >= PATIENCE)
 
     def begin(self) -> None:
         self.is_counting, self.worse = True, 0
@@ -64,4 +75,5 @@ class Tally(Outlay):
         if too_long:
             self.took_too_long()
         else:
-            self.was_useless, self.spent = True, 0.0
+            self.was_useless, self.spent = not self.is_outdated, 0.0
+        self.is_outdated = False

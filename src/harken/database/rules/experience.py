@@ -27,8 +27,10 @@ SAMPLED_FAR = 4.0
 taken since: it is found out once, and costs no more than a few times that."""
 FORGETTING = 0.97
 """What was passed over is thought a little faster each time, so that one day it is tried again."""
-DOUBTFUL, FORGETTING_DOUBTFUL, FORGETTING_KNOWN = 3, 0.9, 0.995
-"""Sooner, where it was tried no more often than this; later, where it was tried often."""
+TRYING, TRYING_DOUBTFUL = 0.02, 0.1
+"""So small a part of the time goes into trying again one of several ways; a larger one if it was
+tried no more often than"""
+DOUBTFUL = 3
 CLOSE = 0.5
 """So close to each other, either way may in truth be the faster one."""
 SPARE = 1.25
@@ -48,8 +50,8 @@ class Taken:
     seconds: float
     broken_off: bool = False
     times: int = 1
-    hope: float = 1.0
-    """What is passed over may have become faster: a little more so each time."""
+    credit: float = 0.0
+    """The seconds that it may take longer than another way, to be tried again."""
 
     @property
     def at_least(self) -> float:
@@ -152,7 +154,7 @@ class Experience:
 
     def best_of(self, cases: Sequence[Case], size: int) -> Case:
         """The way that may well be the fastest: what was tried once says less than what was tried
-        often, and what was passed over for long is tried again."""
+        often, and what was passed over is tried again when that adds little to all it took since."""
         place = size.bit_length()
 
         def hoped(case: Case) -> float:
@@ -160,21 +162,16 @@ class Experience:
             if found is None:
                 return self.expected(case, size)
             tried = 1.0 if found.broken_off else found.times / (found.times + 1)
-            return self.expected(case, size) * found.hope * tried
+            return self.expected(case, size) * tried - found.credit
 
         best = min(cases, key=hoped)
+        seconds = self.expected(best, size)
         for case in cases:
             found = self.taken.get(case, {}).get(place)
             if case != best and found is not None:
-                found.hope *= self._forgetting(found)
+                is_doubtful = found.times <= DOUBTFUL and not found.broken_off
+                found.credit += (TRYING_DOUBTFUL if is_doubtful else TRYING) * seconds
         return best
-
-    def _forgetting(self, found: Taken) -> float:
-        if found.broken_off:
-            return FORGETTING
-        if found.times <= DOUBTFUL:
-            return FORGETTING_DOUBTFUL
-        return FORGETTING if found.times < self.memory else FORGETTING_KNOWN
 
     def prefers_naive(self, case: Case, size: int) -> bool | None:
         """Is naive evaluation the faster way? None if that is not known. What is passed over,

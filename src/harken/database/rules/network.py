@@ -239,6 +239,7 @@ class Network(Between):
     ) -> None:
         choices, changed = self.choices, frozenset(wave.stored & node.part.stored.keys())
         tally.experience(lambda: choices.experience(node) or choices.begin_experience(node))
+        tally.notice(self._stored_below(node))
         size = sum(wave.sizes[name] for name in changed)
         is_fresh = len(node.plans) > plans
         differentials = (INCREMENTAL, changed)
@@ -251,6 +252,15 @@ class Network(Between):
             tally.note_differentials(differentials, size, seconds, is_fresh)
         if tally.wants_counting or tally.wants_no_counting:
             wave.to_turn.append(node)
+
+    def _stored_below(self, node: Node) -> frozenset[str]:
+        """The recursive relations below a node whose rows are stored."""
+        found = set[str]()
+        for below in filter(None, map(self._derived.get, node.depends_on())):
+            found |= self._stored_below(below)
+            if isinstance(below, RecursiveNode) and below.kept_rows.is_built:
+                found.add(below.id)
+        return frozenset(found)
 
     def _turn(self, node: ConditionNode) -> None:
         """Begin or end to count the derivations of a condition, when all has settled."""

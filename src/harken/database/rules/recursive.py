@@ -46,7 +46,7 @@ SHORTEST = 0.002
 NEAR = 4.0
 """To compute all rows is tried once for each kind of change, if it has taken no more than so many
 times as long as another way: it may be the faster one."""
-REMEMBERED = 8
+REMEMBERED = 32
 """An edge at the root of a tree takes a thousand times as long as one at a leaf: one change says
 little about the next."""
 

@@ -62,6 +62,9 @@ class Connection:
         """How many queries were not answered here."""
         self._until = math.inf
         """Until when what is done now may go on."""
+        self._not_before = 0.0
+        """No processor's time passes faster than the wall's, which is cheaper to look at: before
+        then it is not that late."""
         self._is_reading = False
         self._was_over = False
         self._check_path()
@@ -174,7 +177,7 @@ class Connection:
         """Run a statement that adds rows to a table for the time being; how many. It may be broken
         off when it has ended, see `limited`."""
         self.run(sql, values)
-        if self.is_limited and self.working_time() > self._until:
+        if self.is_limited and self._is_late():
             raise BrokenOff
         added = self.raw.changes()
         self.rows_added += added
@@ -215,11 +218,17 @@ class Connection:
     def limited(self, seconds: float) -> Iterator[None]:
         """Let the block take so long. What is read then is broken off; what is written comes to
         its end first: breaking that off, SQLite takes back the whole transaction."""
-        before, self._until = self._until, self.working_time() + seconds
+        before = self._until, self._not_before
+        self._until = self.working_time() + seconds
+        is_real = self.working_time in (time.thread_time, time.perf_counter)
+        self._not_before = time.perf_counter() + seconds if is_real else 0.0
         try:
             yield
         finally:
-            self._until = before
+            self._until, self._not_before = before
+
+    def _is_late(self) -> bool:
+        return time.perf_counter() > self._not_before and self.working_time() > self._until
 
     @property
     def is_limited(self) -> bool:
@@ -230,7 +239,7 @@ class Connection:
         may keep what it was told of the failure."""
         if not self._is_reading or self.asking:
             return False
-        self._was_over = self.working_time() > self._until
+        self._was_over = self._is_late()
         return self._was_over
 
     # --- transactions ----------------------------------------------------------------------

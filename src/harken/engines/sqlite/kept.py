@@ -43,19 +43,20 @@ class KeptRows:
         self.relations = relations
         self.validity = Validity(connection, f"kept {name}")
         self.tables = {each.id: f"kept {each.id} for {name}" for each in relations}
-        self._is_built = False
+        self.is_built = False
+        """Are there tables? They may be out of date, see `holds`."""
         self.built = 0
         """How often the tables were made: with them go their indexes."""
 
     def holds(self) -> bool:
         """Are the rows there, as they were after the last change?"""
-        return self._is_built and self.validity.holds()
+        return self.is_built and self.validity.holds()
 
     def build(self, query: Query, stated: Mapping[str, Relation]) -> None:
         """Take in the rows of all relations; `stated` are their names in the query."""
-        self._is_built = True  # an earlier session of it may have left tables
+        self.is_built = True  # an earlier session of it may have left tables
         self.drop()
-        self._is_built = True
+        self.is_built = True
         self.built += 1
         with query.evaluated():
             for relation in self.relations:
@@ -157,9 +158,9 @@ class KeptRows:
         )
 
     def drop(self) -> None:
-        if not self._is_built:
+        if not self.is_built:
             return
-        self._is_built = False
+        self.is_built = False
         self.validity.revoke()
         for table in self.tables.values():
             self._connection.run(f"DROP TABLE IF EXISTS temp.{quote(table)}")
