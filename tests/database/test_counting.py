@@ -11,6 +11,8 @@ import harken
 from harken.calculus.counting import count_derivations
 from harken.cli import app
 from harken.database.rules import counting
+from harken.database.rules.counting import Tally
+from harken.database.rules.experience import Experience
 from harken.database.rules.nodes import COUNTING, INCREMENTAL, ConditionNode
 from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
@@ -145,6 +147,23 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
         db.datalog("-e(2, 0). -e(2, 1). -e(2, 2). -e(2, 3). -e(2, 4).")
         (change,) = view.changes()
         assert change.minus == [(2,)]
+
+
+def test_what_differentials_took_is_forgotten_when_they_read_stored_rows() -> None:
+    known, case = Experience({}), (INCREMENTAL, frozenset({"e"}))
+    tally = Tally()
+    tally.experience(lambda: known)
+    tally.note_differentials(case, 1, 1.0, is_fresh=False)
+    assert tally.wants_counting
+    tally.begin()
+    tally.notice(frozenset({"t"}))
+    assert tally.wants_no_counting
+    assert not known.taken
+    tally.end()
+    assert not tally.was_useless
+    assert not tally.wants_counting  # not before they have taken long again
+    tally.notice(frozenset({"t"}))
+    assert not tally.wants_no_counting
 
 
 def test_where_a_row_has_one_derivation_there_is_no_choice() -> None:

@@ -1,9 +1,10 @@
 """One change of a recursive relation: which way it goes, and what is learnt from it.
 
 Rederivation is tried first. Over its limit it is broken off, and all is recomputed, which stores
-the rows. When it has taken a few times as long as storing the rows does, that is done as well; from
-then on each change goes the way that took the least. Rows that are of no use are dropped. A way for
-which too much would have to come here from the lake is left, and all is found from scratch.
+the rows. When it has taken many times as long as storing the rows does, that is done as well; from
+then on each change goes the way that took the least. When that has taken as much longer than
+without stored rows as it takes to store them, they are dropped. A way for which too much would have
+to come here from the lake is left, and all is found from scratch.
 
 Law: whichever way is gone, the Δ-set is the change, and rows that are stored are those of now.
 """

@@ -1,0 +1,98 @@
+"""Whether the rows of a recursion are stored, by what each way takes: on a clock that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import harken
+from harken.database.rules.nodes import NAIVE
+from harken.database.rules.outlay import SHARE
+from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, RecursiveNode
+from harken.database.rules.turns import Turn
+
+PROGRAM = """
+.decl edge(x: number, y: number)
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+edge(1, 2). edge(2, 3). edge(4, 5).
+"""
+STORING = 20.0
+
+
+class Course:
+    """A followed view, and the ways that its changes went."""
+
+    def __init__(self, db: harken.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.takes = {EXTERNAL: 1.0, MATERIALIZED: 1.0, NAIVE: STORING}
+        self.gone: list[str] = []
+        self._db, self._now = db, 0.0
+        db.datalog(PROGRAM)
+        self._view = db.monitor("path")
+        (self.node,) = (n for n in db._rules.network.derived() if isinstance(n, RecursiveNode))
+        db._connection.working_time = lambda: self._now
+        attempt, build, go = Turn._try, RecursiveNode.build, Turn.go
+
+        def trying(turn: Turn, strategy: str) -> None:
+            attempt(turn, strategy)
+            self._now += self.takes.get(strategy, 0.0)
+
+        def building(node: RecursiveNode, *others: object) -> None:
+            self._now += STORING
+            build(node, *others)  # type: ignore[arg-type]
+
+        def going(turn: Turn, wanted: str | None) -> str:
+            self.gone.append(go(turn, wanted))
+            return self.gone[-1]
+
+        monkeypatch.setattr(Turn, "_try", trying)
+        monkeypatch.setattr(RecursiveNode, "build", building)
+        monkeypatch.setattr(Turn, "go", going)
+        self._number = 0
+
+    def change(self, times: int) -> None:
+        for _ in range(times):
+            sign = "-+"[self._number % 2]
+            self._number += 1
+            self._db.datalog(f"{sign}edge(2, 3).")
+            (told,) = self._view.changes()
+            rows = told.minus if sign == "-" else told.plus
+            assert sorted(rows) == [(1, 3), (2, 3)]
+
+    @property
+    def is_stored(self) -> bool:
+        return self.node.kept_rows.holds()
+
+
+@pytest.fixture
+def course(monkeypatch: pytest.MonkeyPatch) -> Iterator[Course]:
+    with harken.connect() as db:
+        yield Course(db, monkeypatch)
+
+
+def test_rows_are_stored_when_going_without_has_taken_many_times_as_long(course: Course) -> None:
+    course.takes[MATERIALIZED] = 0.25
+    many = int(STORING / SHARE)
+    course.change(many)
+    assert not course.is_stored
+    course.change(2 * many)
+    assert course.is_stored
+    course.change(40)
+    assert course.gone[-40:].count(MATERIALIZED) > 35
+
+
+def test_rows_that_make_changes_take_longer_are_dropped_for_good(course: Course) -> None:
+    course.takes[MATERIALIZED] = 9.0
+    while not course.is_stored:
+        course.change(1)
+        assert len(course.gone) < 500
+    course.takes[EXTERNAL] = 1.5  # to bring the rows up to date takes its time as well
+    while course.is_stored:
+        course.change(1)
+        assert len(course.gone) < 600
+    before = len(course.gone)
+    course.change(300)
+    assert not course.is_stored
+    assert set(course.gone[before:]) == {EXTERNAL}
