@@ -154,7 +154,7 @@ class Experience:
 
     def best_of(self, cases: Sequence[Case], size: int) -> Case:
         """The way that may well be the fastest: what was tried once says less than what was tried
-        often, and what was passed over is tried again when that adds little to all it took since."""
+        often, and what was passed over is tried again when that adds little to the time."""
         place = size.bit_length()
 
         def hoped(case: Case) -> float:

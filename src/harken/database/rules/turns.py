@@ -135,9 +135,8 @@ class Turn:
         elif was_stored and course.wants_no_rows(known):
             rows.drop()
             course.was_useless, course.regret = True, 0.0
-        elif strategy == NAIVE or course.was_looked_at:
-            if rows.holds() and rows.size(about=True) > COPY_LIMIT:
-                rows.drop()
+        elif (strategy == NAIVE or course.was_looked_at) and rows.are_more_than(COPY_LIMIT):
+            rows.drop()
 
     def _try_to_store(self, known: Experience) -> None:
         course = self.node.course

@@ -149,13 +149,18 @@ class KeptRows:
             f"WHERE {_same(relation, 's', 'o')})"
         )
 
-    def size(self, about: bool = False) -> int:
-        """How many rows are stored, or `about` how many."""
-        count = f"SELECT {'max(rowid)' if about else 'count(*)'} FROM temp."
-        return sum(
-            int(self._connection.value(f"{count}{quote(table)}") or 0)
-            for table in self.tables.values()
-        )
+    def size(self) -> int:
+        """How many rows are stored."""
+        return self._rows("count(*)")
+
+    def are_more_than(self, rows: int) -> bool:
+        """Are about so many rows stored?"""
+        return self.holds() and self._rows("max(rowid)") > rows
+
+    def _rows(self, shown: str) -> int:
+        tables = map(quote, self.tables.values())
+        found = (self._connection.value(f"SELECT {shown} FROM temp.{table}") for table in tables)
+        return sum(each or 0 for each in found)
 
     def drop(self) -> None:
         if not self.is_built:
