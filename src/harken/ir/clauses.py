@@ -120,6 +120,11 @@ class First:
     count: int | None
     offset: int
 
+    @property
+    def apart(self) -> frozenset[int]:
+        """The columns by which rows are kept apart: each of their values has its own order."""
+        return frozenset(range(self.captured))
+
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
@@ -130,6 +135,11 @@ class Numbered:
     captured: int
     partition: tuple[int, ...]
     order: tuple[tuple[int, bool, bool], ...]
+
+    @property
+    def apart(self) -> frozenset[int]:
+        """The columns by which rows are kept apart: each of their values has its own numbers."""
+        return frozenset(range(self.captured)).union(self.partition)
 
 
 @dataclass(frozen=True, slots=True)

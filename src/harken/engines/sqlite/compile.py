@@ -89,7 +89,7 @@ class Compiler:
             nothing = ", ".join(f"NULL AS {name}" for _, name in columns) or "NULL AS c0"
             return f"SELECT {nothing} WHERE 0"
         first = definition.first
-        if first is not None and all(i in known for i in range(first.captured)):
+        if first is not None and first.apart.issubset(known):
             return self._ordered_rows(first, known, columns)
         if definition.numbered is not None:
             return self._ordered_rows(definition.numbered, known, columns)
@@ -114,8 +114,8 @@ class Compiler:
         self, wanted: First | Numbered, known: Known, columns: Sequence[tuple[int, str]]
     ) -> str:
         source = self.definitions[wanted.relation]
-        apart = ordered.apart(wanted)
-        rows = self.definition(source, {i: value for i, value in known.items() if i in apart})
+        asked = {i: value for i, value in known.items() if i in wanted.apart}
+        rows = self.definition(source, asked)
         return ordered.counted_off(wanted, source.relation, rows, known, columns)
 
     def branches(

@@ -22,12 +22,6 @@ def order_by(keys: Sequence[tuple[int, bool, bool]], source: str = "") -> str:
     )
 
 
-def apart(wanted: First | Numbered) -> frozenset[int]:
-    """The columns by which rows are kept apart: each of their values has an order of its own."""
-    captured = frozenset(range(wanted.captured))
-    return captured.union(wanted.partition) if isinstance(wanted, Numbered) else captured
-
-
 def counted_off(
     wanted: First | Numbered,
     source: Relation,
@@ -39,11 +33,10 @@ def counted_off(
     rows, only those of one value of the columns that keep them apart are given."""
     found = _first(wanted, rows) if isinstance(wanted, First) else _numbered(wanted, source, rows)
     types = [*(column.type for column in source.columns), INTEGER]
-    inside = apart(wanted)
     tests = [
         compare("=", Sql(f"c{i}", types[i]), value).text
         for i, value in known.items()
-        if i not in inside
+        if i not in wanted.apart
     ]
     shown = ", ".join(f"c{i} AS {name}" for i, name in columns) or "1 AS c0"
     where = f" WHERE {' AND '.join(tests)}" if tests else ""
@@ -57,6 +50,6 @@ def _first(first: First, rows: str) -> str:
 
 
 def _numbered(numbered: Numbered, source: Relation, rows: str) -> str:
-    by = ", ".join(f"c{i}" for i in sorted(apart(numbered)))
+    by = ", ".join(f"c{i}" for i in sorted(numbered.apart))
     over = f"{f'PARTITION BY {by} ' if by else ''}ORDER BY {order_by(numbered.order)}"
     return f"SELECT *, row_number() OVER ({over}) AS c{source.arity} FROM ({rows})"
