@@ -88,11 +88,7 @@ def deferred(function: Function, target: str | None) -> Callable[..., Any]:
 
     def call(*arguments: Any) -> Any:
         if target is None:
-            raise ForeignFault(
-                f"{function.id} has no Python function in this session",
-                code="foreign",
-                hint=f'register one with db.foreign("{function.name}", ...)',
-            )
+            raise no_python(function)
         return load_target(target, None)(*arguments)
 
     return call
@@ -223,4 +219,12 @@ def _mismatch(name: str, declared: list[Function]) -> TypeFault:
         f"{name} is declared in AMOSQL, but not as foreign",
         code="exists",
         hint="it is " + ", ".join(f.id for f in declared),
+    )
+
+
+def no_python(function: Function) -> ForeignFault:
+    return ForeignFault(
+        f"{function.id} has no Python function in this session",
+        code="foreign",
+        hint=f'register one with db.foreign("{function.name}", ...)',
     )

@@ -214,6 +214,18 @@ def unread_results(clause: Clause) -> list[Variable]:
     return [each for each in results if read[each] == 1 and each not in clause.head.terms]
 
 
+def ambiguities(clause: Clause) -> list[Variable]:
+    """Results of ambiguous calls: they are errors even for a reader that asks only whether there is
+    a row. One that is no variable is tested already."""
+    return [
+        literal.result
+        for literal in clause.body
+        if isinstance(literal, Computation)
+        and literal.operation == "ambiguous"
+        and isinstance(literal.result, Variable)
+    ]
+
+
 def atoms(body: tuple[Literal, ...]) -> Iterator[Atom]:
     """The atoms of a body, those under an aggregate included."""
     for literal in body:

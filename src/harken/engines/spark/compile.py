@@ -37,6 +37,7 @@ from harken.ir.clauses import (
     Computation,
     Definition,
     Literal,
+    ambiguities,
     literal_terms,
     unread_results,
 )
@@ -198,7 +199,7 @@ class Compiler:
         for number, (_, value) in enumerate(equations):
             # Under a name of its own it outlives a stage.
             body.environment[Variable(f"equal#{number}", value.type)] = value
-        forced = {*unread_results(clause), *_ambiguities(clause)}
+        forced = {*unread_results(clause), *ambiguities(clause)}
         waiting = list(order(clause.body, body.environment, self.needs))
         while waiting:
             literal = waiting.pop(turns.next_of(waiting, body, self._asking, self.term))
@@ -403,17 +404,6 @@ def _nothing(relation: Relation) -> str:
         for position, column in enumerate(relation.columns)
     ]
     return f"SELECT {', '.join(columns) or 'true AS c0'} WHERE false"
-
-
-def _ambiguities(clause: Clause) -> list[Variable]:
-    """An ambiguous call is an error even for a reader that asks only whether there is a row."""
-    return [
-        literal.result
-        for literal in clause.body
-        if isinstance(literal, Computation)
-        and literal.operation == "ambiguous"
-        and isinstance(literal.result, Variable)
-    ]
 
 
 def _live(clause: Clause, waiting: Sequence[Literal]) -> set[Variable]:

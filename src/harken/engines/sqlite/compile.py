@@ -10,7 +10,7 @@ derived if it is a bag.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harken.engines.sqlite import aggregates, lookups, ordered
@@ -33,6 +33,7 @@ from harken.ir.clauses import (
     First,
     Literal,
     Numbered,
+    ambiguities,
     unread_results,
 )
 from harken.ir.dependencies import may_repeat
@@ -98,7 +99,7 @@ class Compiler:
         selects = []
         for clause, select, environment in self.branches(definition, known):
             if counted:
-                self._force_ambiguity(clause, select, environment)
+                self._force(ambiguities(clause), select, environment)
             values = [
                 self.term(clause.head.terms[position], environment).checked()
                 for position, _ in columns
@@ -143,29 +144,20 @@ class Compiler:
             self.lookups += lookups.in_rounds(joins or (), self.tables)
             for literal in order(joins or grouped.body, environment, self.needs):
                 self._literal(literal, select, environment, outer)
-            for unread in unread_results(grouped):
-                self._force(unread, select, environment)
+            self._force(unread_results(grouped), select, environment)
             for term, value in equations:
                 select.joins.append(compare("=", self.term(term, environment), value))
             yield grouped, select, environment
 
-    def _force(self, variable: Variable, select: Select, environment: Environment) -> None:
-        """Let a value be computed though nothing reads it, for it may fail."""
-        value = environment[variable].checked()
-        test = "IS NOT NULL"
-        if value.type.nullable:
-            test = "IS NOT x''"  # no value is this one
-        select.tests.append(Sql(f"{value.text} {test}", BOOLEAN, risk=value.risk))
-
-    def _force_ambiguity(self, clause: Clause, select: Select, environment: Environment) -> None:
-        """For a reader that asks only whether there is a row: an ambiguous call is none."""
-        for literal in clause.body:
-            if (
-                isinstance(literal, Computation)
-                and literal.operation == "ambiguous"
-                and isinstance(literal.result, Variable)  # else it is tested already
-            ):
-                self._force(literal.result, select, environment)
+    def _force(
+        self, variables: Iterable[Variable], select: Select, environment: Environment
+    ) -> None:
+        """Let values be computed though nothing reads them, for they may fail."""
+        for variable in variables:
+            value = environment[variable].checked()
+            # No value is the empty blob.
+            test = "IS NOT x''" if value.type.nullable else "IS NOT NULL"
+            select.tests.append(Sql(f"{value.text} {test}", BOOLEAN, risk=value.risk))
 
     # --- literals --------------------------------------------------------------------------
 
@@ -287,7 +279,7 @@ class Compiler:
         if definition is not None:
             found = []
             for clause, select, inner in self.branches(definition, self._known(atom, environment)):
-                self._force_ambiguity(clause, select, inner)
+                self._force(ambiguities(clause), select, inner)
                 found.append(Sql(select.text("1"), BOOLEAN, risk=select.risk))
             return found
         select = Select()
