@@ -17,8 +17,8 @@ from watching import Weights
 
 import harken
 from harken import LanguageError, Object
-from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.layout import table_name
 from harken.ir.relations import Relation, extent_relation, is_extent
 from harken.ir.types import Type
 

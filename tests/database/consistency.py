@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harken import Database
-from harken.engines.sqlite.compile import table_name
+from harken.engines.sqlite.layout import table_name
 from harken.ir.relations import extent_relation
 from harken.ir.schema import FunctionKind
 from harken.ir.types import Type

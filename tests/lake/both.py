@@ -19,9 +19,9 @@ from harken.engines.spark.expressions import literal, quote, spark_type
 from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction, to_stored
 from harken.engines.spark.query import SparkQuery, compile_plan
-from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.engines.sqlite.expressions import quote as quote_sqlite
+from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.values import decoder
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Kind, Relation

@@ -4,41 +4,34 @@ from __future__ import annotations
 
 import datetime
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from harken.database import definitions, foreign
-from harken.database.build import syntax_of
-from harken.database.catalog import Catalog
+from harken.database import foreign
 from harken.database.complaints import check_name, check_text
 from harken.database.datalog.session import DatalogSession
 from harken.database.explain import Explanation, explain_function
 from harken.database.feeds import prepare_table, start_feed
 from harken.database.handles import FunctionHandle
-from harken.database.lake import Step, register, take_in
+from harken.database.intake import Step, take_step
+from harken.database.lake import register
 from harken.database.load import load_objects
 from harken.database.monitors.log import Keep
 from harken.database.monitors.monitors import Listener
 from harken.database.monitors.subscription import Subscription, Wishes, subscribe
-from harken.database.objects import Object, Objects
+from harken.database.objects import Object
+from harken.database.opening import open_database
 from harken.database.results import Result, Results
 from harken.database.rules.explain import RuleExplanation, explain_rule, followed
-from harken.database.rules.rules import Rules
-from harken.database.runtime import Runtime
 from harken.database.session import Session
 from harken.database.sql.load import load_rows, table_to_load
 from harken.database.sql.session import SqlSession
-from harken.database.transactions import Transactions
-from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.values import encode
-from harken.errors import HarkenError, IntegrityError, StorageError, TypeFault
-from harken.ir.clauses import Definition
+from harken.errors import IntegrityError, StorageError, TypeFault
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.amosql.resolve import unknown_function
 from harken.lang.amosql.translate import literal_type
@@ -91,64 +84,15 @@ class Database:
         connection = Connection(path, read_only=read_only, timeout=timeout, clock=clock)
         self._connection = connection
         try:
-            self._open(connection, spark)
+            runtime, rules, transactions = open_database(connection, spark)
+            self._runtime, self._rules, self._transactions = runtime, rules, transactions
+            self._session = Session(runtime, transactions, rules)
+            self._sql = SqlSession(runtime, transactions, rules)
+            self._datalog = DatalogSession(runtime, transactions, rules, self.monitor)
         except BaseException:
             connection.close()
             raise
         self._closed = False
-
-    def _open(self, connection: Connection, spark: Any) -> None:
-        engine = LakeEngine(connection, spark)
-        catalog = Catalog(engine, self._compile)
-        self._runtime = Runtime(engine, catalog, Objects(engine, catalog))
-        if connection.is_new:
-            self._initialise(catalog)
-        catalog.when_reloaded = self._after_reload
-        catalog.reload()
-        self._rules = Rules(self._runtime)
-        self._runtime.rules = self._rules
-        self._runtime.monitors = self._rules.monitors
-        self._transactions = Transactions(self._runtime, self._rules)
-        self._rules.synchronise()
-        self._session = Session(self._runtime, self._transactions, self._rules)
-        self._sql = SqlSession(self._runtime, self._transactions, self._rules)
-        self._datalog = DatalogSession(self._runtime, self._transactions, self._rules, self.monitor)
-
-    def _initialise(self, catalog: Catalog) -> None:
-        """Another process may be doing the same: look again once we may write."""
-        if self._connection.read_only:
-            raise StorageError(
-                "the database is empty",
-                code="not-a-database",
-                hint="open it without read_only once, to create it",
-            )
-        self._connection.begin()
-        try:
-            if self._connection.value("SELECT count(*) FROM sqlite_schema") == 0:
-                catalog.initialise()
-                self._connection.mark_as_ours()
-            self._connection.commit()
-        except BaseException:
-            self._connection.rollback()
-            raise
-
-    def _compile(self, function: Function) -> tuple[Definition, ...]:
-        try:
-            return definitions.clauses_of(function, self._runtime.catalog)
-        except HarkenError as error:
-            raise error.locate(function.text, function.id) from error.__cause__
-
-    def _after_reload(self) -> None:
-        """Know where the relations are, and what Python is behind the functions."""
-        catalog = self._runtime.catalog
-        self._runtime.engine.attach(catalog.stored_relations())
-        self._find_python()
-
-    def _find_python(self) -> None:
-        """Put Python behind the declared foreign functions; a missing one fails when used."""
-        for function in self._runtime.catalog.functions():
-            if function.kind is FunctionKind.FOREIGN and function.text != foreign.SESSION:
-                foreign.register_declared(self._runtime, function, syntax_of(function))
 
     # --- programs --------------------------------------------------------------------------
 
@@ -163,9 +107,7 @@ class Database:
 
     def run(self, text: str, listener: Callable[[Result], None], source: str | None = None) -> None:
         """Run AMOSQL and hand each result on as soon as it is there."""
-        self._check_open()
-        check_text(text, "a program")
-        with self.listening(listener):
+        with self._running(text, listener):
             self._session.run(text, source)
 
     def sql(self, text: str) -> Results:
@@ -179,9 +121,7 @@ class Database:
         self, text: str, listener: Callable[[Result], None], source: str | None = None
     ) -> None:
         """Run SQL and hand each result on as soon as it is there."""
-        self._check_open()
-        check_text(text, "a program")
-        with self.listening(listener):
+        with self._running(text, listener):
             self._sql.run(text, source)
 
     def datalog(
@@ -215,11 +155,16 @@ class Database:
         """Run Datalog and hand each result on as soon as it is there. `warn` is told of what is
         read and has no effect; without it, Python's warnings are. What the text monitors is
         monitored by the `strategy`, see `monitor`."""
+        with self._running(text, listener):
+            directory = None if output is None else Path(output)
+            self._datalog.run(text, source, Path(facts), directory, warn, strategy)
+
+    @contextmanager
+    def _running(self, text: str, listener: Callable[[Result], None]) -> Iterator[None]:
         self._check_open()
         check_text(text, "a program")
-        directory = None if output is None else Path(output)
         with self.listening(listener):
-            self._datalog.run(text, source, Path(facts), directory, warn, strategy)
+            yield
 
     def view_names(self) -> list[str]:
         """The views of SQL and the derived functions of AMOSQL."""
@@ -325,23 +270,7 @@ class Database:
         """
         self._check_open()
         check_name(name, "the name of a function")
-        foreign.check_registration(name, function)
-        declared = [
-            f
-            for f in self._runtime.catalog.overloads(name)
-            if f.text != foreign.SESSION and not f.system
-        ]
-        foreign_ones = [f for f in declared if f.kind is FunctionKind.FOREIGN]
-        if declared and not foreign_ones:
-            raise foreign.mismatch(name, declared)
-        if foreign_ones:
-            for each in foreign_ones:
-                self._runtime.replaced[each.id] = function
-                foreign.register(self._runtime, each, function)
-            return
-        made = foreign.session_function(name, function)
-        self._runtime.catalog.add_session_function(made)
-        foreign.register(self._runtime, made, function)
+        foreign.register_in_session(self._runtime, name, function)
 
     def load(
         self, name: str, rows: Any, properties: Sequence[str] | None = None
@@ -354,14 +283,12 @@ class Database:
         """
         self._check_open()
         check_text(name, "the name of a type or table")
-        active = self._transactions.active
-        with self._transactions.statement() if active else self.transaction():
+        with self._alone():
             table = table_to_load(self._runtime, name)
             if table is not None:
                 load_rows(self._runtime, table, rows, properties)
                 return ()
-            numbers = load_objects(self._runtime, name, rows, properties)
-        return LoadedObjects(numbers, name, self._runtime.catalog.home)
+            return load_objects(self._runtime, name, rows, properties)
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -416,26 +343,7 @@ class Database:
             )
         self._rules.network.choices.forced = None if strategy == "adaptive" else strategy
 
-    # --- transactions ----------------------------------------------------------------------
-
-    @contextmanager
-    def transaction(self) -> Iterator[Database]:
-        """A block that commits when it ends and is undone when it raises."""
-        self._check_open()
-        with self._transactions.block():
-            yield self
-
-    @property
-    def in_transaction(self) -> bool:
-        return self._transactions.active
-
-    def commit(self) -> None:
-        self._check_open()
-        self._transactions.commit()
-
-    def rollback(self) -> None:
-        self._check_open()
-        self._transactions.rollback()
+    # --- the lake --------------------------------------------------------------------------
 
     def lake(
         self,
@@ -492,10 +400,7 @@ class Database:
         """
         self._check_open()
         function = self._find(name)
-        if self._transactions.active:
-            raise IntegrityError(
-                "a stream feeds what is committed", code="transaction", hint="commit first"
-            )
+        self._check_committed("a stream feeds what is committed")
         with self.transaction():
             prepare_table(self._runtime, function)
         return start_feed(
@@ -513,35 +418,35 @@ class Database:
         """Take in what has changed in the inputs since the last step, as one transaction with all
         that rules do about it."""
         self._check_open()
-        if self._transactions.active:
-            raise IntegrityError(
-                "a step is a transaction of its own",
-                code="transaction",
-                hint="commit first",
-            )
-        started = time.monotonic()
-        network, fired = self._rules.network, self._rules.firings()
-        views: dict[str, float] = {}
-        network.timing = views
-        try:
-            with self._transactions.block():
-                step = take_in(self._runtime, network)
-        finally:
-            network.timing = None
-            network.forget_large()
-        now = self._connection.now().timestamp()
-        acted = self._rules.firings()
-        return replace(
-            step,
-            lag={name: max(0.0, now - written) for name, written in step.lag.items()},
-            fired={
-                name: times - fired.get(name, 0)
-                for name, times in acted.items()
-                if times != fired.get(name, 0)
-            },
-            views=views,
-            seconds=time.monotonic() - started,
-        )
+        self._check_committed("a step is a transaction of its own")
+        return take_step(self._runtime, self._transactions, self._rules)
+
+    def flush(self) -> None:
+        """Write what is committed, and not yet in the lake, to the tables there."""
+        self._check_open()
+        self._check_committed("only what is committed can be written to the lake")
+        self._runtime.engine.flush()
+
+    # --- transactions ----------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[Database]:
+        """A block that commits when it ends and is undone when it raises."""
+        self._check_open()
+        with self._transactions.block():
+            yield self
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._transactions.active
+
+    def commit(self) -> None:
+        self._check_open()
+        self._transactions.commit()
+
+    def rollback(self) -> None:
+        self._check_open()
+        self._transactions.rollback()
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -552,17 +457,6 @@ class Database:
         else:
             with self.transaction():
                 yield
-
-    def flush(self) -> None:
-        """Write what is committed, and not yet in the lake, to the tables there."""
-        self._check_open()
-        if self._transactions.active:
-            raise IntegrityError(
-                "only what is committed can be written to the lake",
-                code="transaction",
-                hint="commit first",
-            )
-        self._runtime.engine.flush()
 
     def close(self) -> None:
         """Commit what is open and close the file."""
@@ -594,19 +488,6 @@ class Database:
         if self._closed:
             raise StorageError("the database is closed", code="closed")
 
-
-class LoadedObjects(Sequence[Object]):
-    """The objects of a bulk load: usually a range of numbers, so a million weigh nothing."""
-
-    def __init__(self, numbers: Sequence[int], type_name: str, home: str) -> None:
-        self._numbers = numbers
-        self._type = type_name
-        self._home = home
-
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return LoadedObjects(self._numbers[index], self._type, self._home)
-        return Object(self._numbers[index], self._type, self._home)
+    def _check_committed(self, message: str) -> None:
+        if self._transactions.active:
+            raise IntegrityError(message, code="transaction", hint="commit first")

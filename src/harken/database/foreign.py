@@ -88,11 +88,7 @@ def deferred(function: Function, target: str | None) -> Callable[..., Any]:
 
     def call(*arguments: Any) -> Any:
         if target is None:
-            raise ForeignFault(
-                f"{function.id} has no Python function in this session",
-                code="foreign",
-                hint=f'register one with db.foreign("{function.name}", ...)',
-            )
+            raise no_python(function)
         return load_target(target, None)(*arguments)
 
     return call
@@ -105,7 +101,25 @@ def register_declared(runtime: Runtime, function: Function, node: syntax.CreateF
     register(runtime, function, python)
 
 
-def check_registration(name: str, python: object) -> None:
+def register_in_session(runtime: Runtime, name: str, python: Callable[..., Any]) -> None:
+    """Put a Python function behind all that AMOSQL declares foreign under a name; if it declares
+    nothing, the function belongs to the session."""
+    _check_registration(name, python)
+    declared = [f for f in runtime.catalog.overloads(name) if f.text != SESSION and not f.system]
+    foreign_ones = [f for f in declared if f.kind is FunctionKind.FOREIGN]
+    if declared and not foreign_ones:
+        raise _mismatch(name, declared)
+    if foreign_ones:
+        for each in foreign_ones:
+            runtime.replaced[each.id] = python
+            register(runtime, each, python)
+        return
+    made = _session_function(name, python)
+    runtime.catalog.add_session_function(made)
+    register(runtime, made, python)
+
+
+def _check_registration(name: str, python: object) -> None:
     """Refuse what could never be called."""
     if not callable(python):
         raise ForeignFault(
@@ -153,7 +167,7 @@ def _decode(runtime: Runtime, type_: Type) -> Callable[[Any], Any]:
     return decoder(type_) or (lambda value: value)
 
 
-def session_function(name: str, python: Callable[..., Any]) -> Function:
+def _session_function(name: str, python: Callable[..., Any]) -> Function:
     """What `db.foreign(name, python)` declares, read from the Python function itself."""
     signature = _annotations(name, python)
     if signature is None:
@@ -200,9 +214,17 @@ def _without_none(annotation: Any) -> Any:
     return parts[0] if len(parts) == 1 and typing.get_origin(annotation) is not list else annotation
 
 
-def mismatch(name: str, declared: list[Function]) -> TypeFault:
+def _mismatch(name: str, declared: list[Function]) -> TypeFault:
     return TypeFault(
         f"{name} is declared in AMOSQL, but not as foreign",
         code="exists",
         hint="it is " + ", ".join(f.id for f in declared),
+    )
+
+
+def no_python(function: Function) -> ForeignFault:
+    return ForeignFault(
+        f"{function.id} has no Python function in this session",
+        code="foreign",
+        hint=f'register one with db.foreign("{function.name}", ...)',
     )

@@ -1,51 +1,26 @@
-"""Tables that exist as functions, and the step that takes their changes in.
+"""Tables that exist as functions.
 
 `db.lake("quantity", path, key=["item"])` makes the columns of a table a function from its key to
-the rest. Harken reads such a table at a version; a step moves on to the newest one, hands the
-changes between the two to all that watch, and commits the new version with everything they caused.
-
-Law: a step that dies is as if it had not begun; the next takes the same changes in, once.
+the rest. Harken reads such a table at a version; steps take its changes in (`intake`).
 """
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import declare_stored
-from harken.database.system import META
 from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, OWN, Place
-from harken.engines.sqlite.connection import Connection
 from harken.errors import EngineError, NameFault, TypeFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
 NAME = re.compile(r"[^\W\d]\w*")
-LAST_STEP = "last_step"
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What a step took in, and how long that took with all that it caused."""
-
-    taken: dict[str, int] = field(default_factory=dict)
-    """For each input that changed, how many rows came and went."""
-    versions: dict[str, int] = field(default_factory=dict)
-    """The versions that were taken in."""
-    lag: dict[str, float] = field(default_factory=dict)
-    """For each input whose source says so: the seconds from its newest change to the step's end."""
-    fired: dict[str, int] = field(default_factory=dict)
-    """For each rule that acted, for how many tuples."""
-    views: dict[str, float] = field(default_factory=dict)
-    """For each condition, monitored view and node between that was evaluated, the seconds."""
-    seconds: float = 0.0
 
 
 def register(
@@ -363,41 +338,3 @@ def type_of_column(name: str, arrow: Any) -> Type:
         hint="leave it out: db.lake(..., columns=[...]), or cast it where it comes from; of files "
         "that do not say it, give the type: schema=pyarrow.schema([...])",
     )
-
-
-def take_in(runtime: Runtime, network: Network) -> Step:
-    """Move every input on to its newest version, inside the open transaction, and let the network
-    know what changed. A large change stays where it is: Spark reads it there."""
-    engine = runtime.engine
-    taken, versions, written = {}, {}, {}
-    for far, version in engine.news():
-        change = engine.take_in(far, version)
-        if isinstance(change, int):
-            network.note_large(far.relation.id, change)
-        else:
-            network.note_changes(far.relation.id, change)
-        taken[far.relation.name] = change if isinstance(change, int) else _size(change)
-        versions[far.relation.name] = version
-        when = far.table.written(version)
-        if when is not None:
-            written[far.relation.name] = when
-    if taken:
-        _remember(engine.connection)
-    return Step(taken, versions, written)
-
-
-def _size(change: list[tuple[Any, ...]]) -> int:
-    return sum(abs(weight) for *_, weight in change)
-
-
-def _remember(connection: Connection) -> None:
-    microseconds = int(connection.now().timestamp() * 1_000_000)
-    connection.run(f"INSERT OR REPLACE INTO {META} VALUES ('{LAST_STEP}', ?)", (microseconds,))
-
-
-def last_step(connection: Connection) -> datetime.datetime | None:
-    """When something was last taken in."""
-    found = connection.value(f"SELECT max(value) FROM {META} WHERE key = '{LAST_STEP}'")
-    if found is None:
-        return None
-    return datetime.datetime.fromtimestamp(found / 1_000_000, datetime.UTC)

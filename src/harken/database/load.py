@@ -13,6 +13,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 
+from harken.database.objects import Object
 from harken.database.runtime import Runtime
 from harken.database.updates import Target, find_target
 from harken.engines.sqlite.values import LARGEST, SMALLEST
@@ -26,10 +27,27 @@ CHUNK = 50_000
 _NOT_ROWS = (str, bytes, Mapping)
 
 
+class LoadedObjects(Sequence[Object]):
+    """The objects of a bulk load: usually a range of numbers, so a million weigh nothing."""
+
+    def __init__(self, numbers: Sequence[int], type_name: str, home: str) -> None:
+        self._numbers = numbers
+        self._type = type_name
+        self._home = home
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return LoadedObjects(self._numbers[index], self._type, self._home)
+        return Object(self._numbers[index], self._type, self._home)
+
+
 def load_objects(
     runtime: Runtime, type_name: str, rows: Any, properties: Sequence[str] | None
-) -> Sequence[int]:
-    """Create an object for each row; the numbers of the new objects."""
+) -> LoadedObjects:
+    """Create an object for each row; the new objects, in the order of the rows."""
     type_ = runtime.catalog.type_named(type_name)
     if type_ is None:
         raise unknown_type(runtime.catalog, type_name, None)
@@ -46,7 +64,7 @@ def load_objects(
         for target, column in zip(targets, columns, strict=True):
             _fill_property(runtime, target, range(start, start + length), column)
         ranges.append(range(start, start + length))
-    return _joined(ranges)
+    return LoadedObjects(_joined(ranges), type_name, runtime.catalog.home)
 
 
 def _joined(ranges: list[range]) -> Sequence[int]:

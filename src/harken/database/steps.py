@@ -15,12 +15,13 @@ from typing import Any, Protocol
 
 from harken.database import updates
 from harken.database.evaluation import Evaluation, Frame, decode_rows
+from harken.database.foreign import no_python
 from harken.database.foresight import foreseen
 from harken.database.objects import Object
 from harken.database.runtime import CALL_DEPTH, Runtime
 from harken.engines.foreign import call as call_python
 from harken.engines.foreign import stored_rows
-from harken.errors import EvaluationError, ForeignFault, ValueFault
+from harken.errors import EvaluationError, ValueFault
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import BOOLEAN, Type
 from harken.lang.amosql.resolve import Argument, resolve
@@ -267,11 +268,7 @@ def call_foreign(
     """A foreign procedure gives no rows; a foreign function called as a statement gives its own."""
     python = runtime.python.get(function.id)
     if python is None:
-        raise ForeignFault(
-            f"{function.id} has no Python function in this session",
-            code="foreign",
-            hint=f'register one with db.foreign("{function.name}", ...)',
-        )
+        raise no_python(function)
     given = [
         runtime.objects.handle(value.oid) if isinstance(value, Object) else value
         for value in values

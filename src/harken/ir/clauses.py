@@ -120,6 +120,11 @@ class First:
     count: int | None
     offset: int
 
+    @property
+    def apart(self) -> frozenset[int]:
+        """The columns by which rows are kept apart: each of their values has its own order."""
+        return frozenset(range(self.captured))
+
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
@@ -130,6 +135,11 @@ class Numbered:
     captured: int
     partition: tuple[int, ...]
     order: tuple[tuple[int, bool, bool], ...]
+
+    @property
+    def apart(self) -> frozenset[int]:
+        """The columns by which rows are kept apart: each of their values has its own numbers."""
+        return frozenset(range(self.captured)).union(self.partition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +212,18 @@ def unread_results(clause: Clause) -> list[Variable]:
     ]
     read = Counter(term for literal in clause.body for term in literal_terms(literal))
     return [each for each in results if read[each] == 1 and each not in clause.head.terms]
+
+
+def ambiguities(clause: Clause) -> list[Variable]:
+    """Results of ambiguous calls: they are errors even for a reader that asks only whether there is
+    a row. One that is no variable is tested already."""
+    return [
+        literal.result
+        for literal in clause.body
+        if isinstance(literal, Computation)
+        and literal.operation == "ambiguous"
+        and isinstance(literal.result, Variable)
+    ]
 
 
 def atoms(body: tuple[Literal, ...]) -> Iterator[Atom]:

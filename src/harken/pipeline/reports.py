@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harken.database.lake import Step
+from harken.database.intake import Step
 from harken.database.monitors.changes import Change
 from harken.database.results import NameObject, Result, to_json
 

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import harken
-from harken.database.lake import Step
+from harken.database.intake import Step
 from harken.database.monitors.changes import Change
 from harken.database.monitors.subscription import Subscription
 from harken.errors import HarkenError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import harken
-from harken.database.lake import last_step
+from harken.database.intake import last_step
 from harken.database.results import to_json
 from harken.engines.lake.far import FarRelation
 from harken.pipeline.reports import HEADINGS, InputStatus, moment

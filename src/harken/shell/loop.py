@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 import harken
-from harken.cli import as_ours
+from harken.cli.reporting import as_ours
 from harken.database.results import Result
 from harken.lang.amosql.shapes import split
 from harken.lang.datalog.parser import is_closed as is_whole

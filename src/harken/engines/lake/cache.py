@@ -20,10 +20,10 @@ from typing import Any, Protocol
 
 from harken.engines.lake.catalog import Pending
 from harken.engines.sqlite import layout, many
-from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.events import BRINGING, CREATE_BRINGING, NOTICED
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.layout import table_name
 from harken.ir.relations import Relation, extent_name
 
 Row = tuple[Any, ...]

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.layout import table_name
 from harken.ir.relations import Relation
 
 Row = tuple[Any, ...]

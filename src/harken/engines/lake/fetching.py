@@ -18,8 +18,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harken.engines.lake import limits
-from harken.engines.sqlite.compile import Compiler, Slots
+from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.recursion import Bind, Slotted
+from harken.engines.sqlite.slots import Slots
 from harken.ir.clauses import Definition
 from harken.planner.demand import Demand, demands_beside
 from harken.planner.prepare import Plan

@@ -14,9 +14,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 
-from harken.engines.spark import aggregates
+from harken.engines.spark import aggregates, ordered, turns
+from harken.engines.spark.asking import Asking, fixed
 from harken.engines.spark.body import Body, Environment, compare
 from harken.engines.spark.expressions import (
     LONG,
@@ -37,32 +37,18 @@ from harken.ir.clauses import (
     Computation,
     Definition,
     Literal,
-    atoms,
+    ambiguities,
     literal_terms,
     unread_results,
 )
 from harken.ir.dependencies import may_repeat
-from harken.ir.operations import OPERATIONS
 from harken.ir.relations import COPIES, Kind, Relation
-from harken.ir.safety import Needs, order, ready
-from harken.ir.strata import reachable
+from harken.ir.safety import Needs, order
 from harken.ir.terms import Constant, Parameter, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER, Type
 
 Known = Mapping[int, Sql]
 """What is known of some columns of a relation before its rows are."""
-
-
-class Turn(IntEnum):
-    """When a literal takes its turn: what can fail, or asks for the rows so far, comes late."""
-
-    TEST = 0
-    SOURCE = 1
-    NEGATION = 2
-    AGGREGATE = 3
-    GROWING = 4
-    RESTRICTED = 5
-    FAILING = 6
 
 
 @dataclass(slots=True)
@@ -79,8 +65,11 @@ class Compiler:
     _parts: dict[str, str] = field(default_factory=dict)
     """The WITH clause: name and text."""
     _shared: dict[tuple[str, tuple[tuple[int, str], ...]], str] = field(default_factory=dict)
-    _fallible: dict[str, bool] = field(default_factory=dict)
+    _asking: Asking = field(init=False)
     _alias: int = 0
+
+    def __post_init__(self) -> None:
+        self._asking = Asking(self.definitions, self.needs, self.tables)
 
     def statement(self, relation: Relation) -> str:
         """The rows of a relation."""
@@ -130,22 +119,7 @@ class Compiler:
         if source is None or (definition.first is not None and definition.first.captured):
             return None
         rows = self._part(self._rows(source, {}))
-        order = ", ".join(
-            f"c{i} {'DESC' if down else 'ASC'} NULLS {'FIRST' if nulls else 'LAST'}"
-            for i, down, nulls in wanted.order
-        )
-        if definition.first is not None:
-            count = definition.first.count
-            limit = f" LIMIT {count}" if count is not None else ""
-            found = f"SELECT * FROM {rows} ORDER BY {order}{limit} OFFSET {definition.first.offset}"
-        else:
-            assert definition.numbered is not None
-            inside = {*range(definition.numbered.captured), *definition.numbered.partition}
-            by = ", ".join(f"c{i}" for i in sorted(inside))
-            over = f"{f'PARTITION BY {by} ' if by else ''}ORDER BY {order}"
-            number = f"CAST(row_number() OVER ({over}) AS BIGINT)"
-            found = f"SELECT *, {number} AS c{source.relation.arity} FROM {rows}"
-        part = self._part(found)
+        part = self._part(ordered.counted_off(wanted, source.relation, rows))
         columns = definition.relation.columns
         shown = ", ".join(f"c{i}" for i in range(len(columns))) or "true AS c0"
         tests = [
@@ -160,7 +134,7 @@ class Compiler:
         definition = self._definition_of(relation)
         if definition is None:
             return self._table(relation)
-        known = {i: self.term(t, {}) for i, t in enumerate(atom.terms) if not _is_variable(t)}
+        known = {i: self.term(atom.terms[i], {}) for i in sorted(fixed(atom))}
         key = (relation.id, tuple((position, sql.text) for position, sql in known.items()))
         if key not in self._shared:
             self._shared[key] = self._part(self._rows(definition, known))
@@ -225,10 +199,10 @@ class Compiler:
         for number, (_, value) in enumerate(equations):
             # Under a name of its own it outlives a stage.
             body.environment[Variable(f"equal#{number}", value.type)] = value
-        forced = {*unread_results(clause), *_ambiguities(clause)}
+        forced = {*unread_results(clause), *ambiguities(clause)}
         waiting = list(order(clause.body, body.environment, self.needs))
         while waiting:
-            literal = waiting.pop(self._chosen(waiting, body))
+            literal = waiting.pop(turns.next_of(waiting, body, self._asking, self.term))
             live = _live(clause, [literal, *waiting]) | forced
             live |= {Variable(f"equal#{n}", v.type) for n, (_, v) in enumerate(equations)}
             if isinstance(literal, Aggregation):
@@ -247,41 +221,6 @@ class Compiler:
             now = body.environment[Variable(f"equal#{number}", value.type)]
             body.demand(compare("=", self.term(term, body.environment), now))
         return body
-
-    def _chosen(self, waiting: Sequence[Literal], body: Body) -> int:
-        known = set(body.environment)
-        able = [
-            (self._turn(literal, body), position)
-            for position, literal in enumerate(waiting)
-            if ready(literal, known, self.needs, solving=False)
-        ]
-        return min(able)[1]
-
-    def _turn(self, literal: Literal, body: Body) -> Turn:
-        known = body.environment
-        terms = literal.arguments if isinstance(literal, Computation) else literal_terms(literal)
-        risks = [known[t].risk for t in terms if isinstance(t, Variable) and t in known]
-        match literal:
-            case Computation():
-                given = tuple(self.term(term, known) for term in literal.arguments)
-                risks.append(operation(literal.operation, given, literal.result.type).risk)
-                turn = Turn.TEST
-            case Comparison():
-                turn = Turn.TEST
-            case Aggregation():
-                turn = Turn.RESTRICTED if self._asks(literal.atom) else Turn.AGGREGATE
-            case Atom(negated=True):
-                turn = Turn.RESTRICTED if self._asks(literal) else Turn.NEGATION
-            case Atom() if literal.relation.id in body.groupings:
-                turn = Turn.AGGREGATE
-            case Atom():
-                turn = Turn.RESTRICTED if self._asks_for(literal, body) else Turn.SOURCE
-        late = {Risk.NONE: Turn.TEST, Risk.OVERFLOW: Turn.GROWING, Risk.FAILURE: Turn.FAILING}
-        # A source joins by a value that may overflow as by any other.
-        worst = max(risks, default=Risk.NONE)
-        if turn is Turn.SOURCE and worst is Risk.OVERFLOW:
-            return turn
-        return max(turn, late[worst])
 
     def _literal(self, literal: Literal, body: Body, live: set[Variable]) -> None:
         match literal:
@@ -314,26 +253,14 @@ class Compiler:
         if atom.relation.id == COPIES.id:
             self._copies(atom, body, live)
             return
-        if self._asks_for(atom, body):
-            source = self._restricted(atom, body, live, self._keys(atom, body))
+        if self._asking.is_asked_in(atom, body):
+            source = self._restricted(atom, body, live, self._asking.keys(atom, body))
         else:
             source = self._source(atom)
         alias = self._next("t")
         body.cross(f"{source} AS {alias}")
         for position, term in enumerate(atom.terms):
             self._bind(term, self._column_of(atom, alias, position), body)
-
-    def _asks_for(self, atom: Atom, body: Body) -> bool:
-        """Is it evaluated for what the body so far has? What can fail is, in a body that is asked
-        itself: else it would fail for rows that nobody asked the body for."""
-        return bool(self._open_inputs(atom)) or (body.asked and self._is_fallible(atom.relation))
-
-    def _keys(self, atom: Atom, body: Body) -> set[int]:
-        if atom.relation.kind is Kind.FOREIGN:
-            return set(range(atom.relation.inputs))
-        bound = {i for i, term in enumerate(atom.terms) if term in body.environment}
-        keys = bound if body.asked and self._is_fallible(atom.relation) else self._open_inputs(atom)
-        return keys | _fixed(atom)
 
     def _copies(self, atom: Atom, body: Body, live: set[Variable]) -> None:
         """The rows so far, each as often as its count says."""
@@ -348,7 +275,7 @@ class Compiler:
 
     def _negation(self, atom: Atom, body: Body, live: set[Variable]) -> None:
         self._columns(atom.terms, body, live)
-        if self._asks(atom):
+        if self._asking.is_asked(atom):
             source = self._restricted(atom, body, live, set(range(atom.relation.arity)))
         else:
             source = self._source(atom)
@@ -360,30 +287,6 @@ class Compiler:
             (self._column_of(atom, alias, position), self.term(term, body.environment))
             for position, term in enumerate(atom.terms)
         ]
-
-    def _open_inputs(self, atom: Atom) -> set[int]:
-        """The inputs whose values the rest of the body brings."""
-        if atom.relation.kind is Kind.FOREIGN:
-            return set(range(atom.relation.inputs)) or {0}
-        needed = self.needs.get(atom.relation.id, frozenset())
-        if atom.relation.id in self.tables:
-            return set()
-        return {i for i in needed if _is_variable(atom.terms[i])}
-
-    def _asks(self, atom: Atom) -> bool:
-        """Is the relation evaluated for what is asked only?"""
-        return bool(self._open_inputs(atom)) or self._is_fallible(atom.relation)
-
-    def _is_fallible(self, relation: Relation) -> bool:
-        """Can computing the rows of a relation fail for some that are not wanted?"""
-        if relation.id in self.tables:
-            return False
-        if relation.id not in self._fallible:
-            below = reachable(relation, self.definitions)
-            self._fallible[relation.id] = any(
-                _can_fail(clause) for d in below.values() for clause in d.clauses
-            )
-        return self._fallible[relation.id]
 
     def _column_of(self, atom: Atom, alias: str, position: int) -> Sql:
         type_ = atom.relation.columns[position].type
@@ -435,9 +338,9 @@ class Compiler:
         first = found.aggregates[0]
         groups = aggregates.groups(first)
         known = {i for term, places in groups.items() if term in body.environment for i in places}
-        if known and (found.narrow or self._is_fallible(first.atom.relation)):
+        if known and (found.narrow or self._asking.is_fallible(first.atom.relation)):
             self._columns(list(groups), body, live)
-            source = self._restricted(first.atom, body, live, known | _fixed(first.atom))
+            source = self._restricted(first.atom, body, live, known | fixed(first.atom))
         else:
             source = self._source(first.atom)
         alias = self._next("g")
@@ -456,8 +359,8 @@ class Compiler:
         first = literals[0]
         atom, groups = first.atom, aggregates.groups(first)
         self._columns(list(groups), body, live)
-        if self._asks(atom):
-            keys = {i for places in groups.values() for i in places} | _fixed(atom)
+        if self._asking.is_asked(atom):
+            keys = {i for places in groups.values() for i in places} | fixed(atom)
             source = self._restricted(atom, body, live, keys)
         else:
             source = self._source(atom)
@@ -501,32 +404,6 @@ def _nothing(relation: Relation) -> str:
         for position, column in enumerate(relation.columns)
     ]
     return f"SELECT {', '.join(columns) or 'true AS c0'} WHERE false"
-
-
-def _is_variable(term: Term) -> bool:
-    return isinstance(term, Variable)
-
-
-def _fixed(atom: Atom) -> set[int]:
-    return {i for i, term in enumerate(atom.terms) if not _is_variable(term)}
-
-
-def _ambiguities(clause: Clause) -> list[Variable]:
-    """An ambiguous call is an error even for a reader that asks only whether there is a row."""
-    return [
-        literal.result
-        for literal in clause.body
-        if isinstance(literal, Computation)
-        and literal.operation == "ambiguous"
-        and isinstance(literal.result, Variable)
-    ]
-
-
-def _can_fail(clause: Clause) -> bool:
-    return any(
-        isinstance(literal, Computation) and OPERATIONS[literal.operation].fallible
-        for literal in clause.body
-    ) or any(atom.relation.kind is Kind.FOREIGN for atom in atoms(clause.body))
 
 
 def _live(clause: Clause, waiting: Sequence[Literal]) -> set[Variable]:

@@ -23,8 +23,8 @@ from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction, to_stored
 from harken.engines.spark.query import SparkQuery, collected, compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
-from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.layout import table_name
 from harken.errors import HarkenError
 from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation

@@ -10,15 +10,18 @@ derived if it is a bag.
 
 from __future__ import annotations
 
-import enum
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from harken.calculus.rederivation import is_marked
+from harken.engines.sqlite import aggregates, lookups, ordered
 from harken.engines.sqlite.driving import RECENT, SETTLED, Driving
-from harken.engines.sqlite.expressions import Risk, Sql, constant, operation, quote
+from harken.engines.sqlite.expressions import Risk, Sql, compare, constant, operation, quote
+from harken.engines.sqlite.foreign import foreign_module
 from harken.engines.sqlite.grouping import GroupBy, Grouping
+from harken.engines.sqlite.layout import table_name
+from harken.engines.sqlite.lookups import Lookup
+from harken.engines.sqlite.select import Apart, Select, Source
+from harken.engines.sqlite.slots import FROM_ROW, Slots, last_row
 from harken.errors import SafetyFault
 from harken.ir.clauses import (
     Aggregation,
@@ -30,166 +33,19 @@ from harken.ir.clauses import (
     First,
     Literal,
     Numbered,
-    literal_variables,
+    ambiguities,
     unread_results,
 )
 from harken.ir.dependencies import may_repeat
 from harken.ir.operations import AGGREGATES
-from harken.ir.relations import Kind, Relation, is_extent
-from harken.ir.safety import Needs, is_bound, order
+from harken.ir.relations import Kind, Relation
+from harken.ir.safety import Needs, order
 from harken.ir.terms import Constant, Parameter, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER, NUMBER, Type, decimal_digits, is_decimal
+from harken.ir.types import BOOLEAN
 
 Environment = dict[Variable, Sql]
-
-EXACT_SUM = (
-    "coalesce((sum(v >> 32) + (sum(v & 4294967295) >> 32)) * 4294967296"
-    " + (sum(v & 4294967295) & 4294967295), 0)"
-)
-"""The sum of integers by halves: SQLite's own sum fails when a part of the rows overflows, so it
-would depend on their order. This one overflows only if the whole sum does."""
-
-
-@dataclass(slots=True)
-class Slots:
-    """The parameters of a statement in the order of their `?n`: (index, type as it is used)."""
-
-    used: list[tuple[int, Type]] = field(default_factory=list)
-
-    def text(self, parameter: Parameter) -> str:
-        slot = (parameter.index, parameter.type)
-        if slot not in self.used:
-            self.used.append(slot)
-        return f"?{self.used.index(slot) + 1}"
-
-    def bound_in(self, sql: str) -> tuple[tuple[int, Type], ...]:
-        """The slots a statement binds: those up to the last that occurs in it.
-
-        A value that was computed and then not needed leaves its slot unused.
-        """
-        numbers = [int(number) for number in _SLOT.findall(_QUOTED.sub("", sql))]
-        return tuple(self.used[: max(numbers, default=0)])
-
-
-FROM_ROW = Parameter(-1, INTEGER)
-"""Behind which row the recent rows of a table are."""
-
-
-def last_row(table: int) -> Parameter:
-    """The row up to which the table of this number is read."""
-    return Parameter(-2 - table, INTEGER)
-
-
-def last_row_of(index: int) -> int:
-    """The number of the table, by the index of that parameter."""
-    return -2 - index
-
-
-VALUE = re.compile(r"\bv\b")
-_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
-_SLOT = re.compile(r"\?(\d+)")
-
-
-class Apart(enum.Enum):
-    """When a SELECT in FROM may be joined with its neighbours, as if it were not there."""
-
-    NEVER = enum.auto()
-    IF_NOTHING_FAILS = enum.auto()
-    """It may hold the conditions without which something outside it fails."""
-    ALWAYS = enum.auto()
-    """An old state: as a whole it would be a whole table."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What a SELECT reads: a table, or the rows of another SELECT."""
-
-    rows: str
-    alias: str
-    apart: Apart | None = None
-    """May SQLite take the SELECT apart? None for a table."""
-
-    def text(self, risky: bool) -> str:
-        """SQLite moves conditions into a SELECT in FROM, before its own, and computes its columns
-        above it. With a limit it leaves it as it is."""
-        if self.apart is None:
-            return f"{self.rows} AS {self.alias}"
-        whole = self.apart is Apart.NEVER or (risky and self.apart is Apart.IF_NOTHING_FAILS)
-        return f"({self.rows}{' LIMIT -1' if whole else ''}) AS {self.alias}"
-
-
-@dataclass(slots=True)
-class Select:
-    """A SELECT under construction: what joins its sources, and what tests their rows.
-
-    A condition that can fail runs only where the less risky ones hold. One that merely might
-    overflow does not wait for the joins, so that they stay free to use it early.
-    """
-
-    sources: list[Source] = field(default_factory=list)
-    columns: list[str] = field(default_factory=list)
-    """A column of each source, to say that a row of it has been found."""
-    joins: list[Sql] = field(default_factory=list)
-    tests: list[Sql] = field(default_factory=list)
-    late: list[Sql] = field(default_factory=list)
-    """Costly tests, of the old state as a rule: they run where the cheap ones hold."""
-    lenient: bool = False
-    """Does a row pass where a number grows too large, instead of failing?"""
-    driven: bool = False
-    """Are the sources joined in the order they have?"""
-
-    def text(self, columns: str, distinct: bool = False) -> str:
-        parts = [f"SELECT {'DISTINCT ' if distinct else ''}{columns}"]
-        if self.sources:
-            sources = (each.text(self.risk >= Risk.PRESENCE) for each in self.sources)
-            parts.append("FROM " + (" CROSS JOIN " if self.driven else ", ").join(sources))
-        where = self.conditions()
-        if where:
-            parts.append("WHERE " + " AND ".join(where))
-        return " ".join(parts)
-
-    def conditions(self) -> list[str]:
-        conditions = [*self.joins, *self.tests]
-        if self.lenient:
-            conditions = [each.or_passed() for each in conditions]
-        safe, growing, present, failing = (
-            [each.text for each in conditions if each.risk is risk] for risk in Risk
-        )
-        tests = [each.text for each in self.tests if each.risk is Risk.NONE]
-        # These always hold. They are there to make a condition wait until every source has a row.
-        found = [f"{column} IS {column}" for column in self.columns]
-        before = [*safe, *growing]
-        cheap = [each.text for each in self.tests if each.risk is Risk.NONE and not each.asks]
-        late = [each.text for each in self.late if each.risk is Risk.NONE]
-        risky = [each.text for each in self.late if each.risk is not Risk.NONE]
-        return [
-            *safe,
-            *_guarded(tests, growing),
-            *_guarded(before + found, present),
-            *_guarded(cheap + found, late),
-            *_guarded(before + found + present + late, failing),
-            *_guarded(cheap + found + late, risky),
-        ]
-
-    def guarded(self, value: Sql) -> str:
-        """A column that is computed for rows that pass, wherever SQLite computes it: it moves a
-        condition on the column of a subquery into the subquery, before the subquery's own."""
-        where = self.conditions()
-        if value.risk is Risk.NONE or (not where and not self.sources):
-            return value.text
-        found = [f"{column} IS {column}" for column in self.columns]
-        return f"CASE WHEN {' AND '.join([*where, *found])} THEN {value.text} END"
-
-    @property
-    def risk(self) -> Risk:
-        conditions = (*self.joins, *self.tests, *self.late)
-        return max((each.risk for each in conditions), default=Risk.NONE)
-
-
-def _guarded(guards: list[str], conditions: list[str]) -> list[str]:
-    if not guards:
-        return conditions
-    return [f"CASE WHEN {' AND '.join(guards)} THEN {text} ELSE 0 END" for text in conditions]
+Known = Mapping[int, Sql]
+"""What is known of some columns of a relation before its rows are."""
 
 
 @dataclass(slots=True)
@@ -201,7 +57,7 @@ class Compiler:
     slots: Slots = field(default_factory=Slots)
     tables: Mapping[str, str] = field(default_factory=dict)
     aliases: dict[str, Relation] = field(default_factory=dict)
-    lookups: list[tuple[Relation, tuple[int, ...]]] = field(default_factory=list)
+    lookups: list[Lookup] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
     """The numbers of the tables that grow, by the ids of the relations that read their rows."""
     lenient: bool = False
@@ -216,10 +72,7 @@ class Compiler:
     # --- selects ---------------------------------------------------------------------------
 
     def definition(
-        self,
-        definition: Definition,
-        known: Mapping[int, Sql] | None = None,
-        nested: bool = False,
+        self, definition: Definition, known: Known | None = None, nested: bool = False
     ) -> str:
         """The rows of a definition whose columns agree with the values `known` from outside."""
         columns = [(position, f"c{position}") for position in range(definition.relation.arity)]
@@ -228,7 +81,7 @@ class Compiler:
     def _rows(
         self,
         definition: Definition,
-        known: Mapping[int, Sql],
+        known: Known,
         columns: Sequence[tuple[int, str]],
         nested: bool = False,
         counted: bool = False,
@@ -237,16 +90,16 @@ class Compiler:
             nothing = ", ".join(f"NULL AS {name}" for _, name in columns) or "NULL AS c0"
             return f"SELECT {nothing} WHERE 0"
         first = definition.first
-        if first is not None and all(i in known for i in range(first.captured)):
-            return self._first_rows(first, known, columns)
+        if first is not None and first.apart.issubset(known):
+            return self._ordered_rows(first, known, columns)
         if definition.numbered is not None:
-            return self._numbered_rows(definition.numbered, known, columns)
+            return self._ordered_rows(definition.numbered, known, columns)
         unique = definition.relation.is_set and may_repeat(definition)
         single = len(definition.clauses) == 1
         selects = []
         for clause, select, environment in self.branches(definition, known):
             if counted:
-                self._force_ambiguity(clause, select, environment)
+                self._force(ambiguities(clause), select, environment)
             values = [
                 self.term(clause.head.terms[position], environment).checked()
                 for position, _ in columns
@@ -258,55 +111,16 @@ class Compiler:
             selects.append(select.text(shown or "1 AS c0", distinct=unique and single))
         return (" UNION " if unique else " UNION ALL ").join(selects)
 
-    def _first_rows(
-        self, first: First, known: Mapping[int, Sql], columns: Sequence[tuple[int, str]]
+    def _ordered_rows(
+        self, wanted: First | Numbered, known: Known, columns: Sequence[tuple[int, str]]
     ) -> str:
-        """The first rows of a relation. What is known of them is asked of the first ones only."""
-        captured = {i: value for i, value in known.items() if i < first.captured}
-        source = self._definition_named(first.relation)
-        rows = self.definition(source, captured)
-        order = order_by(first.order)
-        count = -1 if first.count is None else first.count
-        found = f"SELECT * FROM ({rows}) ORDER BY {order} LIMIT {count} OFFSET {first.offset}"
-        shown = ", ".join(f"c{i} AS {name}" for i, name in columns) or "1 AS c0"
-        tests = [
-            _compare("=", Sql(f"c{i}", source.relation.columns[i].type), value).text
-            for i, value in known.items()
-            if i >= first.captured
-        ]
-        where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        return f"SELECT {shown} FROM ({found}){where}"
-
-    def _numbered_rows(
-        self, numbered: Numbered, known: Mapping[int, Sql], columns: Sequence[tuple[int, str]]
-    ) -> str:
-        """The rows of a relation with their numbers; what is known of the partition is asked of the
-        rows, the rest of the numbered ones."""
-        inside = {*range(numbered.captured), *numbered.partition}
-        source = self._definition_named(numbered.relation)
-        rows = self.definition(source, {i: v for i, v in known.items() if i in inside})
-        by = ", ".join(f"c{i}" for i in sorted(inside))
-        order = order_by(numbered.order)
-        last = source.relation.arity
-        over = f"{f'PARTITION BY {by} ' if by else ''}ORDER BY {order}"
-        found = f"SELECT *, row_number() OVER ({over}) AS c{last} FROM ({rows})"
-        types = [*(column.type for column in source.relation.columns), INTEGER]
-        tests = [
-            _compare("=", Sql(f"c{i}", types[i]), value).text
-            for i, value in known.items()
-            if i not in inside
-        ]
-        shown = ", ".join(f"c{i} AS {name}" for i, name in columns) or "1 AS c0"
-        where = f" WHERE {' AND '.join(tests)}" if tests else ""
-        return f"SELECT {shown} FROM ({found}){where}"
-
-    def _definition_named(self, name: str) -> Definition:
-        definition = self.definitions.get(name)
-        assert definition is not None, name
-        return definition
+        source = self.definitions[wanted.relation]
+        asked = {i: value for i, value in known.items() if i in wanted.apart}
+        rows = self.definition(source, asked)
+        return ordered.counted_off(wanted, source.relation, rows, known, columns)
 
     def branches(
-        self, definition: Definition, known: Mapping[int, Sql]
+        self, definition: Definition, known: Known
     ) -> Iterator[tuple[Clause, Select, Environment]]:
         """Each clause as a SELECT, its head variables bound to what is known outside.
 
@@ -324,35 +138,26 @@ class Compiler:
             select = Select(lenient=self.lenient)
             environment = dict(outer)
             grouped = self.grouping.rewrite(clause, environment)
-            self._note_lookups(grouped.body, outer)
+            self.lookups += lookups.from_outside(grouped.body, outer, self.tables)
             joins = None if outer else self.driving.ordered(grouped.body)
             select.driven = joins is not None
-            self._note_driven(joins or ())
+            self.lookups += lookups.in_rounds(joins or (), self.tables)
             for literal in order(joins or grouped.body, environment, self.needs):
                 self._literal(literal, select, environment, outer)
-            for unread in unread_results(grouped):
-                self._force(unread, select, environment)
+            self._force(unread_results(grouped), select, environment)
             for term, value in equations:
-                select.joins.append(_compare("=", self.term(term, environment), value))
+                select.joins.append(compare("=", self.term(term, environment), value))
             yield grouped, select, environment
 
-    def _force(self, variable: Variable, select: Select, environment: Environment) -> None:
-        """Let a value be computed though nothing reads it, for it may fail."""
-        value = environment[variable].checked()
-        test = "IS NOT NULL"
-        if value.type.nullable:
-            test = "IS NOT x''"  # no value is this one
-        select.tests.append(Sql(f"{value.text} {test}", BOOLEAN, risk=value.risk))
-
-    def _force_ambiguity(self, clause: Clause, select: Select, environment: Environment) -> None:
-        """For a reader that asks only whether there is a row: an ambiguous call is none."""
-        for literal in clause.body:
-            if (
-                isinstance(literal, Computation)
-                and literal.operation == "ambiguous"
-                and isinstance(literal.result, Variable)  # else it is tested already
-            ):
-                self._force(literal.result, select, environment)
+    def _force(
+        self, variables: Iterable[Variable], select: Select, environment: Environment
+    ) -> None:
+        """Let values be computed though nothing reads them, for they may fail."""
+        for variable in variables:
+            value = environment[variable].checked()
+            # No value is the empty blob.
+            test = "IS NOT x''" if value.type.nullable else "IS NOT NULL"
+            select.tests.append(Sql(f"{value.text} {test}", BOOLEAN, risk=value.risk))
 
     # --- literals --------------------------------------------------------------------------
 
@@ -392,10 +197,7 @@ class Compiler:
             return
         definition = self._definition_of(relation)
         if definition is not None and self._is_asked(atom, definition, select, environment):
-            found = self._existence(atom, environment)
-            exists = " OR ".join(f"EXISTS ({each.text})" for each in found)
-            risk = max((each.risk for each in found), default=Risk.NONE)
-            select.tests.append(Sql(f"({exists or '0'})", BOOLEAN, risk=risk, asks=True))
+            select.tests.append(_exists(self._existence(atom, environment)))
             return
         if definition is None:
             select.sources.append(Source(self.table(relation), alias))
@@ -424,41 +226,6 @@ class Compiler:
             and not self.grouping.is_whole(definition.relation)
             and not self.driving.is_small(definition.relation)
         )
-
-    def _note_lookups(self, body: Sequence[Literal], outer: Environment) -> None:
-        """Remember which columns are looked up by a value from outside, or by one that such a
-        look-up leads to: they want an index."""
-        known = set(outer)
-        waiting = [
-            each
-            for each in body
-            if isinstance(each, Atom)
-            and each.relation.kind is Kind.STORED
-            and each.relation.id not in self.tables
-        ]
-        while waiting:
-            atom = max(waiting, key=lambda each: _reach(each, known))
-            columns = tuple(i for i, term in enumerate(atom.terms) if is_bound(term, known))
-            self.lookups.append((atom.relation, columns))
-            waiting.remove(atom)
-            if columns and outer and not atom.negated:
-                known.update(literal_variables(atom))
-
-    def _note_driven(self, joins: Sequence[Literal]) -> None:
-        """Remember by which columns the rules of a recursion look tables up, in the order of their
-        joins: SQLite does not know that there will be many rounds."""
-        known: set[Variable] = set()
-        if not any(isinstance(each, Atom) and _is_recent(each) for each in joins):
-            return
-        for literal in joins:
-            if isinstance(literal, Atom):
-                bound = tuple(i for i, t in enumerate(literal.terms) if is_bound(t, known))
-                if bound and (literal.relation.kind is Kind.STORED or self._is_table(literal)):
-                    self.lookups.append((literal.relation, bound))
-                known.update(() if literal.negated else literal_variables(literal))
-
-    def _is_table(self, atom: Atom) -> bool:
-        return atom.relation.id in self.tables
 
     def _foreign(self, atom: Atom, alias: str, select: Select, environment: Environment) -> None:
         inputs = atom.relation.inputs
@@ -512,11 +279,12 @@ class Compiler:
         if definition is not None:
             found = []
             for clause, select, inner in self.branches(definition, self._known(atom, environment)):
-                self._force_ambiguity(clause, select, inner)
+                self._force(ambiguities(clause), select, inner)
                 found.append(Sql(select.text("1"), BOOLEAN, risk=select.risk))
             return found
         select = Select()
-        self._note_lookups((replace(atom, negated=False),), environment)
+        wanted = (replace(atom, negated=False),)
+        self.lookups += lookups.from_outside(wanted, environment, self.tables)
         self._atom(atom, select, dict(environment), environment)
         return [Sql(select.text("1"), BOOLEAN, risk=select.risk)]
 
@@ -532,58 +300,16 @@ class Compiler:
     # --- aggregates ------------------------------------------------------------------------
 
     def _aggregate(self, literal: Aggregation, environment: Environment) -> Sql:
-        result = literal.type
         if literal.aggregate in ("some", "notany"):
-            found = self._existence(literal.atom, environment)
-            exists = " OR ".join(f"EXISTS ({each.text})" for each in found)
-            text = f"({exists or '0'})"
-            risk = max((each.risk for each in found), default=Risk.NONE)
-            return Sql(text if literal.aggregate == "some" else f"(NOT {text})", result, risk=risk)
-        rows = self._group_rows(literal, environment)
-        if literal.aggregate == "sum":
-            whole = "total(v)" if result == NUMBER else EXACT_SUM
-            if result.nullable:
-                whole = f"CASE WHEN count(v) > 0 THEN {whole} END"
-            total = Sql("s", result, raw=True).checked()
-            rows = f"SELECT {whole} AS s FROM ({rows})"
-            return Sql(f"(SELECT {total.text} FROM ({rows}))", result, risk=Risk.FAILURE)
-        if literal.aggregate == "avg" and is_decimal(result):
-            return Sql(
-                f"(SELECT {_average(literal, 'v')} FROM ({rows}))", result, risk=Risk.FAILURE
-            )
-        if literal.aggregate == "single value":
-            text = "CASE WHEN count(*) > 1 THEN harken_many_rows() ELSE max(v) END"
-            return Sql(f"(SELECT {text} FROM ({rows}))", result, risk=Risk.FAILURE)
-        value = "v" if literal.value is not None else "*"
-        text = f"(SELECT {literal.aggregate}({value}) FROM ({rows}))"
-        return Sql(text, result, risk=Risk.FAILURE)
+            found = _exists(self._existence(literal.atom, environment))
+            text = found.text if literal.aggregate == "some" else f"(NOT {found.text})"
+            return Sql(text, literal.type, risk=found.risk)
+        return aggregates.of_one_group(literal, self._group_rows(literal, environment))
 
-    def _group_by(self, grouped: GroupBy, known: Mapping[int, Sql]) -> str:
+    def _group_by(self, grouped: GroupBy, known: Known) -> str:
         """All aggregates of the members, for each group; `known` are values of the group."""
-        width = grouped.groups
-        rows = self.definition(
-            grouped.members, {i: value for i, value in known.items() if i < width}
-        )
-        groups = [f"c{i}" for i in range(width)]
-        raw, shown = list(groups), list(groups)
-        for number, (literal, column) in enumerate(grouped.aggregates, start=width):
-            value = "*" if column is None else f"c{column}"
-            type_ = literal.type
-            text = f"{literal.aggregate}({value})"
-            total = Sql(f"c{number}", type_)
-            if literal.aggregate == "avg" and is_decimal(type_):
-                text = _average(literal, value)
-            if literal.aggregate == "sum":
-                whole = "total(v)" if type_ == NUMBER else EXACT_SUM
-                text = VALUE.sub(value, whole)
-                if type_.nullable:
-                    text = f"CASE WHEN count({value}) > 0 THEN {text} END"
-                total = Sql(f"c{number}", type_, raw=True).checked()
-            raw.append(f"{text} AS c{number}")
-            shown.append(f"{total.text} AS c{number}")
-        by = f" GROUP BY {', '.join(groups)}" if groups else ""
-        inner = f"SELECT {', '.join(raw)} FROM ({rows}){by}"
-        return f"SELECT {', '.join(shown)} FROM ({inner})"
+        inside = {i: value for i, value in known.items() if i < grouped.groups}
+        return aggregates.of_each_group(grouped, self.definition(grouped.members, inside))
 
     def _group_rows(self, literal: Aggregation, environment: Environment) -> str:
         """The rows of the group: the value as `v`, and the other private columns beside it."""
@@ -617,7 +343,7 @@ class Compiler:
             environment[term] = value
         else:
             kind = select.joins if isinstance(term, Variable) else select.tests
-            kind.append(_compare("=", value, self.term(term, environment)))
+            kind.append(compare("=", value, self.term(term, environment)))
 
     def _comparison(self, literal: Comparison, select: Select, environment: Environment) -> None:
         left, right = literal.left, literal.right
@@ -626,11 +352,8 @@ class Compiler:
                 left, right = right, left
             self._bind(right, self.term(left, environment), select, environment)
         else:
-            select.tests.append(
-                _compare(
-                    literal.operator, self.term(left, environment), self.term(right, environment)
-                )
-            )
+            one, other = self.term(left, environment), self.term(right, environment)
+            select.tests.append(compare(literal.operator, one, other))
 
     def table(self, relation: Relation) -> str:
         table = quote(self.tables.get(relation.id, table_name(relation)))
@@ -642,53 +365,8 @@ class Compiler:
         return f"(SELECT * FROM temp.{table} WHERE {' AND '.join(tests)})"
 
 
-def _compare(operator: str, left: Sql, right: Sql) -> Sql:
-    """Whether two values are the same, or not, is asked of NULL as well: see `Comparison`."""
-    left, right = left.checked(), right.checked()
-    if operator == "=" and left.type.nullable and right.type.nullable:
-        operator = "IS"
-    elif operator == "!=" and (left.type.nullable or right.type.nullable):
-        operator = "IS NOT"
-    text = f"{left.text} {operator} {right.text}"
-    return Sql(text, BOOLEAN, risk=max(left.risk, right.risk))
-
-
-def order_by(keys: Sequence[tuple[int, bool, bool]], source: str = "") -> str:
-    return ", ".join(
-        f"{source}c{i}{' DESC' if down else ''} NULLS {'FIRST' if nulls else 'LAST'}"
-        for i, down, nulls in keys
-    )
-
-
-def _is_recent(atom: Atom) -> bool:
-    return atom.relation.name.startswith(RECENT) or is_marked(atom.relation)
-
-
-def _average(literal: Aggregation, value: str) -> str:
-    """The average of decimals: exact sum, rounded quotient."""
-    assert literal.value is not None
-    _, given = decimal_digits(literal.value.type)
-    _, wanted = decimal_digits(literal.result.type)
-    total = VALUE.sub(value, EXACT_SUM)
-    return (
-        f"CASE WHEN count({value}) > 0 "
-        f"THEN harken_decimal_average({total}, count({value}), {wanted - given}) END"
-    )
-
-
-def _reach(atom: Atom, known: set[Variable]) -> int:
-    """How good it is to look an atom up by what is known: by its key, by anything, not at all."""
-    bound = {i for i, term in enumerate(atom.terms) if is_bound(term, known)}
-    if atom.negated or not bound:
-        return 0
-    return 2 if atom.relation.key is not None and bound.issuperset(atom.relation.key) else 1
-
-
-def table_name(relation: Relation) -> str:
-    """Extents and functions live in tables named as people would look for them."""
-    return relation.name if is_extent(relation) else relation.id
-
-
-def foreign_module(relation: Relation) -> str:
-    """The name under which a foreign relation is registered as a table-valued function."""
-    return f"foreign {relation.id}"
+def _exists(found: Sequence[Sql]) -> Sql:
+    """Does one of the SELECTs have a row?"""
+    text = " OR ".join(f"EXISTS ({each.text})" for each in found)
+    risk = max((each.risk for each in found), default=Risk.NONE)
+    return Sql(f"({text or '0'})", BOOLEAN, risk=risk, asks=True)

@@ -12,10 +12,12 @@ from typing import Any, TypeAlias
 import apsw
 
 from harken.engines.sqlite import faults, foreign, layout, many
-from harken.engines.sqlite.compile import EXACT_SUM, VALUE, Compiler, Slots, table_name
+from harken.engines.sqlite.aggregates import exact_sum
+from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
+from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.recursion import (
     Bind,
     Fetch,
@@ -27,6 +29,7 @@ from harken.engines.sqlite.recursion import (
     make_fixpoint,
     make_tables,
 )
+from harken.engines.sqlite.slots import Slots
 from harken.engines.sqlite.statistics import Statistics
 from harken.engines.sqlite.values import encoder
 from harken.errors import StorageError
@@ -106,7 +109,7 @@ class Query:
         if not many:
             return None
         by = ", ".join(f"c{i}" for i in columns)
-        sums = [VALUE.sub(f"c{i}", EXACT_SUM) for i in values]
+        sums = [exact_sum(f"c{i}") for i in values]
         shown = ", ".join([*(f"c{i}" for i in columns), "count(*)", *sums])
         there = "1" if present is None else f"c{present} IS NOT NULL"
         groups = f"GROUP BY {by}" if by else ""

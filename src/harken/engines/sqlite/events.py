@@ -16,10 +16,11 @@ from typing import Any
 
 from harken.calculus.states import delta
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.compile import Compiler, table_name
+from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.expressions import Sql, literal_text, quote
+from harken.engines.sqlite.layout import table_name
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Kind, Relation
 from harken.planner.screen import Alternative, Screener

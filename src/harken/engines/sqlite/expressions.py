@@ -17,6 +17,7 @@ from harken.engines.sqlite.values import encode
 from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.terms import Constant
 from harken.ir.types import (
+    BOOLEAN,
     DATE,
     INTEGER,
     NUMBER,
@@ -143,6 +144,17 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
         return Sql(text, result, raw=overflows, risk=risk)
     suffix = "".join(f"_{type_.name}" for type_ in types) if name in _BY_TYPE else ""
     return Sql(f"harken_{name}{suffix}({', '.join(given)})", result, risk=risk)
+
+
+def compare(operator: str, left: Sql, right: Sql) -> Sql:
+    """Whether two values are the same, or not, is asked of NULL as well: see `Comparison`."""
+    left, right = left.checked(), right.checked()
+    if operator == "=" and left.type.nullable and right.type.nullable:
+        operator = "IS"
+    elif operator == "!=" and (left.type.nullable or right.type.nullable):
+        operator = "IS NOT"
+    text = f"{left.text} {operator} {right.text}"
+    return Sql(text, BOOLEAN, risk=max(left.risk, right.risk))
 
 
 def _decimal(name: str, arguments: tuple[Sql, ...], result: Type, risk: Risk) -> Sql | None:

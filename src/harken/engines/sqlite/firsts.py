@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from harken.calculus.firsts import FirstRows
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.compile import foreign_module, order_by
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Validity
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.foreign import foreign_module
+from harken.engines.sqlite.ordered import order_by
 from harken.ir.relations import COPIES
 
 AHEAD = 1_000

@@ -13,11 +13,15 @@ import apsw
 
 from harken.engines.foreign import call, stored_rows
 from harken.engines.sqlite import faults
-from harken.engines.sqlite.compile import foreign_module
 from harken.engines.sqlite.connection import Connection
 from harken.ir.relations import Relation
 
 Decode = Callable[[Any], Any]
+
+
+def foreign_module(relation: Relation) -> str:
+    """The name under which a foreign relation is registered as a table-valued function."""
+    return f"foreign {relation.id}"
 
 
 def register(

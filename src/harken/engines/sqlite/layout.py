@@ -12,11 +12,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.values import column_type
 from harken.ir.relations import Relation, extent_name, is_extent
 from harken.ir.types import BOOLEAN, INTEGER
+
+
+def table_name(relation: Relation) -> str:
+    """Extents and functions live in tables named as people would look for them."""
+    return relation.name if is_extent(relation) else relation.id
 
 
 def create_table(

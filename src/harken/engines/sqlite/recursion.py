@@ -22,10 +22,11 @@ from functools import partial
 from typing import Any
 
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.compile import FROM_ROW, Compiler, Slots, last_row_of
+from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.driving import RECENT, SETTLED
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.slots import FROM_ROW, Slots, last_row_of
 from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Literal
 from harken.ir.relations import Kind, Relation, Semantics
 from harken.ir.strata import Stratum, no_fixpoint

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from harken.engines.sqlite.compile import table_name
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
+from harken.engines.sqlite.layout import table_name
 from harken.ir.relations import Relation
 
 STALE_PART = 0.2

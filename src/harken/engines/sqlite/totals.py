@@ -16,7 +16,7 @@ from typing import Any
 
 from harken.calculus.totals import Totals
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.compile import EXACT_SUM, VALUE
+from harken.engines.sqlite.aggregates import exact_sum
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Validity
 from harken.engines.sqlite.engine import Query
@@ -74,7 +74,7 @@ class TotalsTable:
     def _gather_support(self, members: Query) -> None:
         groups, value, there = self._member()
         places = [str(i + 1) for i in range(len(self._groups or "k"))]
-        shown = f"count(*), {VALUE.sub(value, EXACT_SUM)}"
+        shown = f"count(*), {exact_sum(value)}"
         if self.totals.counts_values:
             places.append(str(len(places) + 1))
             shown = f"{value}, count(*)"
@@ -170,7 +170,7 @@ class TotalsTable:
         else:
             weighted = f"SELECT {key}, w, v * w AS v FROM {self._members}"
             run(
-                f"INSERT INTO {self._support} SELECT {key}, sum(w), {EXACT_SUM} "
+                f"INSERT INTO {self._support} SELECT {key}, sum(w), {exact_sum('v')} "
                 f"FROM ({weighted}) WHERE 1 GROUP BY {key} "
                 "ON CONFLICT DO UPDATE SET n = n + excluded.n, s = s + excluded.s"
             )

@@ -1,0 +1,74 @@
+"""The `harken` command.
+
+Law: standard output holds results and nothing else; what went wrong goes to standard error, and
+the exit code is 0, 1 after an error, 2 for a wrong command line, or 130 after Ctrl-C. A person
+never sees a traceback unless they set HARKEN_DEBUG.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Annotated
+
+import typer
+
+import harken
+from harken.cli import commands, running
+from harken.cli.options import Command, Group
+from harken.cli.reporting import as_ours, fail
+
+COMMANDS = (
+    running.run,
+    running.watch,
+    commands.shell,
+    commands.explain,
+    commands.serve,
+    commands.bench,
+    commands.doctor,
+    commands.demo,
+)
+"""In the order in which help lists them."""
+
+app = typer.Typer(
+    cls=Group,
+    help="Harken watches data and acts on change.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for _command in COMMANDS:
+    app.command(cls=Command)(_command)
+
+_pipeline = typer.Typer(
+    cls=Group, help="Take in what has changed in the lake.", no_args_is_help=True
+)
+_pipeline.command("run", cls=Command)(commands.pipeline_run)
+_pipeline.command("status", cls=Command)(commands.pipeline_status)
+app.add_typer(_pipeline, name="pipeline")
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except Exception as error:
+        sys.exit(fail(as_ours(error), None))
+
+
+def print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"harken {harken.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def harken_command(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None:
+    """Harken watches data and acts on change."""

@@ -1,0 +1,169 @@
+"""The commands that run no programs. Each imports what it needs, so that `run` starts quickly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import harken
+from harken.cli.options import DatabaseFile, ExplainFormat, Format, Output, Story
+from harken.cli.reporting import CommandError, reported, writer
+from harken.cli.sessions import opened, own_session
+from harken.database.results import to_json
+from harken.database.rules.drawing import draw
+from harken.database.rules.explain import RuleExplanation
+
+
+def shell(db: DatabaseFile = ":memory:") -> None:
+    """Type statements and see their results."""
+    from harken.shell import start
+
+    with harken.connect(db, spark=own_session) as database:
+        raise typer.Exit(start(database))
+
+
+def explain(
+    name: Annotated[str, typer.Argument(help="A rule or function; `type.function` if overloaded.")],
+    db: DatabaseFile,
+    format: Annotated[
+        ExplainFormat, typer.Option("--format", help="How it is printed.")
+    ] = ExplainFormat.TEXT,
+) -> None:
+    """Show how a function is evaluated or a rule is monitored: its clauses and its SQL."""
+    with harken.connect(db, read_only=True, spark=own_session) as database:
+        explanation = database.explain(name)
+    if format is ExplainFormat.JSON:
+        print(to_json(explanation.as_json()))
+    elif format is ExplainFormat.TEXT:
+        print(explanation)
+    elif isinstance(explanation, RuleExplanation):
+        print(draw(explanation))
+    else:
+        raise CommandError(
+            f"{name} is a function, and only the network of a rule is drawn",
+            code="unsupported",
+            hint="use --format text or --format json",
+        )
+
+
+def pipeline_run(
+    db: DatabaseFile,
+    watch: Annotated[bool, typer.Option("--watch", help="Keep going until Ctrl-C.")] = False,
+    every: Annotated[
+        float, typer.Option(min=0.0, help="Seconds between two steps of --watch.")
+    ] = 1.0,
+    format: Output = Format.TEXT,
+) -> None:
+    """Take in what has changed in the inputs, as one transaction with all that rules do about it.
+
+    Standard output has what rules print, and a line for each step that found something new.
+    """
+    from harken.pipeline.run import keep_running, run_once
+
+    as_json = format is Format.JSON
+    with reported(format), opened(db) as database, database.listening(writer(format)):
+        if watch:
+            keep_running(database, every, as_json=as_json)
+        else:
+            run_once(database, as_json=as_json)
+
+
+def pipeline_status(
+    db: DatabaseFile,
+    format: Output = Format.TEXT,
+) -> None:
+    """Show where each relation in the lake stands."""
+    from harken.pipeline.status import show_status
+
+    with reported(format), opened(db, read_only=True) as database:
+        show_status(database, as_json=format is Format.JSON)
+
+
+def serve(
+    db: DatabaseFile,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 8765,
+    token: Annotated[
+        str | None, typer.Option(help="What clients must show; also taken from HARKEN_TOKEN.")
+    ] = None,
+    keep_seconds: Annotated[
+        float, typer.Option(min=0.001, help="How long changes are kept for clients that left.")
+    ] = harken.Keep().seconds,
+    keep_bytes: Annotated[
+        int, typer.Option(min=1, help="How much of them is kept, for each view.")
+    ] = harken.Keep().bytes,
+) -> None:
+    """Serve views and their changes over HTTP, until Ctrl-C."""
+    from harken.server.run import serve as run_server
+
+    with reported(Format.TEXT):
+        opened(db).close()
+        run_server(
+            db,
+            host=host,
+            port=port,
+            token=token,
+            keep=harken.Keep(keep_seconds, keep_bytes),
+            spark=own_session,
+            tell=lambda line: print(line, flush=True),
+        )
+
+
+def bench(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="point, load, query, inventory, many-rules, subscribers, lake, sql, closure, "
+            "counting; all unless told."
+        ),
+    ] = None,
+    items: Annotated[
+        list[int] | None, typer.Option(min=1, help="How many items or rules; may be repeated.")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="How often each is timed.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.svg", help="Draw the benchmarks inventory, lake and sql."),
+    ] = None,
+    scale: Annotated[
+        list[float] | None, typer.Option(min=0.001, help="Of TPC-H, for sql; may be repeated.")
+    ] = None,
+    query: Annotated[
+        list[str] | None, typer.Option(metavar="q01", help="For sql; may be repeated.")
+    ] = None,
+    change: Annotated[
+        list[float] | None,
+        typer.Option(min=0, max=1, help="The share of the rows, for sql; may be repeated."),
+    ] = None,
+    format: Output = Format.TEXT,
+) -> None:
+    """Measure what Harken costs against the same work done by hand."""
+    from harken.bench.report import run_benchmarks
+
+    as_json = format is Format.JSON
+    tpch: dict[str, list[Any]] = {
+        "scales": scale or [],
+        "queries": query or [],
+        "changes": change or [],
+    }
+    run_benchmarks(names or [], items or [], rounds, tpch, as_json=as_json, picture=plot)
+
+
+def doctor() -> None:
+    """See whether this machine has what Harken needs, and what to do if not."""
+    from harken.doctor import examine, is_well, show
+
+    findings = list(examine())
+    show(findings)
+    raise typer.Exit(0 if is_well(findings) else 1)
+
+
+def demo(
+    story: Annotated[Story, typer.Argument(help="What to show.")] = Story.LAKE,
+) -> None:
+    """Watch Harken at work: on a million items in the lake, or on a small inventory in memory."""
+    from harken.demo import STORIES
+
+    STORIES[story.value]()

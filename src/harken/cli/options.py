@@ -1,0 +1,72 @@
+"""What commands take: the options they share, the words an option may have, and the answer to an
+option that there is not."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+
+@contextmanager
+def options_listed(command: TyperCommand | TyperGroup, context: typer.Context) -> Iterator[None]:
+    """An option that resembles none of the command's is answered with all of them."""
+    try:
+        yield
+    except Exception as error:
+        if getattr(error, "option_name", None) and not getattr(error, "possibilities", True):
+            known = [name for each in command.get_params(context) for name in each.opts]
+            error.possibilities = [name for name in known if name.startswith("-")]  # type: ignore[attr-defined]
+        raise
+
+
+class Command(TyperCommand):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with options_listed(self, ctx):
+            return super().parse_args(ctx, args)
+
+
+class Group(TyperGroup):
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        with options_listed(self, ctx):
+            return super().parse_args(ctx, args)
+
+
+class Format(enum.StrEnum):
+    TEXT = "text"
+    JSON = "json"
+
+
+class ExplainFormat(enum.StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    SVG = "svg"
+
+
+class Engine(enum.StrEnum):
+    RESIDENT = "resident"
+    LAKE = "lake"
+
+
+class Strategy(enum.StrEnum):
+    AUTO = "auto"
+    COUNTING = "counting"
+    EXTERNAL = "external"
+    MATERIALIZED = "materialized"
+    NAIVE = "naive"
+
+
+class Story(enum.StrEnum):
+    LAKE = "lake"
+    LANGUAGE = "language"
+
+
+DatabaseFile = Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")]
+FactDirectory = Annotated[
+    str, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where Datalog's .input reads.")
+]
+Output = Annotated[Format, typer.Option("--format", help="How results are printed.")]

@@ -1,0 +1,61 @@
+"""The text that a command reads: programs by the suffixes of their languages, and lines as they
+come. It is UTF-8, from a file or from standard input, which is written `-`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from harken.cli.reporting import CommandError
+
+LANGUAGES = {".amosql": "AMOSQL", ".sql": "SQL", ".dl": "Datalog"}
+STDIN = "<stdin>"
+
+
+def read_program(name: str) -> str:
+    if name == "-":
+        return decode(sys.stdin.buffer.read(), STDIN)
+    try:
+        data = Path(name).read_bytes()
+    except OSError as error:
+        raise _unreadable(name, error) from None
+    suffix = Path(name).suffix
+    if suffix not in LANGUAGES:
+        known = ", ".join(f"{suffix} ({language})" for suffix, language in LANGUAGES.items())
+        raise _located(name, "the suffix is of no language", "unknown-suffix", f"known: {known}")
+    return decode(data, name)
+
+
+def lines_of(name: str) -> Iterator[str]:
+    """The lines of a file, as they come."""
+    try:
+        with sys.stdin.buffer if name == "-" else Path(name).open("rb") as lines:
+            for number, line in enumerate(lines):
+                yield decode(line, name, number)
+    except OSError as error:
+        raise _unreadable(name, error) from None
+
+
+def decode(data: bytes, name: str, lines_before: int = 0) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = lines_before + data.count(b"\n", 0, error.start) + 1
+        raise _located(
+            name,
+            f"the text is not UTF-8: byte 0x{data[error.start]:02x} in line {line}",
+            "not-utf-8",
+            f"convert it: iconv -f latin1 -t utf-8 {name}",
+        ) from None
+
+
+def _located(source: str, message: str, code: str, hint: str | None = None) -> CommandError:
+    error = CommandError(message, code=code, hint=hint)
+    error.source = source
+    return error
+
+
+def _unreadable(name: str, error: OSError) -> CommandError:
+    reason = (error.strerror or str(error)).lower()
+    return _located(name, f"the file cannot be read: {reason}", "cannot-read")

@@ -1,0 +1,82 @@
+"""What a command says: each result on standard output, what went wrong on standard error.
+
+With `--format json` an error is a line on standard output as well, where a program looks for it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import typer
+
+from harken.cli.options import Format
+from harken.database.results import Result, to_json
+from harken.errors import HarkenError
+
+
+class CommandError(HarkenError):
+    """cannot-read, cannot-open, not-utf-8, unknown-suffix, unsupported; internal for a bug."""
+
+
+def writer(format: Format) -> Callable[[Result], None]:
+    """Prints each result at once, so that a reader at the other end of a pipe need not wait."""
+
+    def write(result: Result) -> None:
+        lines = result.lines() if format is Format.TEXT else result.json_lines()
+        if lines:
+            print("\n".join(lines), flush=True)
+
+    return write
+
+
+@contextmanager
+def reported(format: Format, source: Callable[[], str | None] = lambda: None) -> Iterator[None]:
+    """An error in the block is told, and ends the command; `source` is what was read just then."""
+    try:
+        yield
+    except (BrokenPipeError, typer.Exit):
+        raise
+    except Exception as error:
+        raise typer.Exit(_report(as_ours(error), source(), format)) from None
+
+
+def _report(error: HarkenError, source: str | None, format: Format) -> int:
+    if format is Format.JSON:
+        print(_error_line(error, source), flush=True)
+    return fail(error, source)
+
+
+def _error_line(error: HarkenError, source: str | None) -> str:
+    return to_json(
+        {
+            "kind": "error",
+            "code": error.code,
+            "message": error.message,
+            "file": source or error.source,
+            "line": error.line,
+            "column": error.column,
+            "hint": error.hint,
+        }
+    )
+
+
+def fail(error: HarkenError, source: str | None) -> int:
+    print(error.report(source), file=sys.stderr, flush=True)
+    return 1
+
+
+def as_ours(error: Exception) -> HarkenError:
+    """What is not a Harken error is a bug of ours; HARKEN_DEBUG shows where."""
+    if isinstance(error, HarkenError):
+        return error
+    if os.environ.get("HARKEN_DEBUG"):
+        traceback.print_exception(error)
+    return CommandError(
+        f"{type(error).__name__}: {error}",
+        code="internal",
+        hint="this is a bug in Harken: please report it, with what HARKEN_DEBUG=1 shows",
+    )

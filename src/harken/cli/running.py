@@ -1,0 +1,116 @@
+"""`harken run` and `harken watch`: the commands that run programs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import harken
+from harken.cli.options import (
+    DatabaseFile,
+    Engine,
+    FactDirectory,
+    Format,
+    Output,
+    Strategy,
+)
+from harken.cli.programs import STDIN, lines_of, read_program
+from harken.cli.reporting import reported, writer
+from harken.cli.sessions import own_session
+from harken.database.results import to_json
+
+
+def run(
+    files: Annotated[list[str], typer.Argument(help="Programs; - is standard input.")],
+    db: DatabaseFile = ":memory:",
+    engine: Annotated[Engine, typer.Option(help="Where relations live.")] = Engine.RESIDENT,
+    format: Output = Format.TEXT,
+    trace: Annotated[
+        bool, typer.Option("--trace", help="Tell on standard error what each check phase does.")
+    ] = False,
+    facts: FactDirectory = ".",
+    output: Annotated[
+        str,
+        typer.Option(
+            "-D",
+            "--output-dir",
+            metavar="DIR",
+            help="Where Datalog's .output writes; - is standard output.",
+        ),
+    ] = ".",
+) -> None:
+    """Run programs one after the other, in one session.
+
+    Each that ends well is committed. At the first error that program is undone from its last
+    commit on, and the rest do not run.
+    """
+    source: str | None = None
+    with reported(format, lambda: source):
+        programs = [
+            (STDIN if name == "-" else name, read_program(name), Path(name).suffix)
+            for name in files
+        ]
+        source = db
+        with (
+            harken.connect(db, engine=engine.value, spark=own_session) as database,
+            database.listening(writer(format)),
+        ):
+            if trace:
+                database.trace(lambda line: print(line, file=sys.stderr))
+            if format is Format.JSON and any(suffix == ".sql" for _, _, suffix in programs):
+                database.watch_views(lambda change: print(change.json_line(), flush=True))
+            for source, text, suffix in programs:
+                if suffix == ".dl":
+                    _run_datalog(database, text, source, facts, output, format)
+                else:
+                    run_text = database.run_sql if suffix == ".sql" else database.run
+                    run_text(text, writer(format), source)
+                database.commit()
+
+
+def watch(
+    file: Annotated[str, typer.Argument(help="A program: its views are watched.")],
+    changes: Annotated[
+        str,
+        typer.Option("--changes", metavar="FILE", help="A transaction on each line, as JSON."),
+    ],
+    facts: FactDirectory = ".",
+    strategy: Annotated[
+        Strategy, typer.Option(help="How the changes of views are found.")
+    ] = Strategy.AUTO,
+) -> None:
+    """Tell how the views of a program change with each transaction, as lines of JSON.
+
+    A line of the file is `{"insert": {"edge": [["h", "d"]]}, "delete": {"edge": [["b", "c"]]}}`.
+    """
+    from harken.database.watching import Watch
+
+    source, number = file, 0
+    with reported(Format.JSON, lambda: source):
+        text = read_program(file)
+        with harken.connect(spark=own_session) as database:
+            watching = Watch(database, Path(file).suffix, lambda line: print(line, flush=True))
+            if not watching.begin(text, file, facts, strategy.value):
+                print(f"{file} has no views: nothing of it is watched [warning]", file=sys.stderr)
+            source = STDIN if changes == "-" else changes
+            for line_number, line in enumerate(lines_of(changes), start=1):
+                if line.strip():
+                    watching.apply(line, line_number)
+                    number += 1
+                    print(to_json({"kind": "commit", "transaction": number}), flush=True)
+
+
+def _run_datalog(
+    database: harken.Database, text: str, source: str, facts: str, output: str, format: Format
+) -> None:
+    database.run_datalog(
+        text,
+        writer(format),
+        source,
+        facts=facts,
+        output=None if output == "-" else output,
+        warn=lambda message: print(f"{message} [warning]", file=sys.stderr, flush=True),
+    )

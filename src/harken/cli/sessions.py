@@ -1,0 +1,27 @@
+"""The database that a command works on, and the Spark it may need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import harken
+from harken.cli.reporting import CommandError
+
+
+def opened(db: str, *, read_only: bool = False) -> harken.Database:
+    """A database that exists: one that was mistyped is not made."""
+    if not Path(db).exists():
+        raise CommandError(
+            f"there is no database {db}",
+            code="cannot-open",
+            hint="`harken run FILE --db PATH` makes one",
+        )
+    return harken.connect(db, read_only=read_only, spark=own_session)
+
+
+def own_session() -> Any:
+    """The command line's own Spark, started when something needs it; it ends with the process."""
+    from harken.engines.spark.session import local_session
+
+    return local_session()

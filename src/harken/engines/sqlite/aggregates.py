@@ -1,0 +1,73 @@
+"""Aggregates as SQLite computes them: of one group, or of all groups at once.
+
+Law: a sum of integers or decimals is exact and fails only if the whole of it leaves the range; it
+does not depend on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from harken.engines.sqlite.expressions import Risk, Sql
+from harken.engines.sqlite.grouping import GroupBy
+from harken.ir.clauses import Aggregation
+from harken.ir.types import NUMBER, decimal_digits, is_decimal
+
+
+def exact_sum(value: str) -> str:
+    """The sum of integers by halves: SQLite's own sum fails when a part of the rows overflows, so
+    it would depend on their order. This one overflows only if the whole sum does."""
+    return (
+        f"coalesce((sum({value} >> 32) + (sum({value} & 4294967295) >> 32)) * 4294967296"
+        f" + (sum({value} & 4294967295) & 4294967295), 0)"
+    )
+
+
+def of_one_group(literal: Aggregation, rows: str) -> Sql:
+    """The aggregate of all `rows`, which have the value, if it is of one, as `v`."""
+    found = _of_members(literal, "v" if literal.value is not None else "*")
+    if literal.aggregate == "sum":
+        rows = f"SELECT {found} AS s FROM ({rows})"
+        found = _result(literal, "s").text
+    return Sql(f"(SELECT {found} FROM ({rows}))", literal.type, risk=Risk.FAILURE)
+
+
+def of_each_group(grouped: GroupBy, rows: str) -> str:
+    """The groups of `rows`, the members, with all of their aggregates."""
+    groups = [f"c{i}" for i in range(grouped.groups)]
+    found, shown = list(groups), list(groups)
+    for number, (literal, column) in enumerate(grouped.aggregates, start=grouped.groups):
+        members = _of_members(literal, "*" if column is None else f"c{column}")
+        found.append(f"{members} AS c{number}")
+        shown.append(f"{_result(literal, f'c{number}').text} AS c{number}")
+    by = f" GROUP BY {', '.join(groups)}" if groups else ""
+    inner = f"SELECT {', '.join(found)} FROM ({rows}){by}"
+    return f"SELECT {', '.join(shown)} FROM ({inner})"
+
+
+def _of_members(literal: Aggregation, value: str) -> str:
+    """The aggregate of the column `value` of members, a sum not yet checked."""
+    match literal.aggregate:
+        case "sum":
+            whole = f"total({value})" if literal.type == NUMBER else exact_sum(value)
+            return _of_some(value, whole) if literal.type.nullable else whole
+        case "avg" if is_decimal(literal.type):
+            return _of_some(value, _decimal_average(literal, value))
+        case "single value":
+            return f"CASE WHEN count(*) > 1 THEN harken_many_rows() ELSE max({value}) END"
+    return f"{literal.aggregate}({value})"
+
+
+def _of_some(value: str, text: str) -> str:
+    return f"CASE WHEN count({value}) > 0 THEN {text} END"
+
+
+def _decimal_average(literal: Aggregation, value: str) -> str:
+    """Exact sum, rounded quotient."""
+    assert literal.value is not None
+    _, given = decimal_digits(literal.value.type)
+    _, wanted = decimal_digits(literal.result.type)
+    return f"harken_decimal_average({exact_sum(value)}, count({value}), {wanted - given})"
+
+
+def _result(literal: Aggregation, column: str) -> Sql:
+    """The aggregate that stands in a column; a sum is checked there."""
+    return Sql(column, literal.type, raw=literal.aggregate == "sum").checked()

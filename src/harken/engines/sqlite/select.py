@@ -1,0 +1,116 @@
+"""A SELECT while it is put together: what it reads, and when each of its conditions may run.
+
+SQLite takes sub-queries apart and evaluates conditions in any order it likes.
+
+Law: a condition or column that can fail is evaluated only for rows that every source has and that
+pass all less risky conditions.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+from harken.engines.sqlite.expressions import Risk, Sql
+
+
+class Apart(enum.Enum):
+    """When a SELECT in FROM may be joined with its neighbours, as if it were not there."""
+
+    NEVER = enum.auto()
+    IF_NOTHING_FAILS = enum.auto()
+    """It may hold the conditions without which something outside it fails."""
+    ALWAYS = enum.auto()
+    """An old state: as a whole it would be a whole table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a SELECT reads: a table, or the rows of another SELECT."""
+
+    rows: str
+    alias: str
+    apart: Apart | None = None
+    """May SQLite take the SELECT apart? None for a table."""
+
+    def text(self, risky: bool) -> str:
+        """SQLite moves conditions into a SELECT in FROM, before its own, and computes its columns
+        above it. With a limit it leaves it as it is."""
+        if self.apart is None:
+            return f"{self.rows} AS {self.alias}"
+        whole = self.apart is Apart.NEVER or (risky and self.apart is Apart.IF_NOTHING_FAILS)
+        return f"({self.rows}{' LIMIT -1' if whole else ''}) AS {self.alias}"
+
+
+@dataclass(slots=True)
+class Select:
+    """A SELECT under construction: what joins its sources, and what tests their rows.
+
+    A condition that can fail runs only where the less risky ones hold. One that merely might
+    overflow does not wait for the joins, so that they stay free to use it early.
+    """
+
+    sources: list[Source] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)
+    """A column of each source, to say that a row of it has been found."""
+    joins: list[Sql] = field(default_factory=list)
+    tests: list[Sql] = field(default_factory=list)
+    late: list[Sql] = field(default_factory=list)
+    """Costly tests, of the old state as a rule: they run where the cheap ones hold."""
+    lenient: bool = False
+    """Does a row pass where a number grows too large, instead of failing?"""
+    driven: bool = False
+    """Are the sources joined in the order they have?"""
+
+    def text(self, columns: str, distinct: bool = False) -> str:
+        parts = [f"SELECT {'DISTINCT ' if distinct else ''}{columns}"]
+        if self.sources:
+            sources = (each.text(self.risk >= Risk.PRESENCE) for each in self.sources)
+            parts.append("FROM " + (" CROSS JOIN " if self.driven else ", ").join(sources))
+        where = self.conditions()
+        if where:
+            parts.append("WHERE " + " AND ".join(where))
+        return " ".join(parts)
+
+    def conditions(self) -> list[str]:
+        conditions = [*self.joins, *self.tests]
+        if self.lenient:
+            conditions = [each.or_passed() for each in conditions]
+        safe, growing, present, failing = (
+            [each.text for each in conditions if each.risk is risk] for risk in Risk
+        )
+        tests = [each.text for each in self.tests if each.risk is Risk.NONE]
+        # These always hold. They are there to make a condition wait until every source has a row.
+        found = [f"{column} IS {column}" for column in self.columns]
+        before = [*safe, *growing]
+        cheap = [each.text for each in self.tests if each.risk is Risk.NONE and not each.asks]
+        late = [each.text for each in self.late if each.risk is Risk.NONE]
+        risky = [each.text for each in self.late if each.risk is not Risk.NONE]
+        return [
+            *safe,
+            *_guarded(tests, growing),
+            *_guarded(before + found, present),
+            *_guarded(cheap + found, late),
+            *_guarded(before + found + present + late, failing),
+            *_guarded(cheap + found + late, risky),
+        ]
+
+    def guarded(self, value: Sql) -> str:
+        """A column that is computed for rows that pass, wherever SQLite computes it: it moves a
+        condition on the column of a subquery into the subquery, before the subquery's own."""
+        where = self.conditions()
+        if value.risk is Risk.NONE or (not where and not self.sources):
+            return value.text
+        found = [f"{column} IS {column}" for column in self.columns]
+        return f"CASE WHEN {' AND '.join([*where, *found])} THEN {value.text} END"
+
+    @property
+    def risk(self) -> Risk:
+        conditions = (*self.joins, *self.tests, *self.late)
+        return max((each.risk for each in conditions), default=Risk.NONE)
+
+
+def _guarded(guards: list[str], conditions: list[str]) -> list[str]:
+    if not guards:
+        return conditions
+    return [f"CASE WHEN {' AND '.join(guards)} THEN {text} ELSE 0 END" for text in conditions]
