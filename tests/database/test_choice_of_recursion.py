@@ -96,3 +96,17 @@ def test_rows_that_make_changes_take_longer_are_dropped_for_good(course: Course)
     course.change(300)
     assert not course.is_stored
     assert set(course.gone[before:]) == {EXTERNAL}
+
+
+def test_what_reads_the_rows_counts_as_well(course: Course) -> None:
+    """Rederivation is the faster way, but what lies above has to derive the rows again."""
+    course.takes[MATERIALIZED] = 2.0
+    known = course.node.course
+    for _ in range(40):
+        course.change(1)
+        known.note_above(0.0 if course.is_stored else 10.0, course.is_stored)
+    assert course.is_stored
+    for _ in range(200):
+        course.change(1)
+        known.note_above(0.0, course.is_stored)
+    assert course.is_stored

@@ -30,7 +30,7 @@ REQUIRED_FROM = 100_000
 BATCH = 20
 WARMING = 14
 """Changes before those that count: plans are made."""
-LEARNING, LEARNING_SECONDS = 300, 10.0
+LEARNING, LEARNING_SECONDS = 1_000, 5.0
 """Where Harken chooses it learns from so many more changes, unless they take longer than this."""
 SHORT, MOST = 3.0, 8
 """There are more rounds where they take no longer than so many seconds, up to so many times."""

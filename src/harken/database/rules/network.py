@@ -78,11 +78,11 @@ class Network(Between):
             with self._asked_together(nodes, wave, wants_minus):
                 for node in nodes:
                     with self._timed(node), _told_of(self._condition_above(node)):
-                        self._read_stored(node)
-                        if isinstance(node, ConditionNode):
-                            found.append(self._change_of(node, wave, wants_minus))
-                        else:
-                            self._advance(node, wave)
+                        with self._reading_recursions(node):
+                            if isinstance(node, ConditionNode):
+                                found.append(self._change_of(node, wave, wants_minus))
+                            else:
+                                self._advance(node, wave)
             self._drop_read(wave, level)
         wave.ways.finish()
         wave.ways.sample(partial(self._naively, wave))
@@ -98,15 +98,26 @@ class Network(Between):
                 self._screen(name)
         return found
 
-    def _read_stored(self, node: Node) -> None:
+    @contextmanager
+    def _reading_recursions(self, node: Node) -> Iterator[None]:
         """Let a node read recursive relations below it where their rows are stored: the wave has
-        been there, so they are those of now."""
+        been there, so they are those of now. Those that may choose learn what that takes."""
         below = (self._derived.get(name) for name in node.part.nodes)
         recursive = [each for each in below if isinstance(each, RecursiveNode)]
         if not recursive or isinstance(node, RecursiveNode) or self.choices.is_of_far(node):
+            yield
             return
         found = {each.id: each.stored_rows() for each in recursive}
         node.read_stored({name: each for name, each in found.items() if each is not None})
+        learning = [each for each in recursive if each.course.known is not None]
+        if not learning:
+            yield
+            return
+        started, plans = self._clock(), node.plan_count
+        yield
+        seconds = self._clock() - started
+        for each in learning if node.plan_count == plans else ():
+            each.course.note_above(seconds, found[each.id] is not None)
 
     def build_kept(self, node: ConditionNode) -> None:
         """Build what a new condition wants to keep, so that it is there for the first change."""
@@ -221,7 +232,7 @@ class Network(Between):
         it takes is remembered."""
         if node.tally is None or self.choices.forced is not None:
             return self._found_change(node, wave, wants_minus)
-        plans, started = len(node.plans), self._clock()
+        plans, started = node.plan_count, self._clock()
         found = self._found_change(node, wave, wants_minus)
         seconds = self._clock() - started
         if node.tally.is_counting or seconds > LEAST:
@@ -241,7 +252,7 @@ class Network(Between):
         tally.experience(lambda: choices.experience(node) or choices.begin_experience(node))
         tally.notice(self._stored_below(node))
         size = sum(wave.sizes[name] for name in changed)
-        is_fresh = len(node.plans) > plans
+        is_fresh = node.plan_count > plans
         differentials = (INCREMENTAL, changed)
         followed = next((n for n in node.keeps() if n in wave.counting), None)
         if followed is not None:

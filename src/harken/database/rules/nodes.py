@@ -112,6 +112,11 @@ class Monitored:
             for query in self.forget_plans():
                 query.release()
 
+    @property
+    def plan_count(self) -> int:
+        """It grows when a plan is made, which takes longer than to run it."""
+        return len(self.plans) + len(self.weighted)
+
     def forget_plans(self) -> Iterator[Query]:
         """Those of differentials."""
         for key in [key for key in self.plans if key[0] not in FROM_SCRATCH]:

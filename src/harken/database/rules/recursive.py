@@ -52,12 +52,26 @@ little about the next."""
 
 
 @dataclass(slots=True)
+class Mean:
+    """Of the last times."""
+
+    seconds: float = 0.0
+    times: int = 0
+
+    def note(self, seconds: float) -> None:
+        self.times = min(self.times + 1, REMEMBERED)
+        self.seconds += (seconds - self.seconds) / self.times
+
+
+@dataclass(slots=True)
 class Course(Outlay):
     """Which way a node goes when it may choose, by what the ways have taken before. What may be
     kept are the rows; rederivation goes without."""
 
     regret: float = 0.0
     """The seconds by which changes with stored rows have taken longer than without."""
+    above: dict[bool, Mean] = field(default_factory=dict)
+    """The seconds that a change takes what reads the relation, if its rows are stored, or not."""
 
     def choose(
         self, known: Experience, changed: frozenset[str], size: int, stored: KeptRows | None
@@ -92,7 +106,16 @@ class Course(Outlay):
 
     def note_with(self, seconds: float, known: Experience, case: Case, size: int) -> None:
         """A change took so long with them, and is thought to take as long as `case` without."""
-        self.regret = max(0.0, self.regret + seconds - known.expected(case, size))
+        seconds -= known.expected(case, size)
+        if len(self.above) == 2:
+            seconds += self.above[True].seconds - self.above[False].seconds
+        self.regret = max(0.0, self.regret + seconds)
+
+    def note_above(self, seconds: float, stored: bool) -> None:
+        """What reads the relation took so long."""
+        self.above.setdefault(stored, Mean()).note(seconds)
+        if not stored:
+            self.spent += seconds
 
     def wants_no_rows(self, known: Experience) -> bool:
         """Have stored rows cost as much more as it takes to store them again?"""
