@@ -77,12 +77,12 @@ class Network(Between):
         for level, nodes in wave.levels():
             with self._asked_together(nodes, wave, wants_minus):
                 for node in nodes:
-                    with self._timed(node), _told_of(self._condition_above(node)):
-                        with self._reading_recursions(node):
-                            if isinstance(node, ConditionNode):
-                                found.append(self._change_of(node, wave, wants_minus))
-                            else:
-                                self._advance(node, wave)
+                    told_of = _told_of(self._condition_above(node))
+                    with self._timed(node), told_of, self._reading_recursions(node):
+                        if isinstance(node, ConditionNode):
+                            found.append(self._change_of(node, wave, wants_minus))
+                        else:
+                            self._advance(node, wave)
             self._drop_read(wave, level)
         wave.ways.finish()
         wave.ways.sample(partial(self._naively, wave))
