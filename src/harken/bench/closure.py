@@ -91,7 +91,7 @@ PROGRAMS = (
         "points(v, o) :- edge(v, w), w % 4 = 2, points(w, p), held(p, o).\n"
         "held(p, o) :- edge(v, w), w % 4 = 3, points(v, p), points(w, o).\n",
         SIZES_OF_PAIRS,
-        {"random": 1_000},
+        {"random": 300},
     ),
 )
 
