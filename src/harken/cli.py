@@ -97,6 +97,7 @@ class CommandError(HarkenError):
 
 
 Database = Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")]
+Home = Annotated[Engine, typer.Option(help="Where relations that are created live.")]
 Output = Annotated[Format, typer.Option("--format", help="How results are printed.")]
 
 
@@ -151,7 +152,7 @@ def harken_command(
 def run(
     files: Annotated[list[str], typer.Argument(help="Programs; - is standard input.")],
     db: Database = ":memory:",
-    engine: Annotated[Engine, typer.Option(help="Where relations live.")] = Engine.RESIDENT,
+    engine: Home = Engine.RESIDENT,
     format: Output = Format.TEXT,
     trace: Annotated[
         bool, typer.Option("--trace", help="Tell on standard error what each check phase does.")
@@ -215,6 +216,7 @@ def watch(
     strategy: Annotated[
         Strategy, typer.Option(help="How the changes of views are found.")
     ] = Strategy.AUTO,
+    engine: Home = Engine.RESIDENT,
 ) -> None:
     """Tell how the views of a program change with each transaction, as lines of JSON.
 
@@ -225,7 +227,7 @@ def watch(
     source, number = file, 0
     try:
         text = read_program(file)
-        with harken.connect(spark=own_session) as database:
+        with harken.connect(engine=engine.value, spark=own_session) as database:
             watching = Watch(database, Path(file).suffix, lambda line: print(line, flush=True))
             if not watching.begin(text, file, facts, strategy.value):
                 print(f"{file} has no views: nothing of it is watched [warning]", file=sys.stderr)
@@ -454,6 +456,7 @@ def serve(
     keep_bytes: Annotated[
         int, typer.Option(min=1, help="How much of them is kept, for each view.")
     ] = harken.Keep().bytes,
+    engine: Home = Engine.RESIDENT,
 ) -> None:
     """Serve views and their changes over HTTP, until Ctrl-C."""
     from harken.server.run import serve as run_server
@@ -467,6 +470,7 @@ def serve(
             token=token,
             keep=harken.Keep(keep_seconds, keep_bytes),
             spark=own_session,
+            engine=engine.value,
             tell=lambda line: print(line, flush=True),
         )
 

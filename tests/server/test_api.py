@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,6 +46,15 @@ def test_each_listed_view_has_a_snapshot(served: Served, path: str) -> None:
     assert served.client.snapshot("both").plus == [("a",), ("z",)]
     (row,) = served.client.snapshot("item.name").plus
     assert repr(row[0]).startswith("#[item ")
+
+
+def test_tables_that_are_made_may_go_to_the_lake(serve: Callable[..., Served], path: str) -> None:
+    served = serve(engine="lake")
+    served.client.sql("CREATE TABLE price (item STRING PRIMARY KEY, cents INT)")
+    start = served.client.snapshot("price", keep=True).position
+    position = served.client.apply(insert={"price": [("pen", 120)]})
+    assert served.client.changes("price", start) == [Change("price", [("pen", 120)], [], position)]
+    assert Path(path).with_suffix(".lake").joinpath("price/_delta_log").is_dir()
 
 
 def test_a_snapshot_has_rows_and_a_position(client: Client) -> None:
