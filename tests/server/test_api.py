@@ -245,7 +245,7 @@ def test_a_condition_is_given_as_for_a_monitor(client: Client) -> None:
         ("/api/v1/views/low/events?every=nan", 400, "every"),
         ("/api/v1/views/low/events?where=quantty%3E1", 400, "quantty"),
         ("/api/v1/views/low/events?where=1%3D1%3BDROP%20TABLE%20stock", 400, "more than a"),
-        ("/api/v1/views/nothing/events", 404, "there is no function nothing"),
+        ("/api/v1/views/nothing/events", 404, "there is no table or view nothing"),
         ("/api/v1/views/low?where=", 400, "missing"),
         ("/api/v1/views/low?wher=quantity%3C1", 400, "there is no parameter wher here"),
         ("/api/v1/events?view=low&where=quantity%3C1", 400, "there is no parameter where here"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from harken.database.load import load_objects
 from harken.database.monitors.log import Keep
 from harken.database.monitors.monitors import Listener
 from harken.database.monitors.subscription import Subscription, Wishes, subscribe
+from harken.database.names import unknown_name
 from harken.database.objects import Object, Objects
 from harken.database.results import Result, Results
 from harken.database.rules.explain import RuleExplanation, explain_rule, followed
@@ -40,7 +41,6 @@ from harken.engines.sqlite.values import encode
 from harken.errors import HarkenError, IntegrityError, StorageError, TypeFault
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
-from harken.lang.amosql.resolve import unknown_function
 from harken.lang.amosql.translate import literal_type
 
 if TYPE_CHECKING:
@@ -305,10 +305,10 @@ class Database:
             self._runtime, self._transactions, self._rules.monitors, function, name, wishes
         )
 
-    def _find(self, name: str) -> Function:
+    def _find(self, name: str, rules: Collection[str] = ()) -> Function:
         overloads = self._runtime.catalog.named(name)
         if not overloads:
-            raise unknown_function(self._runtime.catalog, name, None)
+            raise unknown_name(self._runtime.catalog, name, rules)
         if len(overloads) > 1:
             raise TypeFault(
                 f"{name} means {', '.join(sorted(f.id for f in overloads))}",
@@ -389,7 +389,7 @@ class Database:
         if name in self._runtime.catalog.rules:
             compiled = self._rules.compiled(name)
             return explain_rule(self._runtime, self._rules.network, compiled)
-        function = self._find(name)
+        function = self._find(name, self._runtime.catalog.rules)
         told = followed(self._rules.network, function.id)
         return explain_function(self._runtime, function, told)
 

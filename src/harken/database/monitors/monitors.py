@@ -164,7 +164,7 @@ class Monitors:
     def compile(self, watched: Watched) -> MonitoredView:
         catalog = self._runtime.catalog
         if not catalog.has_function(watched.function):
-            raise NameFault(f"the function {watched.function} was deleted", code="unknown-function")
+            raise NameFault(f"{watched.function} was deleted", code="unknown-function")
         view = compile_view(catalog.function(watched.function), catalog, watched.where)
         return replace(view, strategy=self._strategy_of(watched))
 
@@ -240,7 +240,7 @@ class Monitors:
             raise IntegrityError(
                 f"{receiver.title} cannot go on: {error.message}",
                 code="in-use",
-                hint="close it, and monitor another function",
+                hint="close it, and monitor something else",
             ) from error
 
     def check_durables(self) -> None:

@@ -15,9 +15,10 @@ from harken.database.runtime import Runtime
 from harken.database.sql import schema
 from harken.database.sql.changes import Changes
 from harken.database.sql.reading import Reading
-from harken.database.sql.tables import is_sql
+from harken.database.sql.tables import SqlTables, is_sql
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
+from harken.lang.sql.draft import unknown_table
 from harken.lang.sql.parser import Statement, statements
 
 
@@ -97,13 +98,22 @@ class SqlSession:
             ):
                 self._changing(lambda: self._changes.run(statement))
             case _ if statement.explained:
-                raise LanguageError(
-                    "only queries are explained", code="unsupported", span=statement.span
-                )
+                raise self._not_explained(statement)
             case _:
                 raise SyntaxFault(
                     "this is no statement of Harken's SQL", code="syntax", span=statement.span
                 )
+
+    def _not_explained(self, statement: Statement) -> HarkenError:
+        node, hint = statement.node, "write EXPLAIN SELECT ..."
+        if isinstance(node, exp.Column) and not node.table:
+            tables, name = SqlTables(self._runtime.catalog), node.name
+            if tables.function(name.lower()) is None:
+                return unknown_table(tables, name, statement.span)
+            hint = f'write EXPLAIN SELECT * FROM {name}, or in Python db.explain("{name.lower()}")'
+        return LanguageError(
+            "only queries are explained", code="unsupported", span=statement.span, hint=hint
+        )
 
     def _is_kept(self, node: exp.Create) -> bool:
         return node.find(exp.MaterializedProperty) is not None
