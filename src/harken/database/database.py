@@ -229,12 +229,21 @@ class Database:
     def watch_views(self, listener: Listener) -> None:
         """Be told of the changes of all views of SQL, also of those still to be created."""
 
+        watching: dict[str, Subscription] = {}
+
         def watch(name: str) -> None:
-            self.monitor(name, listener)
+            if name not in watching:
+                watching[name] = self.monitor(name, listener)
+                watching[name].give_way()
+
+        def forget(name: str) -> None:
+            if name in watching:
+                watching.pop(name).close()
 
         for name in self._sql.views():
             watch(name)
         self._sql.when_created = watch
+        self._sql.when_dropped = forget
 
     @contextmanager
     def listening(self, listener: Callable[[Result], None]) -> Iterator[None]:

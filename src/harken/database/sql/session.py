@@ -30,8 +30,11 @@ class SqlSession:
         self._reading = Reading(runtime)
         self._changes = Changes(runtime, self._reading)
         self._created: list[str] = []
+        self._dropped: list[str] = []
         self.when_created: Callable[[str], None] = lambda name: None
         """Told the name of each view that is created."""
+        self.when_dropped: Callable[[str], None] = lambda name: None
+        """Told that of each that is there no longer."""
 
     def views(self) -> list[str]:
         functions = self._runtime.catalog.functions()
@@ -76,6 +79,7 @@ class SqlSession:
                 self._commit()
             case exp.Rollback():
                 self._created.clear()
+                self._dropped.clear()
                 self._transactions.rollback()
             case exp.Query() | exp.Values():
                 if not self._transactions.active:
@@ -120,11 +124,13 @@ class SqlSession:
 
     def _define(self, statement: Statement) -> None:
         node = statement.node
+        known = self.views()
         if isinstance(node, exp.Drop):
             schema.drop(self._runtime, statement)
             self._rules.synchronise()
+            there = self.views()
+            self._dropped += [name for name in known if name not in there]
             return
-        known = self.views()
         kept = schema.create(self._runtime, statement)
         self._rules.synchronise()
         if kept is not None:
@@ -145,6 +151,10 @@ class SqlSession:
         self._transactions.commit()
         known = self.views()
         created, self._created = self._created, []
+        dropped, self._dropped = self._dropped, []
+        for name in dropped:
+            if name not in known:
+                self.when_dropped(name)
         for name in created:
             if name in known:
                 self.when_created(name)
