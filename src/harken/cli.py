@@ -353,13 +353,13 @@ def shell(db: Database = ":memory:") -> None:
 
 @app.command(cls=Command)
 def explain(
-    name: Annotated[str, typer.Argument(help="A rule or function; `type.function` if overloaded.")],
+    name: Annotated[str, typer.Argument(help="A rule, view, relation or function.")],
     db: Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")],
     format: Annotated[
         ExplainFormat, typer.Option("--format", help="How it is printed.")
     ] = ExplainFormat.TEXT,
 ) -> None:
-    """Show how a function is evaluated or a rule is monitored: its clauses and its SQL."""
+    """Show how a view is evaluated and its changes are found, or how a rule is monitored."""
     with harken.connect(db, read_only=True, spark=own_session) as database:
         explanation = database.explain(name)
     if format is ExplainFormat.JSON:
@@ -370,7 +370,7 @@ def explain(
         print(draw(explanation))
     else:
         raise CommandError(
-            f"{name} is a function, and only the network of a rule is drawn",
+            f"{name} is no rule, and only the network of a rule is drawn",
             code="unsupported",
             hint="use --format text or --format json",
         )

@@ -400,7 +400,7 @@ class Database:
             return explain_rule(self._runtime, self._rules.network, compiled)
         function = self._find(name, self._runtime.catalog.rules)
         told = followed(self._rules.network, function.id)
-        return explain_function(self._runtime, function, told)
+        return explain_function(self._runtime, function, self._rules.network, told)
 
     def trace(self, listener: Callable[[str], None] | None) -> None:
         """Be told what happens in each check phase, a line at a time; None ends it."""
