@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from typer.testing import CliRunner
 
+from harken import cli
 from harken.cli import app
+from harken.engines.lake import limits
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 CLOSURE = """
 .decl edge(x: symbol, y: symbol)
@@ -25,19 +31,30 @@ FACTS = "f\te\ne\td\ne\ta\na\tb\nd\tc\nb\tc\nc\tg\n"
 STRATEGIES = ["auto", "external", "materialized", "naive"]
 
 
-def watched(tmp_path: Path, program: str, suffix: str, *lines: str, strategy: str = "auto"):
+def watched(
+    tmp_path: Path,
+    program: str,
+    suffix: str,
+    *lines: str,
+    strategy: str = "auto",
+    engine: str = "resident",
+):
     (tmp_path / f"p{suffix}").write_text(program)
     (tmp_path / "edge.facts").write_text(FACTS)
     changes = tmp_path / "changes.jsonl"
     changes.write_text("\n".join(lines))
-    options = ["--changes", str(changes), "-F", str(tmp_path), "--strategy", strategy]
+    options = ["--changes", str(changes), "-F", str(tmp_path)]
+    options += ["--strategy", strategy, "--engine", engine]
     result = CliRunner().invoke(app, ["watch", str(tmp_path / f"p{suffix}"), *options])
     told = [json.loads(line) for line in result.stdout.splitlines()]
     return result, told
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_each_transaction_is_answered(tmp_path: Path, strategy: str) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "engine"),
+    [*((strategy, "resident") for strategy in STRATEGIES), ("auto", "lake")],
+)
+def test_each_transaction_is_answered(tmp_path: Path, strategy: str, engine: str) -> None:
     result, told = watched(
         tmp_path,
         CLOSURE,
@@ -47,6 +64,7 @@ def test_each_transaction_is_answered(tmp_path: Path, strategy: str) -> None:
         '{"insert":{"edge":[["h","d"]]}}',
         '{"delete":{"edge":[["h","d"]]}}',
         strategy=strategy,
+        engine=engine,
     )
     assert result.exit_code == 0
     assert sorted(told[:2], key=lambda each: each["view"]) == [
@@ -152,3 +170,32 @@ def test_derived_functions_of_amosql_are_watched(tmp_path: Path) -> None:
         {"kind": "change", "view": "low", "plus": [[3]], "minus": [[2]]},
         {"kind": "commit", "transaction": 2},
     ]
+
+
+def test_relations_in_the_lake_are_watched_with_spark(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def session() -> SparkSession:
+        asked.append(spark)
+        return spark
+
+    monkeypatch.setattr(cli, "own_session", session)
+    for limit in ("SMALL", "MOST_ROWS", "CACHE_ROWS"):
+        monkeypatch.setattr(limits, limit, 0)
+    result, told = watched(
+        tmp_path,
+        ".decl edge(x: symbol, y: symbol)\n.decl end(x: symbol)\n.monitor end\n.input edge\n"
+        "end(y) :- edge(_, y), !edge(y, _).",
+        ".dl",
+        '{"insert":{"edge":[["g","h"]]},"delete":{"edge":[["b","c"]]}}',
+        strategy="naive",
+        engine="lake",
+    )
+    assert result.exit_code == 0, result.stderr
+    assert told == [
+        {"kind": "change", "view": "end", "plus": [["b"], ["h"]], "minus": [["g"]]},
+        {"kind": "commit", "transaction": 1},
+    ]
+    assert asked, "Spark was not needed"

@@ -474,7 +474,7 @@ def test_what_cannot_be_monitored(db: Database, name: str, code: str) -> None:
 def test_an_error_in_a_view_says_where(db: Database) -> None:
     db.amosql("create function ratio(item i) -> number as select 1 / stock(i); commit;")
     sub = db.monitor("ratio")
-    with fails("division-by-zero", "monitored function ratio\\(item\\)"):
+    with fails("division-by-zero", "monitored view ratio\\(item\\)"):
         db.amosql("set stock(:a) = 0; commit;")
     assert sub.changes() == []
 

@@ -82,3 +82,28 @@ def test_what_was_undone_is_not_read() -> None:
         for told in view.changes():
             held = (held - set(told.minus)) | set(told.plus)
         assert held == rows_of(db, "apart")
+
+
+def test_explain_names_the_strategies_and_the_one_in_use() -> None:
+    with harken.connect() as db:
+        db.datalog(
+            ".decl edge(x: number, y: number)\n.decl path(x: number, y: number)\n"
+            "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
+            ".decl few(x: number)\n.limitsize few(n=5)\n"
+            "few(x) :- edge(x, _).\nfew(y) :- few(x), edge(x, y)."
+        )
+        told = str(db.explain("path"))
+        assert told.startswith("path is a relation with rules\n")
+        assert "Strategies for recursion: auto, counting, external, materialized, naive\n" in told
+        assert "\npath: external derives again what a change can touch, and stores nothing" in told
+        assert "\nin use: none" in told
+        with db.monitor("path", strategy="materialized"):
+            db.datalog("+edge(1, 2). +edge(2, 3).")
+            assert "\nin use: materialized; 3 rows are stored\n" in str(db.explain("path"))
+            with db.monitor("path", where="x = 1", strategy="naive"):
+                assert "\nin use: naive; all rows are computed again" in str(db.explain("path"))
+        with db.monitor("path", strategy="external"):
+            db.datalog("+edge(3, 4).")
+            assert "\nin use: external; nothing is stored\n" in str(db.explain("path"))
+        assert "because few has a limit" in str(db.explain("few"))
+        assert "Strategies" not in str(db.explain("edge"))

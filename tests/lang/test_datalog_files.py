@@ -49,6 +49,8 @@ BAD_FILES = {
     "too many values": ("1\t2\n", "x: number", "", "bad-value", "line 1: r has 1 attribute"),
     "no number": ("1\na\n", "x: number", "", "bad-value", 'line 2: "a" is not a number'),
     "no float": ("a\n", "x: float", "", "bad-value", '"a" is not a float'),
+    "an infinite float": ("inf\n", "x: float", "", "bad-value", '"inf" is not a finite float'),
+    "too few values": ("1\n", "x: number, y: number", "", "bad-value", "this line has 1 value"),
     "below zero": ("-1\n", "x: unsigned", "", "bad-value", "-1 is not unsigned"),
     "too large": ("9223372036854775808\n", "x: number", "", "bad-value", "64 bits"),
     "another form": ("", "x: number", "(IO=sqlite)", "unsupported", "IO=sqlite"),

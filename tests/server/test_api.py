@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import threading
+from collections.abc import Callable
 from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,6 +48,15 @@ def test_each_listed_view_has_a_snapshot(served: Served, path: str) -> None:
     assert served.client.snapshot("both").plus == [("a",), ("z",)]
     (row,) = served.client.snapshot("item.name").plus
     assert repr(row[0]).startswith("#[item ")
+
+
+def test_tables_that_are_made_may_go_to_the_lake(serve: Callable[..., Served], path: str) -> None:
+    client = Client(serve(engine="lake").url, timeout=100)
+    client.sql("CREATE TABLE price (item STRING PRIMARY KEY, cents INT)")
+    start = client.snapshot("price", keep=True).position
+    position = client.apply(insert={"price": [("pen", 120)]})
+    assert client.changes("price", start) == [Change("price", [("pen", 120)], [], position)]
+    assert Path(path).with_suffix(".lake").joinpath("price/_delta_log").is_dir()
 
 
 def test_a_snapshot_has_rows_and_a_position(client: Client) -> None:
@@ -225,16 +238,16 @@ def test_a_condition_is_given_as_for_a_monitor(client: Client) -> None:
 @pytest.mark.parametrize(
     ("asked", "status", "said"),
     [
-        ("/api/v1/views/low/changes", 400, "since"),
+        ("/api/v1/views/low/changes", 400, "since is missing"),
         ("/api/v1/views/low/changes?since=-1", 400, "since"),
-        ("/api/v1/views/low/changes?since=x", 400, "since"),
+        ("/api/v1/views/low/changes?since=x", 400, "since does not fit: input should be"),
         ("/api/v1/views/low/changes?since=999", 400, "position 999 is not reached yet"),
         ("/api/v1/views/low/events?since=999", 400, "position 999 is not reached yet"),
         ("/api/v1/views/low/events?every=-1", 400, "every"),
         ("/api/v1/views/low/events?every=nan", 400, "every"),
         ("/api/v1/views/low/events?where=quantty%3E1", 400, "quantty"),
         ("/api/v1/views/low/events?where=1%3D1%3BDROP%20TABLE%20stock", 400, "more than a"),
-        ("/api/v1/views/nothing/events", 404, "there is no function nothing"),
+        ("/api/v1/views/nothing/events", 404, "there is no table or view nothing"),
         ("/api/v1/views/low?where=", 400, "missing"),
         ("/api/v1/views/low?wher=quantity%3C1", 400, "there is no parameter wher here"),
         ("/api/v1/events?view=low&where=quantity%3C1", 400, "there is no parameter where here"),
@@ -246,6 +259,52 @@ def test_a_wrong_question_is_explained(served: Served, asked: str, status: int, 
     assert answered == status
     assert said in problem["message"]
     assert served.service.clients == 0
+
+
+def test_a_wrong_value_is_named_with_its_column(served: Served) -> None:
+    for value, said in (("x", "'x' is not of type integer"), (10**20, "does not fit in 64 bits")):
+        body = {"insert": {"stock": [["hat", 1], ["cap", value]]}}
+        status, problem = served.ask("POST", TRANSACTIONS, body)
+        assert status == 400
+        assert problem["message"].startswith("stock.quantity: ")
+        assert said in problem["message"]
+    assert (
+        served.ask("POST", TRANSACTIONS, {"upsert": {}})[1]["message"] == "there is no upsert here"
+    )
+    assert served.client.snapshot("stock", where={"item": "hat"}).plus == []
+
+
+def test_a_bug_is_told_as_one(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def views() -> str:
+        raise RuntimeError("oops")
+
+    monkeypatch.setattr(served.service, "views", views)
+    status, problem = served.ask("GET", "/api/v1/views")
+    assert (status, problem["code"], problem["message"]) == (500, "internal", "RuntimeError: oops")
+    with pytest.raises(HarkenError, match="RuntimeError: oops"):
+        served.client.views()
+
+
+@pytest.mark.parametrize("status", [200, 404, 502])
+@pytest.mark.parametrize("body", [b"<h1>Bad gateway</h1>", b"[]", b""])
+def test_another_server_at_the_address_is_told_from_the_service(status: int, body: bytes) -> None:
+    class Strange(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Not in the output of the tests."""
+
+    with HTTPServer(("127.0.0.1", 0), Strange) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        with pytest.raises(HarkenError, match=f"answers {status} .*not as Harken does") as caught:
+            Client(f"http://127.0.0.1:{server.server_port}").views()
+        thread.join()
+    assert "address" in (caught.value.hint or "")
 
 
 def test_a_position_that_is_none_is_refused(served: Served) -> None:

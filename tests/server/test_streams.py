@@ -165,7 +165,7 @@ def test_a_view_that_is_dropped_ends_its_streams(served: Served) -> None:
     (failure,) = list(stream.events)
     assert failure[0] == "failed"
     assert "was deleted" in failure[2]["message"]
-    with pytest.raises(HarkenError, match=r"was deleted|there is no function low"):
+    with pytest.raises(HarkenError, match=r"was deleted|there is no table or view low"):
         next(changes)
 
 

@@ -13,6 +13,10 @@ SAID = {
     "SELECT k FROM a LEFT ANTI JOIN": "1:27: [syntax] something is missing after JOIN|",
     "SELECT\n  k,\n  x x x\nFROM a": "3:7: [syntax] x cannot stand here|",
     "SELECT k FROM aa": "1:15: [unknown-table] there is no table or view aa|do you mean a?",
+    "SELECT aa.* FROM a": "1:8: [unknown-table] there is no table aa in FROM|do you mean a?",
+    "EXPLAIN aa": "1:9: [unknown-table] there is no table or view aa|do you mean a?",
+    "EXPLAIN A": "1:9: [unsupported] only queries are explained|"
+    'write EXPLAIN SELECT * FROM A, or in Python db.explain("a")',
     "SELECT xx FROM a": "1:8: [unknown-column] there is no column xx|do you mean a.x?",
     "UPDATE a SET xx = 1": "1:14: [unknown-column] a has no column xx|do you mean x?",
     "SELECT k, x FROM a GROUP BY k": "1:11: [ungrouped] the column x must be in GROUP BY, "
@@ -37,6 +41,18 @@ def test_each(text: str) -> None:
     assert caught.value.report().splitlines()[0] == message
     assert (caught.value.hint or "") == hint
     assert "oken" not in caught.value.report()
+
+
+def test_a_table_is_offered_under_the_name_that_sql_has_for_it() -> None:
+    db = harken.connect()
+    db.amosql(
+        "create type item properties (name charstring);"
+        "create type shop properties (name charstring); commit;"
+    )
+    for wrong, offered in (("item_nam", {"item_name"}), ("name", {"item_name", "shop_name"})):
+        with pytest.raises(harken.HarkenError, match=f"no table or view {wrong}") as caught:
+            db.sql(f"SELECT * FROM {wrong}")
+        assert caught.value.hint in {f"do you mean {each}?" for each in offered}
 
 
 def test_a_double_as_text_is_written_as_spark_does() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import harken
+from harken.database.explain import Explanation
 from harken.database.rules.rounds import RoundsNode
 from harken.engines.spark import recursion as spark_recursion
 from harken.engines.sqlite import recursion
@@ -144,6 +145,7 @@ ROUND_AND_ROUND = (
     "WITH RECURSIVE r(x, y) AS (SELECT x, y FROM edge "
     "UNION ALL SELECT r.x, e.y FROM r JOIN edge e ON e.x = r.y) SELECT x, y FROM r"
 )
+OUTER = ROUND_AND_ROUND.replace("JOIN", "LEFT JOIN").replace("r.y)", "r.y WHERE r.y IS NOT NULL)")
 
 
 @pytest.mark.parametrize("limit", ["ROW_LIMIT", "ROUND_LIMIT"])
@@ -186,16 +188,61 @@ def test_a_query_of_a_cycle_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) 
 def test_explain_says_what_is_done_again_and_why() -> None:
     with harken.connect() as db:
         db.sql(f"CREATE TABLE edge (x INT NOT NULL, y INT); CREATE VIEW ways AS {ROUND_AND_ROUND}")
-        told = "UNION ALL in {} recursive r 4: the rounds are stored"
         lines = [row[0] for row in db.sql(f"EXPLAIN {ROUND_AND_ROUND}").rows]
-        assert any(told.format("query") in line for line in lines)
+        assert any("UNION ALL in r: the rounds are stored" in line for line in lines)
         counted = f"EXPLAIN SELECT x, count(*) FROM ({ROUND_AND_ROUND}) AS p GROUP BY x"
-        assert any("UNION ALL in query" in row[0] for row in db.sql(counted).rows)
-        assert told.format("ways") in str(db.explain("ways"))
-        outer = ROUND_AND_ROUND.replace("JOIN", "LEFT JOIN").replace(
-            "r.y)", "r.y WHERE r.y IS NOT NULL)"
-        )
-        assert any("all rounds again" in row[0] for row in db.sql(f"EXPLAIN {outer}").rows)
+        assert any("UNION ALL in r" in row[0] for row in db.sql(counted).rows)
+        again = "UNION ALL in r: all rounds are computed again and compared, because there is more"
+        assert any(again in row[0] for row in db.sql(f"EXPLAIN {OUTER}").rows)
+
+
+def test_explain_says_which_strategy_is_in_use_and_what_it_does() -> None:
+    """It had said of every strategy, and of the lake, that the rounds were stored."""
+    again = "all rounds are computed again at each change, and compared"
+    with harken.connect() as db:
+        db.sql(f"CREATE TABLE edge (x INT NOT NULL, y INT); CREATE VIEW ways AS {ROUND_AND_ROUND}")
+        strategies, choice, unused = _told(db)
+        assert strategies.endswith("auto, counting, external, materialized, naive")
+        assert choice.startswith("r, with UNION ALL: auto, counting and materialized store the")
+        assert unused == "in use: none, nothing that is watched here depends on it"
+        for strategy, first, then in (
+            (
+                "auto",
+                "the rounds are stored after the next change",
+                "the rounds are stored, 1 rows",
+            ),
+            ("external", f"{again}, because external stores nothing", None),
+            ("naive", again, None),
+        ):
+            with db.monitor("ways", strategy=strategy):
+                assert _told(db)[2] == f"in use: {strategy}; {first}"
+                db.sql("DELETE FROM edge; INSERT INTO edge VALUES (1, 2)")
+                assert _told(db)[2] == f"in use: {strategy}; {then or first}"
+
+
+def test_explain_says_why_all_rounds_are_computed_again() -> None:
+    for engine, query, reason in (
+        ("lake", ROUND_AND_ROUND, "edge is in the lake"),
+        ("resident", OUTER, "there is more than a join between one round and the next"),
+    ):
+        with harken.connect(engine=engine) as db:
+            db.sql(f"CREATE TABLE edge (x INT NOT NULL, y INT); CREATE VIEW ways AS {query}")
+            with db.monitor("ways"):
+                _, choice, used = _told(db)
+            assert choice.startswith("r, with UNION ALL: with any strategy all rounds are computed")
+            assert choice.endswith(f", because {reason}")
+            assert (
+                used == "in use: auto; all rounds are computed again at each change, and compared"
+            )
+            lines = [row[0] for row in db.sql(f"EXPLAIN {query}").rows]
+            assert any(each.endswith(f"and compared, because {reason}") for each in lines)
+
+
+def _told(db: harken.Database) -> tuple[str, ...]:
+    explained = db.explain("ways")
+    assert isinstance(explained, Explanation)
+    assert "\n".join(explained.strategies) in str(explained)
+    return explained.strategies
 
 
 def test_only_what_changes_in_a_round_is_followed() -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 import harken
-from harken.cli.options import DatabaseFile, ExplainFormat, Format, Output, Story
+from harken.cli.options import DatabaseFile, Engine, ExplainFormat, Format, Home, Output, Story
 from harken.cli.reporting import CommandError, reported, writer
 from harken.cli.sessions import opened, own_session
 from harken.database.results import to_json
@@ -16,22 +16,22 @@ from harken.database.rules.drawing import draw
 from harken.database.rules.explain import RuleExplanation
 
 
-def shell(db: DatabaseFile = ":memory:") -> None:
+def shell(db: DatabaseFile = ":memory:", engine: Home = Engine.RESIDENT) -> None:
     """Type statements and see their results."""
     from harken.shell import start
 
-    with harken.connect(db, spark=own_session) as database:
+    with harken.connect(db, engine=engine.value, spark=own_session) as database:
         raise typer.Exit(start(database))
 
 
 def explain(
-    name: Annotated[str, typer.Argument(help="A rule or function; `type.function` if overloaded.")],
+    name: Annotated[str, typer.Argument(help="A rule, view, relation or function.")],
     db: DatabaseFile,
     format: Annotated[
         ExplainFormat, typer.Option("--format", help="How it is printed.")
     ] = ExplainFormat.TEXT,
 ) -> None:
-    """Show how a function is evaluated or a rule is monitored: its clauses and its SQL."""
+    """Show how a view is evaluated and its changes are found, or how a rule is monitored."""
     with harken.connect(db, read_only=True, spark=own_session) as database:
         explanation = database.explain(name)
     if format is ExplainFormat.JSON:
@@ -42,7 +42,7 @@ def explain(
         print(draw(explanation))
     else:
         raise CommandError(
-            f"{name} is a function, and only the network of a rule is drawn",
+            f"{name} is no rule, and only the network of a rule is drawn",
             code="unsupported",
             hint="use --format text or --format json",
         )
@@ -94,6 +94,7 @@ def serve(
     keep_bytes: Annotated[
         int, typer.Option(min=1, help="How much of them is kept, for each view.")
     ] = harken.Keep().bytes,
+    engine: Home = Engine.RESIDENT,
 ) -> None:
     """Serve views and their changes over HTTP, until Ctrl-C."""
     from harken.server.run import serve as run_server
@@ -107,6 +108,7 @@ def serve(
             token=token,
             keep=harken.Keep(keep_seconds, keep_bytes),
             spark=own_session,
+            engine=engine.value,
             tell=lambda line: print(line, flush=True),
         )
 

@@ -66,6 +66,7 @@ class Story(enum.StrEnum):
 
 
 DatabaseFile = Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")]
+Home = Annotated[Engine, typer.Option("--engine", help="Where relations that are created live.")]
 FactDirectory = Annotated[
     str, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where Datalog's .input reads.")
 ]

@@ -14,6 +14,7 @@ from harken.cli.options import (
     Engine,
     FactDirectory,
     Format,
+    Home,
     Output,
     Strategy,
 )
@@ -26,7 +27,7 @@ from harken.database.results import to_json
 def run(
     files: Annotated[list[str], typer.Argument(help="Programs; - is standard input.")],
     db: DatabaseFile = ":memory:",
-    engine: Annotated[Engine, typer.Option(help="Where relations live.")] = Engine.RESIDENT,
+    engine: Home = Engine.RESIDENT,
     format: Output = Format.TEXT,
     trace: Annotated[
         bool, typer.Option("--trace", help="Tell on standard error what each check phase does.")
@@ -81,6 +82,7 @@ def watch(
     strategy: Annotated[
         Strategy, typer.Option(help="How the changes of views are found.")
     ] = Strategy.AUTO,
+    engine: Home = Engine.RESIDENT,
 ) -> None:
     """Tell how the views of a program change with each transaction, as lines of JSON.
 
@@ -91,7 +93,7 @@ def watch(
     source, number = file, 0
     with reported(Format.JSON, lambda: source):
         text = read_program(file)
-        with harken.connect(spark=own_session) as database:
+        with harken.connect(engine=engine.value, spark=own_session) as database:
             watching = Watch(database, Path(file).suffix, lambda line: print(line, flush=True))
             if not watching.begin(text, file, facts, strategy.value):
                 print(f"{file} has no views: nothing of it is watched [warning]", file=sys.stderr)

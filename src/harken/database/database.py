@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -22,6 +22,7 @@ from harken.database.load import load_objects
 from harken.database.monitors.log import Keep
 from harken.database.monitors.monitors import Listener
 from harken.database.monitors.subscription import Subscription, Wishes, subscribe
+from harken.database.names import unknown_name
 from harken.database.objects import Object
 from harken.database.opening import open_database
 from harken.database.results import Result, Results
@@ -33,7 +34,6 @@ from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.values import encode
 from harken.errors import IntegrityError, StorageError, TypeFault
 from harken.ir.schema import Function, FunctionKind
-from harken.lang.amosql.resolve import unknown_function
 from harken.lang.amosql.translate import literal_type
 
 if TYPE_CHECKING:
@@ -174,12 +174,21 @@ class Database:
     def watch_views(self, listener: Listener) -> None:
         """Be told of the changes of all views of SQL, also of those still to be created."""
 
+        watching: dict[str, Subscription] = {}
+
         def watch(name: str) -> None:
-            self.monitor(name, listener)
+            if name not in watching:
+                watching[name] = self.monitor(name, listener)
+                watching[name].give_way()
+
+        def forget(name: str) -> None:
+            if name in watching:
+                watching.pop(name).close()
 
         for name in self._sql.views():
             watch(name)
         self._sql.when_created = watch
+        self._sql.when_dropped = forget
 
     @contextmanager
     def listening(self, listener: Callable[[Result], None]) -> Iterator[None]:
@@ -250,10 +259,10 @@ class Database:
             self._runtime, self._transactions, self._rules.monitors, function, name, wishes
         )
 
-    def _find(self, name: str) -> Function:
+    def _find(self, name: str, rules: Collection[str] = ()) -> Function:
         overloads = self._runtime.catalog.named(name)
         if not overloads:
-            raise unknown_function(self._runtime.catalog, name, None)
+            raise unknown_name(self._runtime.catalog, name, rules)
         if len(overloads) > 1:
             raise TypeFault(
                 f"{name} means {', '.join(sorted(f.id for f in overloads))}",
@@ -316,9 +325,9 @@ class Database:
         if name in self._runtime.catalog.rules:
             compiled = self._rules.compiled(name)
             return explain_rule(self._runtime, self._rules.network, compiled)
-        function = self._find(name)
+        function = self._find(name, self._runtime.catalog.rules)
         told = followed(self._rules.network, function.id)
-        return explain_function(self._runtime, function, told)
+        return explain_function(self._runtime, function, self._rules.network, told)
 
     def trace(self, listener: Callable[[str], None] | None) -> None:
         """Be told what happens in each check phase, a line at a time; None ends it."""

@@ -6,15 +6,18 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 from harken.calculus.rule_sets import all_rule_sets
+from harken.database.datalog.text import is_datalog
 from harken.database.handles import plan_call
+from harken.database.recursions import strategies
+from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
+from harken.database.sql.tables import is_materialized, is_sql
 from harken.engines.lake.reach import Reach, described, reaches
 from harken.errors import TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
 from harken.ir.relations import Kind
-from harken.ir.schema import Function
-from harken.planner.maintenance import in_rounds
+from harken.ir.schema import Function, FunctionKind
 from harken.planner.prepare import prepare
 
 
@@ -31,16 +34,21 @@ class Explanation:
     measured: tuple[str, ...] = ()
     """What it has taken to keep a materialized view up to date."""
     maintenance: tuple[str, ...] = ()
-    """The rules by which the changes of its recursive relations are found, or why there are none.
-    """
+    """The rules by which the changes of its recursive relations are found."""
+    strategies: tuple[str, ...] = ()
+    """For a recursive one: how its changes can be found, how they are, and why all is computed
+    again where it is."""
+    title: str = ""
+    """What it is, as its author says."""
 
     def __str__(self) -> str:
-        parts = [f"{self.name} is a {self.kind} function", self.definition]
+        parts = [self.title, self.definition]
         if self.clauses:
             parts += ["As ObjectLog:", self.clauses]
         if self.expanded and self.expanded != self.clauses:
             parts += ["Expanded:", self.expanded]
         parts += ["As SQL, for given arguments:", self.sql, *described(self.lake)]
+        parts += ["\n".join(self.strategies)] if self.strategies else []
         parts += self.maintenance
         if self.measured:
             parts += ["Kept up to date:", "\n".join(self.measured)]
@@ -51,7 +59,7 @@ class Explanation:
 
 
 def explain_function(
-    runtime: Runtime, function: Function, measured: tuple[str, ...] = ()
+    runtime: Runtime, function: Function, network: Network, measured: tuple[str, ...] = ()
 ) -> Explanation:
     relation = function.relation
     if relation is None:
@@ -60,12 +68,13 @@ def explain_function(
         )
     clauses = expanded = ""
     maintenance: tuple[str, ...] = ()
+    recursion: tuple[str, ...] = ()
     if relation.kind is Kind.DERIVED:
         program = assemble(relation, (), runtime.catalog)
         plan = prepare(program, runtime.catalog.hierarchy, range(relation.inputs))
         clauses, expanded = print_program(program), print_program(plan.program)
-        again = (f"At each change: {each}" for each in in_rounds(program))
-        maintenance = (*map(str, all_rule_sets(program)), *again)
+        maintenance = tuple(map(str, all_rule_sets(program)))
+        recursion = strategies(runtime, program, network)
     plan = plan_call(runtime, relation)
     return Explanation(
         function.id,
@@ -77,4 +86,16 @@ def explain_function(
         reaches(runtime.engine, plan),
         measured,
         maintenance,
+        recursion,
+        _title(function),
     )
+
+
+def _title(function: Function) -> str:
+    if is_datalog(function):
+        rules = " with rules" if function.kind is FunctionKind.DERIVED else ""
+        return f"{function.name} is a relation{rules}"
+    if is_sql(function):
+        what = "view" if function.kind is FunctionKind.DERIVED else "table"
+        return f"{function.name} is a {'materialized view' if is_materialized(function) else what}"
+    return f"{function.id} is a {function.kind.value} function"

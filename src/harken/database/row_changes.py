@@ -17,7 +17,7 @@ from harken.database.datalog.text import is_datalog
 from harken.database.json_values import reader
 from harken.database.runtime import Runtime
 from harken.database.sql.tables import SqlTables, is_materialized
-from harken.errors import IntegrityError, NameFault, TypeFault, nearest
+from harken.errors import HarkenError, IntegrityError, NameFault, TypeFault, nearest
 from harken.ir.relations import Relation
 from harken.ir.schema import FunctionKind
 from harken.lang.sql.draft import Table
@@ -88,7 +88,11 @@ def _stored(
         ):
             if value is None and not column.type.nullable:
                 raise IntegrityError(f"{name}.{column.name} cannot be NULL", code="null")
-            made[position] = encode(read(value))
+            try:
+                made[position] = encode(read(value))
+            except HarkenError as error:
+                error.message = f"{name}.{column.name}: {error.message}"
+                raise
         found.append(tuple(made))
     return table.relation, found
 

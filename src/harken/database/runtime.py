@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -30,6 +30,16 @@ class RuleSwitch(Protocol):
     def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None: ...
 
 
+class Watcher(Protocol):
+    """Who would miss what is deleted: its name in a message, and what to do to end it."""
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def ending(self) -> str: ...
+
+
 class MonitorWatch(Protocol):
     """What a change of the schema must know of monitors."""
 
@@ -37,7 +47,7 @@ class MonitorWatch(Protocol):
 
     def check(self) -> None: ...
 
-    def users_of(self, function: Function) -> list[str]: ...
+    def users_of(self, function: Function) -> Sequence[Watcher]: ...
 
 
 @dataclass(slots=True)

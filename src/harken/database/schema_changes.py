@@ -242,15 +242,17 @@ def _recheck_after_removal(runtime: Runtime, function: Function, span: Span | No
     try:
         recheck(runtime, function.name)
     except HarkenError as error:
-        users = runtime.monitors.users_of(function)
-        users += sorted(f.id for f in runtime.catalog.dependents(function.name))
+        watchers = runtime.monitors.users_of(function)
+        users = sorted(f.id for f in runtime.catalog.dependents(function.name))
         users += [f"rule {rule}" for rule in runtime.catalog.rules_that_call(function.name)]
+        first = [each.ending for each in watchers] + (["delete the others"] if users else [])
+        users = [*(each.title for each in watchers), *users]
         raise IntegrityError(
             f"{function.id} cannot be deleted: {_listed(users)} would no longer work "
             f"({error.message})",
             code="in-use",
             span=span,
-            hint="delete those first",
+            hint=f"first {_listed(first)}" if watchers else "delete those first",
         ) from error
 
 

@@ -45,7 +45,7 @@ def overflow() -> ArithmeticFault:
     return ArithmeticFault(
         "an integer result does not fit in 64 bits",
         code="overflow",
-        hint="use `number` where values can grow this large",
+        hint="where values can grow this large use `number`, in SQL DOUBLE, in Datalog float",
     )
 
 

@@ -7,6 +7,8 @@ change can affect. Keys without a column are the worst case: everything is looke
 from __future__ import annotations
 
 import enum
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from harken.calculus.affected import Affected
@@ -42,8 +44,9 @@ SAID = (
     "derived again where it may have changed, or kept",
     "by key",
     "looked at again as a whole",
-    "the rounds are stored, and only what changes in each is followed",
-    "all rounds again and compared, since there is more than a join between one and the next",
+    "the rounds are stored, and only what changes in each is followed; with the strategies "
+    "external and naive all rounds are computed again and compared",
+    "all rounds are computed again and compared",
 )
 
 
@@ -54,35 +57,50 @@ class Looked:
     what: str
     how: How
     columns: tuple[str, ...] = ()
+    because: str = ""
 
     def __str__(self) -> str:
         if self.how is How.BY_KEY:
             return f"{self.what}: for the affected {', '.join(self.columns)}"
-        return f"{self.what}: {self.how}"
+        return f"{self.what}: {self.how}" + (f", because {self.because}" if self.because else "")
 
 
-def looked_at(program: Program) -> list[Looked]:
+def looked_at(program: Program, far: Collection[str] = ()) -> list[Looked]:
     """What is looked at again when any of the stored relations changes; nothing of it means that
-    all changes are found by differentials."""
+    all changes are found by differentials. `far` are the relations in the lake."""
     needs = required_inputs(program)
     firsts = first_rows(program.definitions[program.goal.id], program, needs)
     if firsts is not None:
-        return [Looked("first rows", How.IN_ORDER), *looked_at(firsts.members)]
+        return [Looked("first rows", How.IN_ORDER), *looked_at(firsts.members, far)]
     changed = frozenset(stored_relations(program))
     finder = Affected(program, changed, affected_relations(program, changed), needs)
     found: dict[str, Looked] = {}
     for clause in program.definitions[program.goal.id].clauses:
         for literal in clause.body:
             if finder.reaches(literal):
-                found |= {str(each): each for each in _looked(literal, finder)}
-    found |= {str(each): each for each in in_rounds(program)}
+                found |= {str(each): each for each in _looked(literal, finder, far)}
+    counted = [each.relation for each in program.definitions.values() if each.relation.in_rounds]
+    found |= {str(each): each for each in (_recursion(each, program, far) for each in counted)}
     return list(found.values())
 
 
-def in_rounds(program: Program) -> list[Looked]:
-    """What is computed again because of UNION ALL in a recursion, wherever it stands."""
-    relations = [each.relation for each in program.definitions.values()]
-    return [_recursion(each, program) for each in relations if each.in_rounds]
+def rounds_again(program: Program, far: Collection[str]) -> str | None:
+    """Why all rounds of a recursion with UNION ALL are computed again, whatever is wanted; None if
+    they can be stored and followed."""
+    if rounds_of(program) is None:
+        return "there is more than a join between one round and the next"
+    below = sorted(e.name for e in stored_relations(program).values() if e.id in far)
+    return f"{' and '.join(below)} {_are(below)} in the lake" if below else None
+
+
+def spoken(relation: Relation) -> str:
+    """`query recursive r 4` is what the author of the query calls r."""
+    written = re.fullmatch(r".* recursive (.+) \d+", relation.name)
+    return written[1] if written else relation.name
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
 
 
 def worst(program: Program) -> How:
@@ -100,7 +118,7 @@ def moving(program: Program) -> list[str]:
     return sorted({name for name in names if name in OPERATIONS and OPERATIONS[name].fixed})
 
 
-def _looked(literal: Literal, finder: Affected) -> list[Looked]:
+def _looked(literal: Literal, finder: Affected, far: Collection[str]) -> list[Looked]:
     keys = finder.keys(literal)
     columns = tuple(str(term).split("#")[0].lower() for term in keys.terms)
     how = How.BY_KEY if columns else How.WHOLE
@@ -112,19 +130,19 @@ def _looked(literal: Literal, finder: Affected) -> list[Looked]:
     assert isinstance(literal, Atom)
     program = finder.program
     if literal.relation.id in finder.recursive:
-        return [_recursion(literal.relation, program)]
+        return [_recursion(literal.relation, program, far)]
     if program.definitions[literal.relation.id].first is not None:
         own = Program(literal.relation, reachable(literal.relation, program.definitions))
-        return looked_at(own)
+        return looked_at(own, far)
     return [Looked("rows of a subquery", how, columns)]
 
 
-def _recursion(relation: Relation, program: Program) -> Looked:
-    if relation.in_rounds:
-        own = Program(relation, reachable(relation, program.definitions))
-        how = How.ALL_ROUNDS if rounds_of(own) is None else How.IN_ROUNDS
-        return Looked(f"UNION ALL in {relation.name}", how)
+def _recursion(relation: Relation, program: Program, far: Collection[str]) -> Looked:
     own = Program(relation, reachable(relation, program.definitions))
+    if relation.in_rounds:
+        refused = rounds_again(own, far)
+        how = How.IN_ROUNDS if refused is None else How.ALL_ROUNDS
+        return Looked(f"UNION ALL in {spoken(relation)}", how, because=refused or "")
     refused = is_rederivable(own)
     if refused is not None:
         return Looked(f"recursion, as {refused}", How.WHOLE)

@@ -80,6 +80,7 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
     app.add_exception_handler(HarkenError, _harken_error)
     app.add_exception_handler(RequestValidationError, _wrong_request)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _bug)
     checks = [Depends(access), Depends(_known_parameters)]
     app.include_router(_questions(service), prefix=API, dependencies=checks)
     app.include_router(_changes(service), prefix=API, dependencies=checks)
@@ -287,9 +288,21 @@ async def _wrong_request(request: Request, error: Exception) -> Response:
         fault = HarkenError(f"the body is not JSON: {first['ctx']['error']}", code="bad-value")
     else:
         place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+        said = {"missing": f"{place} is missing", "extra_forbidden": f"there is no {place} here"}
+        wrong = f"{place} does not fit: {first['msg'][:1].lower()}{first['msg'][1:]}"
         hint = f"see {API}/openapi.json"
-        fault = HarkenError(f"{place}: {first['msg']}", code="bad-value", hint=hint)
+        fault = HarkenError(said.get(first["type"], wrong), code="bad-value", hint=hint)
     return _json(to_json(error_json(fault)), 400)
+
+
+async def _bug(request: Request, error: Exception) -> Response:
+    """Its traceback is in the log of the server."""
+    fault = HarkenError(
+        f"{type(error).__name__}: {error}",
+        code="internal",
+        hint="this is a bug in Harken: please report it, with what the service printed",
+    )
+    return _json(to_json(error_json(fault)), 500)
 
 
 async def _http_error(request: Request, error: Exception) -> Response:

@@ -34,6 +34,8 @@ SILENCE_SECONDS = 60.0
 """The service shows every so often that it is there; after so long without a word it is not."""
 PATIENCE_SECONDS = 0.2
 BUSY = ("locked", "too-many")
+STRANGE = "not-harken"
+"""The code of answers that are not the service's: those of a proxy while it restarts, perhaps."""
 LONGEST_WAIT = 5.0
 
 
@@ -192,7 +194,7 @@ class Client:
                 if wait is None:
                     raise self._silent(error) from error
             except HarkenError as error:
-                if wait is None or error.code not in BUSY:
+                if wait is None or error.code not in {*BUSY, STRANGE}:
                     raise
             wait = wait or PATIENCE_SECONDS
             time.sleep(wait)
@@ -221,7 +223,7 @@ class Client:
         connection = self._connect()
         try:
             response = self._request(connection, method, asked, body, {})
-            return json.loads(response.read(), parse_float=Decimal)
+            return self._json(response, parse_float=Decimal)
         except (OSError, http.client.HTTPException) as error:
             raise self._silent(error) from error
         finally:
@@ -249,8 +251,22 @@ class Client:
         connection.request(method, self._base + asked, sent, given)
         response = connection.getresponse()
         if response.status != 200:
-            raise _error(json.loads(response.read()))
+            raise _error(self._json(response))
         return response
+
+    def _json(self, response: http.client.HTTPResponse, **how: Any) -> Any:
+        try:
+            found = json.loads(response.read(), **how)
+            if isinstance(found, dict) and (response.status == 200 or "code" in found):
+                return found
+        except ValueError:
+            pass
+        raise StorageError(
+            f"what is at {self._place} answers {response.status} {response.reason}".rstrip()
+            + ", and not as Harken does",
+            code=STRANGE,
+            hint="look at the address, and at any server that stands between",
+        )
 
     def _reader(self, view: str) -> Callable[[Sequence[Any]], Row]:
         found = [each for each in self.views() if each["name"] == view]

@@ -53,13 +53,14 @@ def serve(
     token: str | None = None,
     keep: Keep | None = None,
     spark: Any = None,
+    engine: str = "resident",
     tell: Callable[[str], None] = print,
 ) -> None:
     """`tell` is told where, as soon as there is an answer there."""
     token = token if token is not None else os.environ.get(TOKEN)
     check_start(host, token)
     listening = listen(host, port)
-    service = Service(path, keep=keep, spark=spark)
+    service = Service(path, keep=keep, spark=spark, engine=engine)
     place = f"[{host}]" if ":" in host else host
     address = f"http://{place}:{listening.getsockname()[1]}/"
     server = make_server(service, token, lambda: tell(f"serving {path} at {address}"))

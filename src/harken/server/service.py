@@ -41,6 +41,7 @@ class Service:
         *,
         keep: Keep | None = None,
         spark: Any = None,
+        engine: str = "resident",
         room: int = ROOM,
         heartbeat: float = HEARTBEAT_SECONDS,
         look: float = LOOK_SECONDS,
@@ -48,6 +49,7 @@ class Service:
         self._path = path
         self._keep = keep or Keep()
         self._spark = spark
+        self._engine = engine
         self._room = room
         self._heartbeat = heartbeat
         self._look = look
@@ -56,7 +58,7 @@ class Service:
 
     async def start(self) -> None:
         def connect() -> Database:
-            return harken.connect(self._path, spark=self._spark)
+            return harken.connect(self._path, spark=self._spark, engine=self._engine)
 
         self._writer, self._reader = Desk(connect, "writer"), Desk(connect, "reader")
         self._opening = asyncio.Lock()

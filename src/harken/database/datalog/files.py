@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,7 @@ def read_rows(form: Form, known: Known, span: Span) -> list[Row]:
             raise _in_file(
                 form,
                 number,
-                f"{known.name} has {counted(len(readers), 'attribute')}, and there are "
+                f"{known.name} has {counted(len(readers), 'attribute')}, and this line has "
                 f"{counted(len(values), 'value')}",
                 span,
             )
@@ -157,9 +158,12 @@ def _unsigned(text: str) -> int:
 
 def _float(text: str) -> float:
     try:
-        return encode_number(float(text))
+        value = float(text)
     except ValueError:
         raise ValueFault(f'"{text}" is not a float') from None
+    if not math.isfinite(value):
+        raise ValueFault(f'"{text}" is not a finite float')
+    return encode_number(value)
 
 
 def _unreadable(kind: Kind) -> Callable[[str], Any]:

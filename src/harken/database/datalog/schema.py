@@ -227,7 +227,7 @@ class Schema:
         known = wanted.known
         if known is None or known.kind is not FunctionKind.STORED:
             return []
-        users = self._runtime.monitors.users_of(known)
+        users = [each.title for each in self._runtime.monitors.users_of(known)]
         users += [f"rule {each}" for each in self._catalog.rules_that_call(known.name)]
         if users:
             raise IntegrityError(

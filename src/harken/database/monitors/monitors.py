@@ -32,7 +32,7 @@ from harken.database.monitors.view import MonitoredView, Watched, compile_view
 from harken.database.rules.check_phase import CheckPhase
 from harken.database.rules.network import Network
 from harken.database.rules.nodes import Planning
-from harken.database.runtime import Runtime
+from harken.database.runtime import Runtime, Watcher
 from harken.engines.sqlite import events
 from harken.errors import ForeignFault, HarkenError, IntegrityError, NameFault
 from harken.ir.clauses import Program
@@ -64,11 +64,17 @@ class Receiver:
     """That of the last change that was handed out."""
     place: int = 0
     """The number of that change, among those of its session or its durable monitor."""
+    gives_way: bool = False
+    """Does it keep nobody from dropping the view?"""
     closed: bool = False
 
     @property
     def title(self) -> str:
         return f"the monitor of {self.watched}"
+
+    @property
+    def ending(self) -> str:
+        return f"close() the monitors of {self.view} in this session"
 
     @property
     def reads_queue(self) -> bool:
@@ -164,7 +170,7 @@ class Monitors:
     def compile(self, watched: Watched) -> MonitoredView:
         catalog = self._runtime.catalog
         if not catalog.has_function(watched.function):
-            raise NameFault(f"the function {watched.function} was deleted", code="unknown-function")
+            raise NameFault(f"{watched.function} was deleted", code="unknown-function")
         view = compile_view(catalog.function(watched.function), catalog, watched.where)
         return replace(view, strategy=self._strategy_of(watched))
 
@@ -177,15 +183,16 @@ class Monitors:
         if not self._runtime.engine.connection.in_transaction:
             self._network.release_idle()
 
-    def _watched(self) -> dict[Watched, list[str]]:
-        """For each that is watched the titles of those who would miss it: logs would not."""
-        found: dict[Watched, list[str]] = {}
+    def _watched(self) -> dict[Watched, list[Watcher]]:
+        """For each that is watched those who would miss it: logs would not."""
+        found: dict[Watched, list[Watcher]] = {}
         for durable in self._durables.values():
-            found.setdefault(durable.watched, []).append(durable.title)
+            found.setdefault(durable.watched, []).append(durable)
         for watched, audience in self._audiences.items():
-            reader = next((each for each in audience.receivers if each.durable is None), None)
-            if reader is not None:
-                found.setdefault(watched, []).append(reader.title)
+            readers = [each for each in audience.receivers if each.durable is None]
+            if readers:
+                staying = [each for each in readers if not each.gives_way]
+                found.setdefault(watched, []).extend(staying[:1])
         for watched in self._logs:
             found.setdefault(watched, [])
         return found
@@ -225,6 +232,8 @@ class Monitors:
                 self._network.remove(node.condition.name)
             return
         if node is None or node.is_other_way(view):
+            if watched in self._at_start:  # dropped, and made again, by this transaction
+                self._redefined.add(watched)
             self._network.insert(view)
             made = self._network.node(watched.node)
             if made is not None and made.counted is not None:
@@ -240,7 +249,7 @@ class Monitors:
             raise IntegrityError(
                 f"{receiver.title} cannot go on: {error.message}",
                 code="in-use",
-                hint="close it, and monitor another function",
+                hint="close it, and monitor something else",
             ) from error
 
     def check_durables(self) -> None:
@@ -257,7 +266,7 @@ class Monitors:
                 raise IntegrityError(
                     f"{durable.title} cannot record the change: {error.message}",
                     code="in-use",
-                    hint="register what it needs with db.foreign, or delete the monitor",
+                    hint=f"register what it needs with db.foreign, or end it: {durable.ending}",
                 ) from error
         for watched in self._broken:
             if watched in self._logs:
@@ -310,26 +319,26 @@ class Monitors:
 
     def check(self) -> None:
         """After a change of the schema: every view can still be watched."""
-        for watched, titles in self._watched().items():
-            if not titles:
+        for watched, watchers in self._watched().items():
+            if not watchers:
                 continue
             try:
                 self.compile(watched)
             except HarkenError as error:
                 raise IntegrityError(
-                    f"this would break {titles[0]}: {error.message}",
+                    f"this would break {watchers[0].title}: {error.message}",
                     code="in-use",
-                    hint="close the monitor first",
+                    hint=f"first {watchers[0].ending}",
                 ) from error
 
-    def users_of(self, function: Function) -> list[str]:
+    def users_of(self, function: Function) -> list[Watcher]:
         """Who watches something that depends on the function."""
         return [
-            title
-            for watched, titles in self._watched().items()
-            if titles
+            watcher
+            for watched, watchers in self._watched().items()
+            if watchers
             and (watched.function == function.id or function.name in self._mentioned(watched))
-            for title in titles
+            for watcher in watchers
         ]
 
     # --- moments ---------------------------------------------------------------------------

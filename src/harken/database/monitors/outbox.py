@@ -42,6 +42,10 @@ class Durable:
     def title(self) -> str:
         return f"the durable monitor {self.name} of {self.function}"
 
+    @property
+    def ending(self) -> str:
+        return f'db.monitor("{self.view}", durable="{self.name}").delete() in Python'
+
 
 class Outbox:
     def __init__(self, connection: Connection) -> None:

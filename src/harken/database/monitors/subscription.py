@@ -153,6 +153,10 @@ class Subscription:
         with self._transactions.block():
             self._monitors.outbox.acknowledge(name, self._receiver.place)
 
+    def give_way(self) -> None:
+        """Keep nobody from dropping the view: then there are no changes of it any more."""
+        self._receiver.gives_way = True
+
     def close(self) -> None:
         """Stop listening. A durable monitor goes on recording, in every session."""
         self._monitors.detach(self._receiver)
@@ -169,6 +173,7 @@ class Subscription:
             else:
                 self._monitors.logs.forget(self._receiver.watched)
             self._runtime.catalog.touch_rules()
+            self._monitors.synchronise()  # what cannot be watched here keeps nobody any longer
         self.close()
 
     def _durable_name(self) -> str:
@@ -228,7 +233,9 @@ def subscribe(
     except HarkenError:
         if isinstance(wishes.where, str):  # its error points into the text that its author wrote
             monitors.compile(Watched(function.id, wishes.where))
-        raise
+        known = None if wishes.durable is None else monitors.durable(wishes.durable)
+        if known is None or known.watched != watched:
+            raise  # what a durable monitor has recorded can be had, and be deleted, all the same
     if wishes.durable is not None:
         durable = Durable(wishes.durable, view, function.id)
         _ensure_durable(runtime, transactions, monitors, durable)

@@ -55,7 +55,7 @@ class MonitoredView(Condition):
 
     @property
     def title(self) -> str:
-        return f"the monitored function {self.watched}"
+        return f"the monitored view {self.watched}"
 
     @property
     def needs_losses(self) -> bool:

@@ -11,10 +11,11 @@ from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
 from harken.database.sql.views import translate_query
 from harken.engines.base import CompiledQuery
+from harken.engines.lake.engine import LakeEngine
 from harken.engines.lake.reach import described, reaches
 from harken.engines.sqlite.values import encode
 from harken.ir.assemble import assemble
-from harken.ir.clauses import Program
+from harken.ir.clauses import Program, stored_relations
 from harken.ir.printer import print_program
 from harken.ir.terms import Constant
 from harken.ir.types import Type
@@ -106,16 +107,17 @@ class Reading:
         plan = prepare(program, catalog.hierarchy)
         parts = ["As ObjectLog:", print_program(program), "Expanded:", print_program(plan.program)]
         parts += ["As SQL:", engine.explain_sql(plan), *described(reaches(engine, plan))]
-        parts += ["Its changes are found by:", *_maintenance(plan.program)]
+        parts += ["Its changes are found by:", *_maintenance(plan.program, engine)]
         lines = [(line,) for part in parts for line in part.splitlines()]
         self._runtime.emit("rows", ("plan",), lines)
 
 
-def _maintenance(program: Program) -> list[str]:
+def _maintenance(program: Program, engine: LakeEngine) -> list[str]:
     """How the changes of a view with this query would be found, and what in it moves by itself."""
+    far = [name for name, each in stored_relations(program).items() if engine.is_far(each)]
     looked = [
         f"{each}" if each.how in (How.IN_ORDER, How.IN_ROUNDS) else f"looking again at {each}"
-        for each in looked_at(program)
+        for each in looked_at(program, far)
     ]
     moves = [f"{name} is that of the transaction" for name in moving(program)]
     return [*(looked or ["differentials of all that changed"]), *moves]

@@ -14,7 +14,7 @@ from harken.database.sql.changes import defaults
 from harken.database.sql.constraints import compile_constraints, constraints_of
 from harken.database.sql.located import create_located
 from harken.database.sql.reading import Reading
-from harken.database.sql.tables import SqlTables, is_materialized
+from harken.database.sql.tables import SqlTables, is_materialized, is_sql
 from harken.database.sql.views import refuse_equal_names, translate_query, view_columns
 from harken.database.system import relation_of
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
@@ -352,6 +352,18 @@ def drop(runtime: Runtime, statement: Statement) -> None:
         _drop(runtime, known, bool(node.args.get("cascade")), statement)
 
 
+def _staying(runtime: Runtime, function: Function, others: list[Function]) -> dict[str, str]:
+    """What depends on a table and does not go with it, and how each can be ended."""
+    found = {
+        f.name: f"DROP TABLE {f.name}" if is_sql(f) else f"`delete function {f.name};` in AMOSQL"
+        for f in others
+    }
+    rules = runtime.catalog.rules_that_call(function.name)
+    found |= {f"rule {rule}": f"`delete rule {rule};` in AMOSQL" for rule in rules}
+    watchers = runtime.monitors.users_of(function)
+    return found | {each.title: each.ending for each in watchers}
+
+
 def _drop(
     runtime: Runtime,
     function: Function,
@@ -364,16 +376,17 @@ def _drop(
     runtime.monitors.before_change({function.name})
     doomed |= {function.id}
     dependents = [f for f in catalog.dependents(function.name) if f.id not in doomed]
-    users = sorted(f.name for f in dependents)
-    users += [f"rule {rule}" for rule in catalog.rules_that_call(function.name)]
-    users += runtime.monitors.users_of(function)
     views = [f for f in dependents if is_view(f)]
-    if users and (not cascade or len(views) < len(users)):
+    staying = _staying(runtime, function, [f for f in dependents if not is_view(f)])
+    users = ([] if cascade else sorted(f.name for f in views)) + list(staying)
+    if users:
+        ways = [f"first {', '.join(staying.values())}"] if staying else []
+        ways += ["say CASCADE, or drop the views first"] if views and not cascade else []
         raise IntegrityError(
             f"{function.name} cannot be dropped: {', '.join(users)} would no longer work",
             code="in-use",
             span=statement.span,
-            hint="drop those first" + ("" if cascade else ", or say CASCADE"),
+            hint="; then ".join(ways),
         )
     for view in views:
         if catalog.has_function(view.id):

@@ -15,9 +15,10 @@ from harken.database.runtime import Runtime
 from harken.database.sql import schema
 from harken.database.sql.changes import Changes
 from harken.database.sql.reading import Reading
-from harken.database.sql.tables import is_sql
+from harken.database.sql.tables import SqlTables, is_sql
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
+from harken.lang.sql.draft import unknown_table
 from harken.lang.sql.parser import Statement, statements
 
 
@@ -29,8 +30,11 @@ class SqlSession:
         self._reading = Reading(runtime)
         self._changes = Changes(runtime, self._reading)
         self._created: list[str] = []
+        self._dropped: list[str] = []
         self.when_created: Callable[[str], None] = lambda name: None
         """Told the name of each view that is created."""
+        self.when_dropped: Callable[[str], None] = lambda name: None
+        """Told that of each that is there no longer."""
 
     def views(self) -> list[str]:
         functions = self._runtime.catalog.functions()
@@ -75,6 +79,7 @@ class SqlSession:
                 self._commit()
             case exp.Rollback():
                 self._created.clear()
+                self._dropped.clear()
                 self._transactions.rollback()
             case exp.Query() | exp.Values():
                 if not self._transactions.active:
@@ -97,24 +102,35 @@ class SqlSession:
             ):
                 self._changing(lambda: self._changes.run(statement))
             case _ if statement.explained:
-                raise LanguageError(
-                    "only queries are explained", code="unsupported", span=statement.span
-                )
+                raise self._not_explained(statement)
             case _:
                 raise SyntaxFault(
                     "this is no statement of Harken's SQL", code="syntax", span=statement.span
                 )
+
+    def _not_explained(self, statement: Statement) -> HarkenError:
+        node, hint = statement.node, "write EXPLAIN SELECT ..."
+        if isinstance(node, exp.Column) and not node.table:
+            tables, name = SqlTables(self._runtime.catalog), node.name
+            if tables.function(name.lower()) is None:
+                return unknown_table(tables, name, statement.span)
+            hint = f'write EXPLAIN SELECT * FROM {name}, or in Python db.explain("{name.lower()}")'
+        return LanguageError(
+            "only queries are explained", code="unsupported", span=statement.span, hint=hint
+        )
 
     def _is_kept(self, node: exp.Create) -> bool:
         return node.find(exp.MaterializedProperty) is not None
 
     def _define(self, statement: Statement) -> None:
         node = statement.node
+        known = self.views()
         if isinstance(node, exp.Drop):
             schema.drop(self._runtime, statement)
             self._rules.synchronise()
+            there = self.views()
+            self._dropped += [name for name in known if name not in there]
             return
-        known = self.views()
         kept = schema.create(self._runtime, statement)
         self._rules.synchronise()
         if kept is not None:
@@ -135,6 +151,10 @@ class SqlSession:
         self._transactions.commit()
         known = self.views()
         created, self._created = self._created, []
+        dropped, self._dropped = self._dropped, []
+        for name in dropped:
+            if name not in known:
+                self.when_dropped(name)
         for name in created:
             if name in known:
                 self.when_created(name)

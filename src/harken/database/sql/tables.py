@@ -12,7 +12,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from harken.database.catalog import Catalog
-from harken.database.datalog.text import is_datalog
+from harken.database.datalog.text import FACTS, is_datalog
 from harken.ir.relations import Column
 from harken.ir.schema import Function
 from harken.lang.sql.draft import Table
@@ -38,7 +38,12 @@ class SqlTables:
         return None if function is None else table_of(function)
 
     def table_names(self) -> list[str]:
-        return [function.name for function in self._functions()]
+        """As a statement names them."""
+        return [
+            each.name if len(self._catalog.named(each.name)) == 1 else long_name(each)
+            for each in self._functions()
+            if not each.name.endswith(FACTS)
+        ]
 
     def _functions(self) -> Iterator[Function]:
         for function in self._catalog.functions():

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from harken.errors import Span, TypeFault
+from harken.errors import NameFault, Span, TypeFault, nearest
 from harken.ir.clauses import (
     Atom,
     Clause,
@@ -48,6 +48,16 @@ class Tables(Protocol):
     def table(self, name: str) -> Table | None: ...
 
     def table_names(self) -> Iterable[str]: ...
+
+
+def unknown_table(tables: Tables, name: str, span: Span) -> NameFault:
+    near = nearest(name, tables.table_names())
+    return NameFault(
+        f"there is no table or view {name}",
+        code="unknown-table",
+        span=span,
+        hint=f"do you mean {near}?" if near else None,
+    )
 
 
 @dataclass(slots=True)

@@ -9,13 +9,13 @@ from collections.abc import Collection, Sequence
 
 from sqlglot import exp
 
-from harken.errors import NameFault, TypeFault, nearest
+from harken.errors import TypeFault
 from harken.ir.clauses import Atom, Literal, Program
 from harken.ir.relations import Column
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql.conditions import compare
-from harken.lang.sql.draft import Body, Table, used
+from harken.lang.sql.draft import Body, Table, unknown_table, used
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
 from harken.lang.sql.translation import Translation
@@ -132,13 +132,7 @@ class Joins(Translation):
     def table(self, node: exp.Table) -> Table:
         table = self._tables.table(node.name.lower())
         if table is None:
-            near = nearest(node.name, self._tables.table_names())
-            raise NameFault(
-                f"there is no table or view {node.name}",
-                code="unknown-table",
-                span=self._draft.place(node),
-                hint=f"do you mean {near}?" if near else None,
-            )
+            raise unknown_table(self._tables, node.name, self._draft.place(node))
         self.mentioned.add(table.relation.name)
         return table
 

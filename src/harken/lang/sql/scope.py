@@ -86,22 +86,23 @@ class Scope:
             )
         return found[0] if found else None
 
+    def unknown_source(self, table: str, span: Span) -> NameFault:
+        near = nearest(table, [source.alias for source in self.sources])
+        return NameFault(
+            f"there is no table {table} in FROM",
+            code="unknown-table",
+            span=span,
+            hint=f"do you mean {near}?" if near else None,
+        )
+
     def _unknown(self, table: str | None, name: str, span: Span) -> NameFault:
         known = {
             each.name: f"{source.alias}.{each.name}"
             for source in self.sources
             for each in source.fields
         }
-        if table is not None:
-            aliases = [source.alias for source in self.sources]
-            if table not in aliases:
-                near = nearest(table, aliases)
-                return NameFault(
-                    f"there is no table {table} in FROM",
-                    code="unknown-table",
-                    span=span,
-                    hint=f"do you mean {near}?" if near else None,
-                )
+        if table is not None and table not in [source.alias for source in self.sources]:
+            return self.unknown_source(table, span)
         near = nearest(name, known)
         return NameFault(
             f"there is no column {f'{table}.{name}' if table else name}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
-from harken.errors import LanguageError, NameFault, TypeFault
+from harken.errors import LanguageError, TypeFault
 from harken.ir.clauses import Aggregation, Atom, Literal, Program
 from harken.ir.relations import Column, Relation
 from harken.ir.safety import required_inputs
@@ -72,11 +72,7 @@ class Translation:
             if isinstance(each, exp.Column) and isinstance(each.this, exp.Star):
                 table = each.table.lower()
                 if table not in [source.alias for source in scope.sources]:
-                    raise NameFault(
-                        f"there is no table {table} in FROM",
-                        code="unknown-table",
-                        span=self._draft.place(each),
-                    )
+                    raise scope.unknown_source(table, self._draft.place(each))
             elif not isinstance(each, exp.Star):
                 found.append((each, name_of(each, len(found))))
                 continue
