@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from harken.errors import LanguageError, NameFault, SafetyFault, Span, TypeFault, nearest
-from harken.ir.schema import Function, Schema
+from harken.ir.schema import Function, Schema, example
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import find_overloads
@@ -63,7 +63,7 @@ def not_one_to_watch(
         f"{name} means {', '.join(sorted(function.id for function in values))}",
         code="ambiguous",
         span=span,
-        hint=f"name the type: {values[0].parameters[0].type}.{plain}",
+        hint=f"name the type: {example(values)}",
     )
 
 

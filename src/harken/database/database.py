@@ -33,7 +33,7 @@ from harken.database.sql.session import SqlSession
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.values import encode
 from harken.errors import IntegrityError, StorageError, TypeFault
-from harken.ir.schema import Function, FunctionKind
+from harken.ir.schema import Function, FunctionKind, example
 from harken.lang.amosql.translate import literal_type
 
 if TYPE_CHECKING:
@@ -168,6 +168,7 @@ class Database:
 
     def view_names(self) -> list[str]:
         """The views of SQL and the derived functions of AMOSQL."""
+        self._look_at_others()
         functions = self._runtime.catalog.functions()
         return [each.name for each in functions if each.kind is FunctionKind.DERIVED]
 
@@ -210,10 +211,8 @@ class Database:
 
         An overloaded name needs its first type: `db.function("employee.grossincome")`.
         """
-        self._check_open()
+        self._look_at_others()
         check_text(name, "the name of a function")
-        if not self._transactions.active:
-            self._transactions.refresh()
         return FunctionHandle(self._runtime, self._transactions, self._find(name))
 
     def monitor(
@@ -240,12 +239,10 @@ class Database:
         their derivations, with `external` nothing of the view is stored, with `materialized` its
         recursive parts are, and `naive` evaluates it each time; `auto` goes by experience.
         """
-        self._check_open()
+        self._look_at_others()
         check_text(name, "the name of a function")
         if durable is not None:
             check_text(durable, "the name of a durable monitor")
-        if not self._transactions.active:
-            self._transactions.refresh()
         function = self._find(name)
         wishes = Wishes(
             listener=listener,
@@ -267,7 +264,7 @@ class Database:
             raise TypeFault(
                 f"{name} means {', '.join(sorted(f.id for f in overloads))}",
                 code="ambiguous",
-                hint=f'name the type: "{overloads[0].parameters[0].type}.{name}"',
+                hint=f'name the type: "{example(overloads)}"',
             )
         return overloads[0]
 
@@ -277,7 +274,7 @@ class Database:
         It takes the place of one declared `as foreign`; else its annotations are its signature,
         and without annotations it is a procedure that takes any values.
         """
-        self._check_open()
+        self._look_at_others()
         check_name(name, "the name of a function")
         foreign.register_in_session(self._runtime, name, function)
 
@@ -320,7 +317,7 @@ class Database:
 
         Print it, or take its parts with `as_json()`.
         """
-        self._check_open()
+        self._look_at_others()
         check_text(name, "the name of a rule or function")
         if name in self._runtime.catalog.rules:
             compiled = self._rules.compiled(name)
@@ -407,7 +404,7 @@ class Database:
         and each row counts once. `every` is how often it looks, in seconds or as Spark writes it;
         with `available_now` it ends when it has all that is there.
         """
-        self._check_open()
+        self._look_at_others()
         function = self._find(name)
         self._check_committed("a stream feeds what is committed")
         with self.transaction():
@@ -492,6 +489,12 @@ class Database:
         if kind is not None and not self._closed:
             self._transactions.rollback()
         self.close()
+
+    def _look_at_others(self) -> None:
+        """See what others have created and dropped."""
+        self._check_open()
+        if not self._transactions.active:
+            self._transactions.refresh()
 
     def _check_open(self) -> None:
         if self._closed:

@@ -23,7 +23,7 @@ from harken.engines.lake.catalog import OWN
 from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
 from harken.ir.operations import AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
 from harken.ir.relations import Column
-from harken.ir.schema import Function, FunctionKind
+from harken.ir.schema import Function, FunctionKind, example
 from harken.ir.types import ALIASES, LITERAL_TYPES, OBJECT, SYSTEM_TYPES, Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import find_overloads, unknown_type
@@ -228,7 +228,7 @@ def delete_function(runtime: Runtime, node: syntax.DeleteFunction) -> None:
             f"{node.name} means {_listed(sorted(f.id for f in overloads))}",
             code="ambiguous",
             span=node.span,
-            hint=f"name the type: delete function {overloads[0].parameters[0].type}.{node.name}",
+            hint=f"name the type: delete function {example(overloads)}",
         )
     function = overloads[0]
     if function.system:

@@ -7,6 +7,7 @@ relation. The database keeps the schema and hands it, as this interface, to ever
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,6 +52,12 @@ class Function:
         return self.kind is FunctionKind.PROCEDURE or (
             self.kind is FunctionKind.FOREIGN and self.relation is None
         )
+
+
+def example(overloads: Iterable[Function]) -> str:
+    """How one of several functions of a name is told apart: `employee.netincome`."""
+    one = next(each for each in overloads if each.parameters)  # no two of them have none
+    return f"{one.parameters[0].type}.{one.name}"
 
 
 class Schema(Protocol):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from harken.errors import NameFault, Span, TypeFault, nearest
 from harken.ir.operations import AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
-from harken.ir.schema import Function, Schema
+from harken.ir.schema import Function, Schema, example
 from harken.ir.types import Hierarchy, Type
 
 
@@ -124,7 +124,7 @@ def _most_specific(
             f"the call of {name} is ambiguous: {' and '.join(sorted(f.id for f in best))} both fit",
             code="ambiguous",
             span=span,
-            hint=f"choose one with a dot, for example {best[0].parameters[0].type}.{name}(...)",
+            hint=f"choose one with a dot, for example {example(best)}(...)",
         )
     return best[0]
 

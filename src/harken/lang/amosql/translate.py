@@ -28,7 +28,7 @@ from harken.ir.operations import (
     OPERATIONS,
     PRIVATE_OPERATIONS,
 )
-from harken.ir.schema import Function
+from harken.ir.schema import Function, example
 from harken.ir.terms import Constant, Term, Value, Variable
 from harken.ir.types import (
     BOOLEAN,
@@ -236,7 +236,7 @@ class Translator(Draft):
                 f"{name} means {' or '.join(sorted(f.id for f in overloads))}",
                 code="ambiguous",
                 span=node.span,
-                hint=f"choose one: #'{overloads[0].parameters[0].type}.{name}'",
+                hint=f"choose one: #'{example(overloads)}'",
             )
         return overloads[0]
 
