@@ -20,7 +20,7 @@ from harken.lang.sql import decimals
 from harken.lang.sql.draft import Body
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
-from harken.lang.sql.syntax import replace_columns
+from harken.lang.sql.syntax import ONE, replace_columns
 from harken.lang.sql.translation import Translation
 from harken.lang.sql.types import is_numeric, shown
 
@@ -34,8 +34,6 @@ AGGREGATED: dict[type[exp.Expr], str] = {
     exp.LogicalOr: "max",
     exp.AnyValue: "min",  # one value is as good as another, and this one is always the same
 }
-
-ONE = exp.Literal.number(1)
 
 
 @dataclass(slots=True)
@@ -115,7 +113,9 @@ class Grouping(Translation):
         found = []
         named = {name.lower(): each for each, name in selected if isinstance(each, exp.Alias)}
         sources = node.args.get("from_") or node.args.get("from")
-        for each in group.expressions:
+        if group.args.get("all"):
+            return [each.unalias() for each, _ in selected if not aggregates_of(each)]
+        for each in _flat(group.expressions):
             if isinstance(each, exp.Literal) and not each.is_string:
                 position = int(each.this) - 1
                 if not 0 <= position < len(selected):
@@ -156,7 +156,7 @@ class Grouping(Translation):
 
         return replace_columns(node, stands_for)
 
-    def _is_column(self, column: exp.Column, node: exp.Select) -> bool:
+    def _is_column(self, column: exp.Expr, node: exp.Select) -> bool:
         scope = Scope()
         self._from(node, scope, Body())
         return scope.knows(None, column.name.lower())
@@ -355,6 +355,14 @@ class GroupedScope:
         return node.copy().transform(replace_known)
 
 
+def _flat(keys: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """GROUP BY (a, b) is GROUP BY a, b, and of () it is nothing."""
+    found = []
+    for each in keys:
+        found += _flat(each.expressions) if isinstance(each, exp.Tuple) else [each]
+    return found
+
+
 def unfiltered(node: exp.Expr) -> exp.Expr:
     """An aggregate without its FILTER: of what does not pass it takes NULL, which it ignores."""
     if not isinstance(node, exp.Filter) or type(node.this) not in AGGREGATED:
@@ -413,4 +421,7 @@ def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
 
 def _text(node: exp.Expr) -> str:
     """What tells two expressions apart."""
-    return node.unalias().sql("spark", normalize=True, comments=False)
+    plain = node.unalias()
+    while isinstance(plain, exp.Paren):
+        plain = plain.this
+    return plain.sql("spark", normalize=True, comments=False)
