@@ -34,9 +34,9 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.CTE: "this alias materialized",  # it changes no row
     exp.Window: "this partition_by order spec over",
     exp.WindowSpec: "kind start start_side end end_side",
-    exp.Insert: f"{_CHANGE} this expression overwrite",
-    exp.Update: "this expressions where",
-    exp.Delete: "this where",
+    exp.Insert: f"{_CHANGE} this expression overwrite default",
+    exp.Update: f"{_CHANGE} this expressions where from_",
+    exp.Delete: f"{_CHANGE} this where using",
     exp.Merge: "this using on whens",
     exp.When: "matched source condition then",
     exp.TruncateTable: "expressions",
