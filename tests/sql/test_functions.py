@@ -108,6 +108,51 @@ def test_of_columns_and_of_null() -> None:
     ]
 
 
+# a text that is written beside a number is a number
+COMPARED = {
+    "n = '1'": True,
+    "n > '-5'": True,
+    "m < '12.505'": True,
+    "n IN ('2', '3')": False,
+    "coalesce(n, '7')": 1,
+    "coalesce(NULL, m, '7')": Decimal("12.50"),
+    "n + '1'": 2,
+    "x = '1.5e0'": True,
+}
+
+
+@pytest.mark.parametrize("text", COMPARED)
+def test_a_text_beside_a_number(text: str) -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (n INT, m DECIMAL(9, 2), x DOUBLE)")
+    db.sql("INSERT INTO t VALUES (1, 12.50, 1.5)")
+    assert db.sql(f"SELECT {text} FROM t").rows == [(COMPARED[text],)]
+
+
+FAILS = {
+    "n = 'x'": "bad-value",
+    "'1' + '1'": "type-mismatch",
+    "s + s": "type-mismatch",
+    "CAST(s AS DECIMAL(1, 0))": "overflow",
+    "CAST(n * 100 AS DECIMAL(3, 1))": "overflow",
+    "CAST(m AS DECIMAL(3, 2))": "overflow",
+    "CAST(m + 87.46 AS DECIMAL(3, 1))": "overflow",
+    "CAST('1_000' AS INT)": "bad-value",
+    "CAST('1_0.5' AS DOUBLE)": "bad-value",
+    "CAST('1_0.5' AS DECIMAL(9, 2))": "bad-value",
+}
+
+
+@pytest.mark.parametrize("text", FAILS)
+def test_what_is_no_number_or_does_not_fit_is_an_error(text: str) -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (n INT, s STRING, m DECIMAL(9, 2))")
+    db.sql("INSERT INTO t VALUES (1, '12', 12.50)")
+    with pytest.raises(harken.HarkenError) as caught:
+        db.sql(f"SELECT {text} FROM t")
+    assert caught.value.code == FAILS[text]
+
+
 REFUSED = (
     "floor(2.345, 1)",
     "round(2.5, n)",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from harken.errors import TypeFault
 from harken.ir.operations import NEGATED_COMPARISON
 from harken.ir.terms import Constant, Term
 from harken.ir.types import (
@@ -264,6 +265,13 @@ class Expressions(Conversions):
         right = self.value(node.expression, scope, body)
         if not {left.type, right.type} & {DATE, TIMESTAMP}:
             left, right = self.alike(left, right, body, node)
+        if left.type == TEXT and Constant(None, NULL_TYPE) not in (left, right):
+            raise TypeFault(
+                f"{symbol} cannot be applied to texts",
+                code="type-mismatch",
+                span=self._draft.place(node),
+                hint="convert them to numbers with CAST, or join texts with ||",
+            )
         return self._apply(symbol, [left, right], body, node)
 
     def _exact(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
