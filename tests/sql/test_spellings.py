@@ -88,6 +88,27 @@ CASES: dict[str, tuple[str, list[Any]]] = {
         "SELECT b, c, count(*) AS n FROM t GROUP BY (b, c)",
         [(1, "x", 2), (2, "y", 1), (2, "z", 1)],
     ),
+    "ROLLUP": (
+        "SELECT b, c, count(*) AS n, grouping_id(b, c) AS g FROM t GROUP BY ROLLUP (b, c)",
+        [
+            *((1, "x", 2, 0), (2, "y", 1, 0), (2, "z", 1, 0)),
+            *((1, None, 2, 1), (2, None, 2, 1), (None, None, 4, 3)),
+        ],
+    ),
+    "CUBE, with a key that is NULL": (
+        "SELECT a, grouping(a) AS g, count(*) AS n FROM t WHERE b = 1 GROUP BY CUBE (a)",
+        [(3, 0, 1), (None, 0, 1), (None, 1, 2)],
+    ),
+    "GROUPING SETS, one of them twice, with DISTINCT, FILTER and HAVING": (
+        "SELECT b, c, count(DISTINCT a) AS d, sum(b) FILTER (WHERE a > 1) AS s FROM t "
+        "GROUP BY GROUPING SETS ((b), (c), (b)) HAVING count(*) > 1",
+        [(1, None, 1, 1), (1, None, 1, 1), (2, None, 2, 2), (2, None, 2, 2), (None, "x", 1, 1)],
+    ),
+    "GROUP BY WITH ROLLUP, below a window": (
+        "SELECT b, sum(a) AS s, rank() OVER (PARTITION BY grouping(b) ORDER BY sum(a)) AS r "
+        "FROM t GROUP BY 1 WITH ROLLUP",
+        [(1, 3, 1), (2, 3, 1), (None, 6, 1)],
+    ),
     "every, some, any and count_if": (
         "SELECT every(f) AS e, some(f) AS s, any(f) AS y, count_if(f IS NULL) AS n FROM u",
         [(False, True, True, 1)],
@@ -112,6 +133,21 @@ def test_each(title: str) -> None:
     assert sorted(watched.db.sql(query).rows, key=repr) == sorted(rows, key=repr)
     watched.run("DELETE FROM t WHERE b = 1; INSERT INTO u VALUES (2, false)")
     watched.run("UPDATE t SET a = a + 1; DELETE FROM u")
+
+
+def test_rollup_of_no_rows_has_no_groups() -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (a INT)")
+    assert db.sql("SELECT a, count(*) FROM t GROUP BY ROLLUP (a)").rows == []
+
+
+def test_grouping_takes_what_is_grouped_by() -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (a INT, b INT)")
+    for text in ("grouping(b)) FROM t GROUP BY ROLLUP (a)", "grouping(a)) FROM t GROUP BY a"):
+        with pytest.raises(harken.TypeFault) as caught:
+            db.sql(f"SELECT ({text}")
+        assert caught.value.code == "ungrouped"
 
 
 def test_columns_of_functions_are_called_as_they_are_written() -> None:

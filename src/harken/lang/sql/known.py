@@ -27,7 +27,7 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.Star: "",
     exp.Limit: "this expression",
     exp.Offset: "this expression",
-    exp.Group: "expressions all",
+    exp.Group: "expressions all rollup cube grouping_sets",
     exp.Ordered: "this desc nulls_first",
     exp.Order: "expressions",
     exp.With: "expressions recursive",

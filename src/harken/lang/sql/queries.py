@@ -132,8 +132,12 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
         """What GROUP BY and HAVING say by a number or a name of the select list, which the query
         below the windows does not have."""
         if node.args.get("group") is not None:
-            keys = [exp.Paren(this=each.copy()) for each in self._keys(node, selected)]
-            inner.set("group", exp.Group(expressions=keys or [exp.Tuple()]))
+            keys, sets = self._keys(node, selected)
+            given: list[exp.Expr] = [exp.Paren(this=each.copy()) for each in keys]
+            if sets is not None:
+                chosen = [exp.Tuple(expressions=[given[i].copy() for i in one]) for one in sets]
+                given = [exp.GroupingSets(expressions=chosen)]
+            inner.set("group", exp.Group(expressions=given or [exp.Tuple()]))
         having = node.args.get("having")
         if having is None:
             return
