@@ -51,9 +51,9 @@ GIVES: dict[str, Any] = {
     "round(25, -1)": 30,
     "round(-25, -1)": -30,
     "round(25)": 25,
-    "floor(-2.7)": -3,
-    "floor(-2.0)": -2,
-    "ceil(2.1)": 3,
+    "floor(-2.7)": Decimal(-3),
+    "floor(-2.0)": Decimal(-2),
+    "ceil(2.1)": Decimal(3),
     "floor(9007199254740993)": 9007199254740993,
     "5.5 % 2": Decimal("1.5"),
     "-5.5 % 2": Decimal("-1.5"),
@@ -104,7 +104,7 @@ def test_of_columns_and_of_null() -> None:
     leap = datetime.date(2020, 2, 29)
     assert found == [
         (None, None, "", None, None, None, None, None),
-        ("ax", "ax", "xax/2", Decimal(10), 12, Decimal("0.50"), Decimal("12.50"), leap),
+        ("ax", "ax", "xax/2", Decimal(10), Decimal(12), Decimal("0.50"), Decimal("12.50"), leap),
     ]
 
 

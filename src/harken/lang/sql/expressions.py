@@ -333,7 +333,7 @@ class Expressions(Conversions):
         return sign * min(int(literal.name), decimals.STORED_DIGITS)
 
     def _whole(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """The integer below a number, or above it."""
+        """The whole number below another, or above it."""
         given = self.value(node.this, scope, body)
         if given.type == INTEGER:
             return given
@@ -344,7 +344,9 @@ class Expressions(Conversions):
         if isinstance(node, exp.Ceil):
             name, text = "ceiling", text.replace("-", "+").replace("<", ">")
         if is_decimal(given.type):
-            return self.value(filled(text, node.this), scope, body)
+            precision, scale = decimal_digits(given.type)
+            whole = self.value(filled(text, node.this), scope, body)
+            return self._draft.coerce(whole, decimal_type(precision - scale + 1, 0), body, node)
         return self._apply(name, [given], body, node)
 
     def _extreme(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
