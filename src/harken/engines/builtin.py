@@ -160,15 +160,22 @@ def _parse(kind: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
     return parsed
 
 
+def _plain(text: str) -> str:
+    """Python takes 1_000 and ١ for numbers."""
+    if "_" in text or not text.isascii():
+        raise ValueError(text)
+    return text
+
+
 def _parse_integer(text: str) -> int:
-    value = int(text)
+    value = int(_plain(text))
     if not SMALLEST <= value <= LARGEST:
         raise overflow()
     return value
 
 
 def _parse_number(text: str) -> float:
-    value = float(text)
+    value = float(_plain(text))
     if not math.isfinite(value):
         raise ValueError(text)
     return value
@@ -233,6 +240,17 @@ def _rescale(value: int, shift: int) -> int:
     return rounded_quotient(value, unit)
 
 
+def _of_digits(value: int, precision: int) -> int:
+    """A decimal, in units of its last digit, that has no more digits than its type."""
+    if abs(value) >= 10**precision:
+        raise ArithmeticFault(
+            f"a decimal does not fit in {precision} digits",
+            code="overflow",
+            hint="convert it to a type with more: CAST(... AS DECIMAL(18, 2))",
+        )
+    return value
+
+
 def _decimal_divide(dividend: int, divisor: int, shift: int) -> int:
     if divisor == 0:
         raise division_by_zero()
@@ -244,7 +262,8 @@ def _decimal_divide(dividend: int, divisor: int, shift: int) -> int:
 def _to_decimal(value: float | str, scale: int) -> int:
     unit = decimal.Decimal(1).scaleb(-scale)
     try:
-        given = decimal.Decimal(value.strip() if isinstance(value, str) else repr(value))
+        text = _plain(value.strip()) if isinstance(value, str) else repr(value)
+        given = decimal.Decimal(text)
         with decimal.localcontext() as context:
             context.prec = 80
             exact = given.quantize(unit, rounding=decimal.ROUND_HALF_UP).scaleb(scale)
@@ -327,6 +346,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "sqrt": (_sqrt, 1),
     "power": (_power, 2),
     "rescale": (_rescale, 2),
+    "rescale_checked": (_of_digits, 2),
     "decimal_divide": (_decimal_divide, 3),
     "decimal_average": (_decimal_divide, 3),
     "to_decimal_number": (_to_decimal, 2),
@@ -336,6 +356,9 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "upper": (lambda text: text.upper(), 1),
     "lower": (lambda text: text.lower(), 1),
     "trim": (lambda text: text.strip(" "), 1),
+    "trim_start": (lambda text, characters: text.lstrip(characters), 2),
+    "trim_end": (lambda text, characters: text.rstrip(characters), 2),
+    "trim_both": (lambda text, characters: text.strip(characters), 2),
     "substring": (_substring, -1),
     "add_months": (_add_months, 2),
     "spark_text": (spark_text, 1),

@@ -68,6 +68,7 @@ _TIME_PARTS = ("year", "month", "day")
 _CLOCK_PARTS = ("hour", "minute", "second")
 _PRINTABLE = (INTEGER, NUMBER, BOOLEAN, DATE, TIMESTAMP, TEXT)
 _BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor", "shift_right", "shift_right_unsigned")
+_TRIMMING = ("trim_start", "trim_end", "trim_both")
 _GROWING = ("shift_left", "integer_power")
 
 OPERATIONS: dict[str, Operation] = {
@@ -112,6 +113,7 @@ OPERATIONS: dict[str, Operation] = {
         Operation("upper", (_sig(TEXT, TEXT),)),
         Operation("lower", (_sig(TEXT, TEXT),)),
         Operation("trim", (_sig(TEXT, TEXT),)),
+        *(Operation(name, (_sig(TEXT, TEXT, TEXT),)) for name in _TRIMMING),
         Operation("length", (_sig(TEXT, INTEGER),)),
         Operation("substring", (_sig(TEXT, INTEGER, TEXT), _sig(TEXT, INTEGER, INTEGER, TEXT))),
         Operation("concat", (_sig(TEXT, TEXT, TEXT), _sig(TEXT, TEXT, TEXT, TEXT))),
@@ -161,7 +163,7 @@ OPERATIONS: dict[str, Operation] = {
 
 PRIVATE_OPERATIONS = frozenset(
     {"widen", "negate", "ambiguous", "+", "-", "*", "/", "||"}
-    | {"rescale", "to_decimal", "add_months", "spark_text"}
+    | {"rescale", "to_decimal", "add_months", "spark_text", *_TRIMMING}
     | {"and", "or", "not", "is null", "choose", "coalesce"}
     | {f"is {comparison}" for comparison in COMPARISONS}
     | {*_BITWISE, *_GROWING, "bitwise_not", "to_unsigned", "matches_pattern", "symbol_ordinal"}

@@ -15,16 +15,17 @@ from sqlglot import exp
 from harken.database.datalog.text import is_datalog
 from harken.database.runtime import Runtime
 from harken.database.sql.reading import Found, Reading
+from harken.database.sql.storing import converter
 from harken.database.sql.tables import SqlTables, is_materialized, is_sql
-from harken.engines.sqlite.values import decoder, encoder
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Column, Kind
-from harken.ir.types import DATE, INTEGER, TEXT, TIMESTAMP, Type
+from harken.ir.types import Type
 from harken.lang.sql.draft import Table
 from harken.lang.sql.parser import Statement, statements
-from harken.lang.sql.types import is_numeric, shown
 
 Row = tuple[Any, ...]
+Chosen = tuple[Row, tuple[Any, ...]]
+"""A row, and what is computed of it."""
 
 
 class Changes:
@@ -78,8 +79,6 @@ class Changes:
             names = [each.name.lower() for each in target.expressions]
             target = target.this
         table = self._target(target, statement)
-        if node.args.get("overwrite"):
-            self._apply(table, self._all(table), [])
         if node.args.get("conflict") is not None:
             raise LanguageError(
                 "ON CONFLICT is not there",
@@ -87,15 +86,29 @@ class Changes:
                 span=statement.span,
                 hint="use MERGE",
             )
+        if node.args.get("default"):
+            self._apply(table, [], self._placed(table, [], Found((), (), [()]), statement))
+            return
         if node.expression is None:
             raise LanguageError(
                 "INSERT takes VALUES or a query", code="syntax", span=statement.span
             )
         source = node.expression
-        if names is None and isinstance(source, exp.Values):
-            names = [column.name for column in table.columns]
-        found = self._reading.rows(statement, _without_defaults(source))
-        self._apply(table, [], self._placed(table, names, found, statement))
+        if isinstance(source, exp.Values):
+            names = names or [column.name for column in table.columns]
+            source = self._with_defaults(table, names, source)
+        source = _under(node, source.this if isinstance(source, exp.Subquery) else source)
+        rows = self._placed(table, names, self._reading.rows(statement, source), statement)
+        self._apply(table, self._all(table) if node.args.get("overwrite") else [], rows)
+
+    def _with_defaults(self, table: Table, names: Sequence[str], node: exp.Expr) -> exp.Expr:
+        """VALUES with what DEFAULT stands for."""
+        node = node.copy()
+        for row in node.expressions:
+            for name, value in zip(names, row.expressions, strict=False):
+                if _is_default(value):
+                    value.replace(self._default(table, name))
+        return node
 
     def _placed(
         self, table: Table, names: list[str] | None, found: Found, statement: Statement
@@ -125,7 +138,7 @@ class Changes:
         for column, position in zip(table.columns, table.positions, strict=True):
             if column.name in given:
                 at = given.index(column.name)
-                makers.append((position, at, _converter(found.types[at], column.type, statement)))
+                makers.append((position, at, converter(found.types[at], column.type, statement)))
             else:
                 makers.append((position, None, defaults.get(column.name)))
         rows = []
@@ -139,34 +152,64 @@ class Changes:
 
     def _defaults(self, table: Table) -> dict[str, Any]:
         """The values of columns that are not given; without one it is NULL."""
+        created = self._created(table)
+        return {} if created is None else defaults(self._reading, created, table.columns)
+
+    def _created(self, table: Table) -> Statement | None:
+        """The CREATE TABLE of a table that SQL made."""
         function = SqlTables(self._runtime.catalog).function(table.name.lower())
         if function is None or not is_sql(function):
-            return {}
+            return None
         (created,) = statements(function.text)
-        return defaults(self._reading, created, table.columns)
+        return created
+
+    def _default(self, table: Table, name: str) -> exp.Expr:
+        created = self._created(table)
+        columns = created.node.find_all(exp.ColumnDef) if created is not None else ()
+        for each in columns:
+            default = each.find(exp.DefaultColumnConstraint)
+            if each.name.lower() == name and default is not None:
+                return exp.Paren(this=default.this.copy())
+        return exp.null()
 
     def _delete(self, statement: Statement, node: exp.Delete) -> None:
         table = self._target(node.this, statement)
-        if node.args.get("using"):
-            raise LanguageError(
-                "DELETE USING is not there",
-                code="unsupported",
-                span=statement.span,
-                hint="say WHERE EXISTS (...)",
-            )
-        chosen, _ = self._chosen(table, node.this, node.args.get("where"), [], statement)
+        where = node.args.get("where")
+        if node.args.get("using"):  # a row goes once, however often it is matched
+            first, *rest = node.args["using"]
+            match = exp.select("1").from_(first.copy())
+            for each in rest:
+                match = match.join(each.copy())
+            where = exp.Where(this=exp.Exists(this=match.where(where.this.copy() if where else "")))
+        query = self._choosing(table, node.this, where, [])
+        chosen, _ = self._chosen(table, _under(node, query), statement)
         self._apply(table, [old for old, _ in chosen], [])
 
     def _update(self, statement: Statement, node: exp.Update) -> None:
         table = self._target(node.this, statement)
         names, values = self._assignments(table, node.expressions, statement)
-        where = node.args.get("where")
-        chosen, types = self._chosen(table, node.this, where, values, statement)
+        query = self._choosing(table, node.this, node.args.get("where"), values)
+        source = node.args.get("from_")
+        if source is not None:
+            query = query.join(source.this.copy())
+        chosen, types = self._chosen(table, _under(node, query), statement)
+        if source is not None:
+            chosen = self._matched_once(table, chosen, statement)
         self._replace(table, names, chosen, types, statement)
+
+    def _matched_once(
+        self, table: Table, chosen: Sequence[Chosen], statement: Statement
+    ) -> list[Chosen]:
+        """Each row with the one thing that is made of it, however often it is matched."""
+        different = dict.fromkeys(chosen)
+        self._check_matches(table, Counter(old for old, _ in different), statement, "UPDATE")
+        there = Counter(self._all(table))
+        return [(old, values) for old, values in different for _ in range(there[old])]
 
     def _assignments(
         self, table: Table, nodes: Sequence[exp.Expr], statement: Statement
     ) -> tuple[list[str], list[exp.Expr]]:
+        nodes = [part for each in nodes for part in _single(each)]
         if any(not isinstance(each, exp.EQ) for each in nodes):
             raise LanguageError(
                 "SET * is not there",
@@ -187,25 +230,27 @@ class Changes:
                     span=statement.place(each),
                     hint=f"do you mean {near}?" if near else None,
                 )
-        return names, [each.expression for each in nodes]
+        return names, [
+            self._default(table, name) if _is_default(each.expression) else each.expression
+            for name, each in zip(names, nodes, strict=True)
+        ]
 
-    def _chosen(
-        self,
-        table: Table,
-        target: exp.Expr,
-        where: exp.Expr | None,
-        values: Sequence[exp.Expr],
-        statement: Statement,
-    ) -> tuple[list[tuple[Row, tuple[Any, ...]]], tuple[Type, ...]]:
-        """The rows that a condition chooses, as they are stored, with values computed of each, and
-        the types of those values."""
+    def _choosing(
+        self, table: Table, target: exp.Expr, where: exp.Expr | None, values: Sequence[exp.Expr]
+    ) -> exp.Select:
+        """The query for the rows that a condition chooses, with values computed of each."""
         alias = target.alias_or_name
         columns = [exp.column(column.name, table=alias) for column in table.columns]
         query = exp.select(*columns, *(each.copy() for each in values)).from_(target.copy())
-        if where is not None:
-            query = query.where(where.this.copy())
+        return query if where is None else query.where(where.this.copy())
+
+    def _chosen(
+        self, table: Table, query: exp.Expr, statement: Statement
+    ) -> tuple[list[Chosen], tuple[Type, ...]]:
+        """The rows of such a query as they are stored, with their values, and the types of
+        those."""
         found = self._reading.rows(statement, query)
-        width = len(columns)
+        width = len(table.columns)
         chosen = [(self._stored(table, row[:width]), row[width:]) for row in found.rows]
         return chosen, found.types[width:]
 
@@ -219,7 +264,7 @@ class Changes:
         self,
         table: Table,
         names: Sequence[str],
-        chosen: Sequence[tuple[Row, tuple[Any, ...]]],
+        chosen: Sequence[Chosen],
         types: Sequence[Type],
         statement: Statement,
     ) -> None:
@@ -248,6 +293,8 @@ class Changes:
             tests: list[exp.Expr] = [condition.copy()]
             tests += [exp.not_(exp.func("coalesce", each.copy(), exp.false())) for each in others]
             others.append(condition)
+            if when.args["then"].name.upper() == "DO NOTHING":
+                continue
             if kind == (False, False):
                 come += self._unmatched(table, node, when.args["then"], tests, statement)
                 continue
@@ -323,7 +370,7 @@ class Changes:
         places = []
         for name, type_ in zip(names, types, strict=True):
             at = next(i for i, column in enumerate(table.columns) if column.name == name)
-            convert = _converter(type_, table.columns[at].type, statement)
+            convert = converter(type_, table.columns[at].type, statement)
             places.append((table.positions[at], convert))
         return places
 
@@ -348,11 +395,13 @@ class Changes:
         query = query.where(exp.not_(exp.Exists(this=matched)), *tests)
         return self._placed(table, names, self._reading.rows(statement, query), statement)
 
-    def _check_matches(self, table: Table, taken: Counter[Row], statement: Statement) -> None:
+    def _check_matches(
+        self, table: Table, taken: Counter[Row], statement: Statement, what: str = "MERGE"
+    ) -> None:
         there = Counter(self._all(table)) if taken else Counter()
         if any(count > there[row] for row, count in taken.items()):
             raise IntegrityError(
-                f"MERGE: a row of {table.name} is matched by several rows of the source",
+                f"{what}: a row of {table.name} is matched by several rows of the source",
                 code="not-unique",
                 span=statement.span,
                 hint="let the source have one row for each row of the table",
@@ -421,45 +470,33 @@ def defaults(reading: Reading, created: Statement, columns: Sequence[Column]) ->
             continue
         column = next(c for c in columns if c.name == each.name.lower())
         value = reading.rows(created, exp.select(default.this.copy()))
-        convert = _converter(value.types[0], column.type, created)
+        convert = converter(value.types[0], column.type, created)
         found[column.name] = convert(value.rows[0][0])
     return found
 
 
-def _without_defaults(node: exp.Expr) -> exp.Expr:
-    return node.this if isinstance(node, exp.Subquery) else node
+def _under(change: exp.Expr, query: exp.Expr) -> exp.Expr:
+    """The query of a change with the WITH of that change."""
+    common = change.args.get("with_")
+    if common is None:
+        return query
+    query, common = query.copy(), common.copy()
+    own = query.args.get("with_")
+    if own is not None:
+        common.set("recursive", common.args.get("recursive") or own.args.get("recursive"))
+        common.set("expressions", [*common.expressions, *own.expressions])
+    query.set("with_", common)
+    return query
 
 
-def _converter(given: Type, wanted: Type, statement: Statement) -> Any:
-    """How a stored value of one type becomes one of another, where SQL lets it."""
-    if given == wanted:
-        return _same
-    if given == TEXT and wanted in (DATE, TIMESTAMP):
-        return lambda value: None if value is None else _parsed(value, wanted)
-    if is_numeric(given) and is_numeric(wanted):
-        decode, encode = decoder(given.or_null(False)) or _same, encoder(wanted.or_null(False))
-        if wanted == INTEGER:
-            return lambda value: None if value is None else encode(int(decode(value)))
-        return lambda value: None if value is None else encode(decode(value))
-
-    def only_null(value: Any) -> None:
-        if value is not None:
-            raise TypeFault(
-                f"{shown(given)} cannot be stored as {shown(wanted)}",
-                code="type-mismatch",
-                span=statement.span,
-                hint=f"convert it: CAST(... AS {shown(wanted)})",
-            )
-
-    return only_null
+def _is_default(node: exp.Expr) -> bool:
+    if isinstance(node, exp.Column):
+        return not node.table and not node.this.quoted and node.name.upper() == "DEFAULT"
+    return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-def _parsed(value: str, type_: Type) -> Any:
-    from harken.engines.builtin import FUNCTIONS
-
-    name = "to_date_charstring" if type_ == DATE else "to_timestamp_charstring"
-    return FUNCTIONS[name][0](value)
+def _single(node: exp.Expr) -> list[exp.Expr]:
+    """SET (a, b) = (1, 2), which is read as a condition, as assignments."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return list(node.flatten()) if isinstance(node, exp.And) else [node]

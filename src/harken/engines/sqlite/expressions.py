@@ -31,6 +31,7 @@ from harken.ir.types import (
 LONG = 400
 """An expression longer than this is not written twice: what checks it is a function then."""
 
+INTEGER_DIGITS = 19
 LARGEST_NUMBER = "1.7976931348623157e308"
 
 
@@ -167,11 +168,14 @@ def _decimal(name: str, arguments: tuple[Sql, ...], result: Type, risk: Risk) ->
         case "rescale":
             shift = scale - scales[0]
             if shift >= 0:
-                return Sql(f"({given[0]} * {10**shift})", result, raw=True, risk=risk)
-            return Sql(f"harken_rescale({given[0]}, {shift})", result, risk=risk)
+                made = Sql(f"({given[0]} * {10**shift})", result, raw=True, risk=risk)
+            else:
+                made = Sql(f"harken_rescale({given[0]}, {shift})", result, risk=risk)
+            return _of_digits(made) if _is_narrower(result, arguments[0].type) else made
         case "to_decimal":
             kind = arguments[0].type.name
-            return Sql(f"harken_to_decimal_{kind}({given[0]}, {scale})", result, risk=risk)
+            text = f"harken_to_decimal_{kind}({given[0]}, {scale})"
+            return _of_digits(Sql(text, result, risk=risk))
         case "/":
             shift = scale - scales[0] + scales[1]
             text = f"harken_decimal_divide({given[0]}, {given[1]}, {shift})"
@@ -181,6 +185,23 @@ def _decimal(name: str, arguments: tuple[Sql, ...], result: Type, risk: Risk) ->
         case "to_integer" | "to_string":
             return Sql(f"harken_{name}_decimal({given[0]}, {scales[0]})", result, risk=risk)
     return None
+
+
+def _is_narrower(type_: Type, than: Type) -> bool:
+    """Has the one type fewer digits before the point, or as many and rounding may need another?"""
+    precision, scale = decimal_digits(type_)
+    others, behind = decimal_digits(than) if is_decimal(than) else (INTEGER_DIGITS, 0)
+    before, before_then = precision - scale, others - behind
+    return before < before_then or (before == before_then and scale < behind)
+
+
+def _of_digits(made: Sql) -> Sql:
+    """The decimal, or an error where it has more digits than its type."""
+    precision = decimal_digits(made.type)[0]
+    if precision >= INTEGER_DIGITS:  # what is stored has no more
+        return made
+    text = f"harken_rescale_checked({made.checked().text}, {precision})"
+    return Sql(text, made.type, risk=made.risk)
 
 
 _CAN_OVERFLOW = frozenset({"+", "-", "/", "div", "abs"})

@@ -9,12 +9,12 @@ from sqlglot import exp
 from harken.errors import TypeFault
 from harken.ir.clauses import Aggregation, Atom, Literal
 from harken.ir.relations import COPIES, Column, Relation
-from harken.ir.terms import Term, Variable
+from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER
 from harken.lang.sql.draft import Body
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Scope
-from harken.lang.sql.translation import Translation
+from harken.lang.sql.translation import Translation, unknown_places
 
 
 class Combining(Translation):
@@ -45,7 +45,7 @@ class Combining(Translation):
         columns = [Column(name, type_) for name, type_ in zip(names, types, strict=True)]
         captured = self._captured(inside, [t for row in rows for t in row], body.literals)
         relation = self._draft.define("values", captured, columns, heads, bag=True)
-        return Rows(relation, captured, names)
+        return Rows(relation, captured, names, unknown_places(rows))
 
     def _set_operation(self, node: exp.SetOperation, scope: Scope | None) -> Rows:
         left, right = self.query(node.this, scope), self.query(node.expression, scope)
@@ -65,9 +65,10 @@ class Combining(Translation):
             Column(name.lower(), type_) for name, type_ in zip(left.names, types, strict=True)
         ]
         distinct = bool(node.args.get("distinct", True))
+        unknown = left.unknown & right.unknown
         if isinstance(node, exp.Union):
             relation = self._draft.define("union", captured, columns, sides, bag=not distinct)
-            return Rows(relation, captured, left.names)
+            return Rows(relation, captured, left.names, unknown)
         made = [self._draft.define("side", captured, columns, [side], bag=True) for side in sides]
         row = [self._draft.fresh(column.type) for column in columns]
         atoms = [Atom(each, (*captured, *row)) for each in made]
@@ -79,7 +80,7 @@ class Combining(Translation):
         else:
             body = self._counted(node, made, captured, row, columns)
         relation = self._draft.define("set", captured, columns, [(row, body)], bag=not distinct)
-        return Rows(relation, captured, left.names)
+        return Rows(relation, captured, left.names, unknown)
 
     def _side(
         self, rows: Rows, node: exp.Expr, other: Rows
@@ -88,7 +89,13 @@ class Combining(Translation):
         fresh = [self._draft.fresh(column.type) for column in rows.columns]
         body = Body([Atom(rows.relation, (*rows.captured, *fresh))])
         terms: list[Term] = []
-        for term, column in zip(fresh, other.columns, strict=True):
+        for place, (term, column) in enumerate(zip(fresh, other.columns, strict=True)):
+            if place in rows.unknown:
+                terms.append(Constant(None, column.type.or_null()))
+                continue
+            if place in other.unknown:
+                terms.append(term)
+                continue
             wanted = self._common_type([term, self._draft.fresh(column.type)], node)
             terms.append(self._draft.coerce(term, wanted, body, node))
         return terms, body.literals

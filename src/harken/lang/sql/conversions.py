@@ -4,6 +4,7 @@ of the types of their arguments."""
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
@@ -31,6 +32,8 @@ from harken.lang.sql.types import is_numeric, shown
 NULL_TYPE = TEXT.or_null()
 """The type of a bare NULL, until it meets another."""
 HIERARCHY = Hierarchy({})
+WHOLE = re.compile(r"[+-]?[0-9]+")
+NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 class Conversions:
@@ -46,7 +49,10 @@ class Conversions:
         for one, other in ((left, right), (right, left)):
             converted = self._literal_as(one, other.type, node)
             if converted is not None:
-                return (converted, other) if one is left else (other, converted)
+                left, right = (converted, other) if one is left else (other, converted)
+                break
+        if left.type == right.type:
+            return left, right
         if is_numeric(left.type) and is_numeric(right.type):
             wanted = NUMBER
             if NUMBER not in (left.type, right.type):
@@ -70,9 +76,8 @@ class Conversions:
         found = []
         for value in values:
             converted = self._literal_as(value, wanted, node)
-            found.append(
-                self._draft.coerce(value, wanted, body, node) if converted is None else converted
-            )
+            plain = value if converted is None else converted
+            found.append(self._draft.coerce(plain, wanted, body, node))
         return found
 
     def _apply(self, name: str, values: Sequence[Term], body: Body, node: exp.Expr) -> Term:
@@ -131,14 +136,33 @@ class Conversions:
         return Constant(Decimal(text), decimals.of_literal(text))
 
     def _literal_as(self, term: Term, type_: Type, node: exp.Expr) -> Term | None:
-        """A constant as one of another type: NULL is of any, and a text can be a date."""
+        """A constant as one of another type: NULL is of any, and a text can be a date or a
+        number."""
         if not isinstance(term, Constant):
             return None
         if term.value is None:
             return Constant(None, type_.or_null())
         if term.type == TEXT and type_ in (DATE, TIMESTAMP):
             return self._parsed(str(term.value), type_, node)
+        if term.type == TEXT and is_numeric(type_):
+            return self._number(str(term.value).strip(), type_, node)
         return None
+
+    def _number(self, text: str, type_: Type, node: exp.Expr) -> Constant:
+        """A text beside a number, as in `n > '5'`."""
+        plain = text.lstrip("+-")
+        found: Constant | None = None
+        if NUMERAL.fullmatch(text) and type_ == NUMBER:
+            found = Constant(float(text), NUMBER)
+        elif WHOLE.fullmatch(text) and type_ == INTEGER and abs(int(text)) < 2**63:
+            found = Constant(int(text), INTEGER)
+        elif NUMERAL.fullmatch(text) and is_decimal(type_) and "e" not in text.lower():
+            found = Constant(Decimal(text), decimals.of_literal(plain))
+        if found is None:
+            raise ValueFault(
+                f"'{text}' is not a {shown(type_)}", code="bad-value", span=self._draft.place(node)
+            )
+        return found
 
     def _parsed(self, text: str, type_: Type, node: exp.Expr) -> Constant:
         try:
@@ -159,9 +183,10 @@ class Conversions:
         """What CAST makes of a value."""
         if given.type == wanted:
             return given
-        converted = self._literal_as(given, wanted, node)
-        if converted is not None:
-            return converted
+        if given.type != TEXT or not is_numeric(wanted):
+            converted = self._literal_as(given, wanted, node)
+            if converted is not None:
+                return converted
         exact = is_decimal(given.type) or given.type == INTEGER
         if exact and (wanted == NUMBER or is_decimal(wanted)):
             return self._draft.coerce(given, wanted, body, node)

@@ -48,6 +48,8 @@ def result_of(symbol: str, left: Type, right: Type) -> Type:
             before = p1 - s1 + s2
             scale = max(LEAST_SCALE, min(s1 + p2 + 1, STORED_DIGITS - before))
             return _bounded(before + scale, scale)
+        case "%":
+            return common(left, right)
     scale = max(s1, s2)
     return _bounded(max(p1 - s1, p2 - s2) + scale + 1, scale)
 

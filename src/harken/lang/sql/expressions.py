@@ -6,6 +6,7 @@ true, false or NULL; `conditions` turns those of WHERE into literals where it ca
 
 from __future__ import annotations
 
+import calendar
 import datetime
 from collections.abc import Sequence
 from decimal import Decimal
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from harken.errors import TypeFault
 from harken.ir.operations import NEGATED_COMPARISON
 from harken.ir.terms import Constant, Term
 from harken.ir.types import (
@@ -30,6 +32,7 @@ from harken.ir.types import (
 from harken.lang.sql import decimals
 from harken.lang.sql.conversions import NULL_TYPE, Conversions
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
+from harken.lang.sql.functions import filled, said
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.types import shown, type_of
 
@@ -49,12 +52,9 @@ NAMED: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Upper: ("upper", ("this",)),
     exp.Lower: ("lower", ("this",)),
     exp.Length: ("length", ("this",)),
-    exp.Trim: ("trim", ("this",)),
     exp.Abs: ("abs", ("this",)),
     exp.Sqrt: ("sqrt", ("this",)),
     exp.Pow: ("power", ("this", "expression")),
-    exp.Floor: ("floor", ("this",)),
-    exp.Ceil: ("ceiling", ("this",)),
     exp.AddMonths: ("add_months", ("this", "expression")),
     exp.Year: ("year", ("this",)),
     exp.Month: ("month", ("this",)),
@@ -63,7 +63,14 @@ NAMED: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Minute: ("minute", ("this",)),
     exp.Second: ("second", ("this",)),
     exp.Contains: ("contains", ("this", "expression")),
+    exp.StrPosition: ("position", ("substr", "this")),
 }
+TRIMMED = {"LEADING": "trim_start", "TRAILING": "trim_end"}
+TO_TENS = (
+    "CASE WHEN x >= 0 THEN CAST(x + y AS BIGINT) DIV z * z "
+    "WHEN x < 0 THEN CAST(x - y AS BIGINT) DIV z * z END"
+)
+"""x to the nearest multiple of z, which y is half of."""
 SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
 
 
@@ -154,9 +161,23 @@ class Expressions(Conversions):
                     for each in (node.left, node.right)
                 ]
                 return compute("/", sides, NUMBER, body)
+            case exp.Mod() if (exact := self._exact("%", node, scope, body)) is not None:
+                return exact
             case exp.IntDiv() | exp.Mod():
                 name = "div" if isinstance(node, exp.IntDiv) else "mod"
                 return self._apply(name, self._pair(node, scope, body), body, node)
+            case exp.Trim():
+                return self._trimmed(node, scope, body)
+            case exp.Floor() | exp.Ceil():
+                return self._whole(node, scope, body)
+            case exp.Greatest() | exp.Least():
+                return self._extreme(node, scope, body)
+            case exp.Replace():
+                new = node.args.get("replacement") or exp.Literal.string("")
+                texts = [self._text(e, scope, body) for e in (node.this, node.expression, new)]
+                return self._apply("replace", texts, body, node)
+            case _ if (words := said(node)) is not None:
+                return self.value(words, scope, body)
             case exp.DPipe() | exp.Concat():
                 parts = node.expressions or [node.this, node.args["expression"]]
                 return self._concatenated(parts, scope, body)
@@ -169,7 +190,7 @@ class Expressions(Conversions):
                 return self._apply(part, [self.value(node.expression, scope, body)], body, node)
             case exp.Round():
                 digits = node.args.get("decimals")
-                if (exact := self._rounded(node, digits, scope, body)) is not None:
+                if (exact := self._rounded(node, scope, body)) is not None:
                     return exact
                 value = self._draft.coerce(self.value(node.this, scope, body), NUMBER, body, node)
                 if digits is None:
@@ -244,6 +265,13 @@ class Expressions(Conversions):
         right = self.value(node.expression, scope, body)
         if not {left.type, right.type} & {DATE, TIMESTAMP}:
             left, right = self.alike(left, right, body, node)
+        if left.type == TEXT and Constant(None, NULL_TYPE) not in (left, right):
+            raise TypeFault(
+                f"{symbol} cannot be applied to texts",
+                code="type-mismatch",
+                span=self._draft.place(node),
+                hint="convert them to numbers with CAST, or join texts with ||",
+            )
         return self._apply(symbol, [left, right], body, node)
 
     def _exact(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
@@ -263,6 +291,9 @@ class Expressions(Conversions):
         right = self._draft.coerce(right, other, body, node)
         if symbol == "/":
             return self._draft.compute("/", (left, right), result, body)
+        if symbol == "%":
+            sides = self.alike(left, right, body, node)
+            return self._draft.compute("mod", sides, sides[0].type, body)
         if symbol == "*":
             (p1, s1), (p2, s2) = decimal_digits(one), decimal_digits(other)
             whole = decimal_type(p1 + p2 + 1, s1 + s2)
@@ -272,19 +303,74 @@ class Expressions(Conversions):
         right = self._draft.coerce(right, result, body, node)
         return self._draft.compute(symbol, (left, right), result, body)
 
-    def _rounded(
-        self, node: exp.Expr, digits: exp.Expr | None, scope: Scope, body: Body
-    ) -> Term | None:
-        """A decimal to so many digits behind the point."""
+    def _rounded(self, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
+        """An integer or a decimal to so many digits behind the point, or before it."""
         given = self.value(node.this, scope, body)
-        if not is_decimal(given.type):
+        if given.type != INTEGER and not is_decimal(given.type):
             return None
-        wanted = 0 if digits is None else int(digits.name)
-        precision, scale = decimal_digits(given.type)
+        wanted = self._digits(node)
+        precision, scale = decimal_digits(decimals.as_decimal(given.type))
         if wanted >= scale:
             return given
-        fewer = decimal_type(precision - scale + wanted + 1, max(wanted, 0))
+        if wanted < 0:
+            half, unit = (exp.Literal.number(10**-wanted // n) for n in (2, 1))
+            tens = filled(TO_TENS, node.this, half, unit)
+            rounded = self.value(tens, scope, body)
+            if given.type == INTEGER:
+                return rounded
+            return self._draft.coerce(rounded, decimal_type(precision - scale + 1, 0), body, node)
+        fewer = decimal_type(precision - scale + wanted + 1, wanted)
         return self._draft.coerce(given, fewer, body, node)
+
+    def _digits(self, node: exp.Expr) -> int:
+        given = node.args.get("decimals")
+        sign = -1 if isinstance(given, exp.Neg) else 1
+        literal = given.this if isinstance(given, exp.Neg) else given
+        if literal is None:
+            return 0
+        if not (isinstance(literal, exp.Literal) and literal.name.isdigit()):
+            raise self._unsupported(node, "round takes a number of digits that is written out")
+        return sign * min(int(literal.name), decimals.STORED_DIGITS)
+
+    def _whole(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """The whole number below another, or above it."""
+        given = self.value(node.this, scope, body)
+        if given.type == INTEGER:
+            return given
+        name, text = (
+            "floor",
+            "CAST(x AS BIGINT) - CASE WHEN x < CAST(x AS BIGINT) THEN 1 ELSE 0 END",
+        )
+        if isinstance(node, exp.Ceil):
+            name, text = "ceiling", text.replace("-", "+").replace("<", ">")
+        if is_decimal(given.type):
+            precision, scale = decimal_digits(given.type)
+            whole = self.value(filled(text, node.this), scope, body)
+            return self._draft.coerce(whole, decimal_type(precision - scale + 1, 0), body, node)
+        return self._apply(name, [given], body, node)
+
+    def _extreme(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """The greatest or the least of several values that are there."""
+        values = [self.value(each, scope, body) for each in (node.this, *node.expressions)]
+        result, *rest = self._of_one_type(values, body, node)
+        operator = "is >=" if isinstance(node, exp.Greatest) else "is <="
+        compute = self._draft.compute
+        for each in rest:
+            stays = compute(operator, (result, each), BOOLEAN, body)
+            missing = compute("is null", (each,), BOOLEAN, body)
+            stays = compute("or", (missing, stays), BOOLEAN, body)
+            result = compute("choose", (stays, result, each), result.type, body)
+        return result
+
+    def _trimmed(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        text = self._text(node.this, scope, body)
+        position = str(node.args.get("position") or "BOTH").upper()
+        taken = node.args.get("expression")
+        if taken is None and position == "BOTH":
+            return self._apply("trim", [text], body, node)
+        characters = Constant(" ", TEXT) if taken is None else self._text(taken, scope, body)
+        name = TRIMMED.get(position, "trim_both")
+        return self._apply(name, [text, characters], body, node)
 
     def _moved(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term:
         """A date some days, months or years later or earlier."""
@@ -418,15 +504,15 @@ def _as_decimal(term: Term) -> Type:
 
 
 def _moved(value: datetime.date, size: int, unit: str) -> datetime.date | None:
-    if unit == "DAY":
-        return value + datetime.timedelta(days=size)
-    if unit not in ("MONTH", "YEAR"):
+    """None if it cannot be said here, or is outside of the calendar."""
+    if unit not in ("DAY", "MONTH", "YEAR"):
         return None
     months = value.year * 12 + value.month - 1 + size * (12 if unit == "YEAR" else 1)
     year, month = divmod(months, 12)
-    for day in range(value.day, value.day - 4, -1):
-        try:
-            return value.replace(year=year, month=month + 1, day=day)
-        except ValueError:
-            continue
-    return None
+    try:
+        if unit == "DAY":
+            return value + datetime.timedelta(days=size)
+        last = calendar.monthrange(year, month + 1)[1]
+        return value.replace(year=year, month=month + 1, day=min(value.day, last))
+    except (ValueError, OverflowError):
+        return None

@@ -18,10 +18,10 @@ from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER, is_decimal
 from harken.lang.sql import decimals
 from harken.lang.sql.draft import Body
+from harken.lang.sql.grouping_sets import GroupingSets, sets_of
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
-from harken.lang.sql.syntax import replace_columns
-from harken.lang.sql.translation import Translation
+from harken.lang.sql.syntax import ONE, replace_columns
 from harken.lang.sql.types import is_numeric, shown
 
 AGGREGATED: dict[type[exp.Expr], str] = {
@@ -35,8 +35,6 @@ AGGREGATED: dict[type[exp.Expr], str] = {
     exp.AnyValue: "min",  # one value is as good as another, and this one is always the same
 }
 
-ONE = exp.Literal.number(1)
-
 
 @dataclass(slots=True)
 class Groups:
@@ -46,7 +44,7 @@ class Groups:
     aggregates: dict[str, Term]
 
 
-class Grouping(Translation):
+class Grouping(GroupingSets):
     def _grouped(
         self,
         node: exp.Select,
@@ -55,14 +53,18 @@ class Grouping(Translation):
         body: Body,
         distinct: bool,
     ) -> Rows:
-        keys = self._keys(node, selected)
+        keys, sets = self._keys(node, selected)
         having = node.args.get("having")
         mentioned = [each for each, _ in selected]
         if having is not None:
             mentioned.append(having.this)
         wanted: dict[str, exp.Expr] = {}
+        asked: dict[str, exp.Expr] = {}
         for each in mentioned:
             for found_in in aggregates_of(each):
+                if isinstance(found_in, exp.Grouping | exp.GroupingId):
+                    asked.setdefault(_text(found_in), found_in)
+                    continue
                 wanted.setdefault(_text(found_in), unfiltered(found_in))
         key_terms = [self._expressions.value(each, scope, body) for each in keys]
         values = [self._argument(each, scope, body) for each in wanted.values()]
@@ -76,6 +78,15 @@ class Grouping(Translation):
         out, clause = Scope(scope.parent), Body()
         out.captured.update(scope.captured)
         out.hidden = scope
+        own_keys = key_terms
+        if sets is not None:
+            others = _present([*values, *(t for b in beside.values() for t in b)])
+            key_terms, found_others, body = self._for_each_set(
+                captured, sets, key_terms, others, body
+            )
+            now = dict(zip(others, found_others, strict=True))
+            values = [each and now[each] for each in values]
+            beside = {text: [now[each] for each in given] for text, given in beside.items()}
         plain = self._members(captured, key_terms, _present(values), body)
         distinct_ones = {
             text: self._distinct(captured, key_terms, _present([value, *beside[text]]), body)
@@ -84,7 +95,10 @@ class Grouping(Translation):
         }
         over = [plain, *distinct_ones.values()]
         groups = self._groups(over, captured, key_terms, clause)
-        found = Groups({_text(each): term for each, term in zip(keys, groups, strict=True)}, {})
+        found = Groups({_text(each): term for each, term in zip(keys, groups, strict=False)}, {})
+        for text, each in asked.items():
+            absent = self._absent(each, keys, sets)
+            found.aggregates[text] = self._grouping(absent, groups[-1], clause)
         for (text, aggregate), value in zip(wanted.items(), values, strict=True):
             place = 0 if text in distinct_ones else _place(values, value)
             members = distinct_ones.get(text, plain)
@@ -93,7 +107,7 @@ class Grouping(Translation):
             )
         inside = GroupedScope(out, found, scope)
         if having is not None:
-            condition = self._spelled_out(having.this, selected, scope, key_terms)
+            condition = self._spelled_out(having.this, selected, scope, own_keys)
             self._conditions.hold(inside.rewritten(condition), inside.scope, clause)
         terms = [
             self._expressions.value(inside.rewritten(each), inside.scope, clause)
@@ -103,38 +117,68 @@ class Grouping(Translation):
         out.captured.update(dict.fromkeys(captured))
         return self._rows(names, terms, clause, inside.scope, bag=not distinct)
 
-    def _keys(self, node: exp.Select, selected: Sequence[tuple[exp.Expr, str]]) -> list[exp.Expr]:
-        """The expressions that are grouped by; a number or the name of a column of the result
-        stands for that column."""
+    def _keys(
+        self, node: exp.Select, selected: Sequence[tuple[exp.Expr, str]]
+    ) -> tuple[list[exp.Expr], list[frozenset[int]] | None]:
+        """The expressions that are grouped by, and which of them are in each of the grouping sets,
+        if there are any."""
         group = node.args.get("group")
         if group is None:
-            return []
-        for name in ("rollup", "cube", "grouping_sets", "totals"):
-            if group.args.get(name):
-                raise self._not_yet(group, f"{name.upper()} is not there yet")
-        found = []
+            return [], None
+        if group.args.get("all"):
+            return [each.unalias() for each, _ in selected if not aggregates_of(each)], None
+        sets = sets_of(group)
+        if sets is None:
+            return [self._key(each, node, selected) for each in _flat(group.expressions)], None
+        keys: dict[str, exp.Expr] = {}
+        spelled = [[self._key(each, node, selected) for each in one] for one in sets]
+        for one in spelled:
+            for each in one:
+                keys.setdefault(_text(each), each)
+        places = {text: place for place, text in enumerate(keys)}
+        return list(keys.values()), [
+            frozenset(places[_text(each)] for each in one) for one in spelled
+        ]
+
+    def _key(
+        self, each: exp.Expr, node: exp.Select, selected: Sequence[tuple[exp.Expr, str]]
+    ) -> exp.Expr:
+        """What is grouped by; a number or the name of a column of the result stands for that
+        column."""
         named = {name.lower(): each for each, name in selected if isinstance(each, exp.Alias)}
         sources = node.args.get("from_") or node.args.get("from")
-        for each in group.expressions:
-            if isinstance(each, exp.Literal) and not each.is_string:
-                position = int(each.this) - 1
-                if not 0 <= position < len(selected):
-                    raise TypeFault(
-                        f"there is no column {each.this} to group by",
-                        code="arity",
-                        span=self._draft.place(each),
-                    )
-                each = selected[position][0]
-            elif (
-                isinstance(each, exp.Column)
-                and not each.table
-                and each.name.lower() in named
-                and sources is not None
-                and not self._is_column(each, node)
-            ):
-                each = named[each.name.lower()]
-            found.append(each.unalias())
-        return found
+        if isinstance(each, exp.Literal) and not each.is_string:
+            position = int(each.this) - 1
+            if not 0 <= position < len(selected):
+                raise TypeFault(
+                    f"there is no column {each.this} to group by",
+                    code="arity",
+                    span=self._draft.place(each),
+                )
+            each = selected[position][0]
+        elif (
+            isinstance(each, exp.Column)
+            and not each.table
+            and each.name.lower() in named
+            and sources is not None
+            and not self._is_column(each, node)
+        ):
+            each = named[each.name.lower()]
+        return each.unalias()
+
+    def _absent(
+        self, node: exp.Expr, keys: Sequence[exp.Expr], sets: Sequence[frozenset[int]] | None
+    ) -> list[list[bool]]:
+        """For each grouping set, which of the keys that grouping(...) names are not in it."""
+        texts = [_text(each) for each in keys]
+        named = [_text(each) for each in node.expressions] or texts
+        if sets is None or any(each not in texts for each in named):
+            raise TypeFault(
+                f"{node.sql('spark').lower()} takes what GROUPING SETS, ROLLUP or CUBE group by",
+                code="ungrouped",
+                span=self._draft.place(node),
+            )
+        return [[texts.index(each) not in one for each in named] for one in sets]
 
     def _spelled_out(
         self,
@@ -156,7 +200,7 @@ class Grouping(Translation):
 
         return replace_columns(node, stands_for)
 
-    def _is_column(self, column: exp.Column, node: exp.Select) -> bool:
+    def _is_column(self, column: exp.Expr, node: exp.Select) -> bool:
         scope = Scope()
         self._from(node, scope, Body())
         return scope.knows(None, column.name.lower())
@@ -355,6 +399,14 @@ class GroupedScope:
         return node.copy().transform(replace_known)
 
 
+def _flat(keys: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """GROUP BY (a, b) is GROUP BY a, b, and of () it is nothing."""
+    found = []
+    for each in keys:
+        found += _flat(each.expressions) if isinstance(each, exp.Tuple) else [each]
+    return found
+
+
 def unfiltered(node: exp.Expr) -> exp.Expr:
     """An aggregate without its FILTER: of what does not pass it takes NULL, which it ignores."""
     if not isinstance(node, exp.Filter) or type(node.this) not in AGGREGATED:
@@ -413,4 +465,7 @@ def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
 
 def _text(node: exp.Expr) -> str:
     """What tells two expressions apart."""
-    return node.unalias().sql("spark", normalize=True, comments=False)
+    plain = node.unalias()
+    while isinstance(plain, exp.Paren):
+        plain = plain.this
+    return plain.sql("spark", normalize=True, comments=False)

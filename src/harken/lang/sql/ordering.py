@@ -48,13 +48,22 @@ class Keys:
             self.query = exp.select("*").from_(exp.Subquery(this=self.query))
         assert isinstance(self.query, exp.Query)
         selects = self.query.selects
-        self._names = [each.alias_or_name.lower() for each in selects]
+        # What a text or a function of one says is not the name of a column.
+        named = (exp.Alias, exp.Column)
+        self._names = [e.alias_or_name.lower() if isinstance(e, named) else "" for e in selects]
         self._texts = [each.unalias().sql("spark", normalize=True) for each in selects]
         self._has_star = any(each.is_star for each in selects)
         self._places = [self._find(key, draft) for key in self.nodes]
         if self._added:
+            if self._is_closed:  # a column more would make other rows of it
+                self.query = exp.select("*").from_(exp.Subquery(this=self.query))
             columns = [*self.query.expressions, *(each.copy() for each in self._added)]
             self.query.set("expressions", columns)
+
+    @property
+    def _is_closed(self) -> bool:
+        plain = isinstance(self.query, exp.Select) and self.query.args.get("distinct") is None
+        return not plain
 
     @property
     def added(self) -> int:
@@ -91,32 +100,44 @@ class Keys:
                 )
             return position
         plain = isinstance(wanted, exp.Column) and not wanted.table
-        if not plain:
-            wanted = self._spelled_out(wanted)
         if not self._has_star and plain and wanted.name.lower() in self._names:
             return self._names.index(wanted.name.lower())
-        text = wanted.sql("spark", normalize=True)
+        spelled = self._spelled_out(wanted)
+        text = spelled.sql("spark", normalize=True)
         if not self._has_star and text in self._texts:
             return self._texts.index(text)
-        if isinstance(self.query, exp.Select) and self.query.args.get("distinct") is None:
-            self._added.append(wanted)
+        if not self._is_closed:
+            self._added.append(spelled)
             return -len(self._added)
-        raise LanguageError(
-            "what is ordered by must be one of the selected columns",
-            code="unsupported",
-            span=draft.place(key),
-        )
+        if not self._has_star and not self._is_made_of_columns(wanted):
+            raise LanguageError(
+                "what is ordered by must be made of the selected columns",
+                code="unsupported",
+                span=draft.place(key),
+            )
+        self._added.append(replace_columns(wanted, lambda each: exp.column(each.this.copy())))
+        return -len(self._added)
+
+    def _is_made_of_columns(self, node: exp.Expr) -> bool:
+        own = all(each.name.lower() in self._names for each in node.find_all(exp.Column))
+        return own and node.find(exp.AggFunc, exp.Query) is None
 
 
 def _whole(node: exp.Expr | None, draft: Draft) -> int | None:
     if node is None:
         return None
-    wanted = node.expression
+    wanted = node.expression.unnest() if isinstance(node.expression, exp.Expr) else None
+    if isinstance(node, exp.Limit) and (isinstance(wanted, exp.Null) or _is_all(wanted)):
+        return None
     if not (isinstance(wanted, exp.Literal) and wanted.this.isdigit()):
         raise LanguageError(
             "LIMIT and OFFSET take a whole number", code="unsupported", span=draft.place(node)
         )
     return int(wanted.this)
+
+
+def _is_all(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Var) and node.name.upper() == "ALL"
 
 
 def limited(

@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sqlglot import exp
-from sqlglot.dialects.dialect import Dialect
+from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from harken.errors import LanguageError, Span, SyntaxFault, nearest
 from harken.lang.sql.known import unknown_parts
-from harken.lang.sql.syntax import normalized
+from harken.lang.sql.syntax import normalized_throughout
 
-DIALECT = Dialect.get_or_raise("spark")
+
+class HarkenSpark(Spark):
+    """Spark's dialect, in which '' inside of a text is a quote since Spark 4; sqlglot reads it as
+    Spark did before."""
+
+    class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES: ClassVar[list[str]] = [*Spark.Tokenizer.STRING_ESCAPES, "'"]
+
+
+DIALECT = HarkenSpark()
 TRANSACTIONS = {
     ("START", "TRANSACTION"): exp.Transaction,
     ("BEGIN", "TRANSACTION"): exp.Transaction,
@@ -105,9 +115,7 @@ def fragment(text: str) -> exp.Expr:
     """An expression of our own."""
     (node,) = DIALECT.parse(f"SELECT {text}")
     assert isinstance(node, exp.Select)
-    found = node.expressions[0]
-    assert isinstance(found, exp.Expr)
-    return found
+    return normalized_throughout(node.expressions[0].pop())
 
 
 def _statement(text: str, tokens: list[Token]) -> list[Statement]:
@@ -143,7 +151,7 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             span=Span(start, start + len(own.split()[0])),
             hint=_LISTED,
         )
-    statement = Statement(node.transform(normalized, copy=False), own, start, explained, key)
+    statement = Statement(normalized_throughout(node), own, start, explained, key)
     for part, what in unknown_parts(statement.node):
         raise LanguageError(
             f"{what} is not in Harken's SQL", code="unsupported", span=statement.place(part)

@@ -25,6 +25,7 @@ from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
 from harken.lang.sql.split import Split
 from harken.lang.sql.subqueries import Subqueries
+from harken.lang.sql.syntax import replace_columns, windows_of
 from harken.lang.sql.translation import name_of
 from harken.lang.sql.windows import Windows
 
@@ -78,7 +79,7 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
                 raise self._not_yet(node, f"{name.upper()} is not there yet")
 
     def _select(self, node: exp.Select, outer: Scope | None) -> Rows:
-        if any(each.find(exp.Window) is not None for each in node.expressions):
+        if any(windows_of(each) for each in node.expressions):
             return self._windowed(node, outer)
         scope, body = Scope(outer), Body()
         self._from(node, scope, body)
@@ -110,6 +111,7 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
         inner.set("distinct", None)
         columns = [exp.alias_(each, name, quoted=True) for name, each in split.columns.items()]
         inner.set("expressions", columns or [exp.Literal.number(1)])
+        self._resolve_names(inner, node, selected)
         rows = self.query(inner, outer)
         windows = Windows(self._draft, rows, list(split.columns) or ["nothing"])
         scope, body = Scope(outer), Body()
@@ -123,6 +125,32 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
         terms = [self._expressions.value(each, scope, body) for each in expressions]
         distinct = node.args.get("distinct") is not None
         return self._rows([name for _, name in selected], terms, body, scope, bag=not distinct)
+
+    def _resolve_names(
+        self, inner: exp.Select, node: exp.Select, selected: list[tuple[exp.Expr, str]]
+    ) -> None:
+        """What GROUP BY and HAVING say by a number or a name of the select list, which the query
+        below the windows does not have."""
+        if node.args.get("group") is not None:
+            keys, sets = self._keys(node, selected)
+            given: list[exp.Expr] = [exp.Paren(this=each.copy()) for each in keys]
+            if sets is not None:
+                chosen = [exp.Tuple(expressions=[given[i].copy() for i in one]) for one in sets]
+                given = [exp.GroupingSets(expressions=chosen)]
+            inner.set("group", exp.Group(expressions=given or [exp.Tuple()]))
+        having = node.args.get("having")
+        if having is None:
+            return
+        named = {name.lower(): each for each, name in selected if isinstance(each, exp.Alias)}
+
+        def stands_for(column: exp.Expr) -> exp.Expr:
+            name = column.name.lower()
+            known = column.args.get("table") or name not in named
+            if known or self._is_column(column, node):
+                return column
+            return exp.Paren(this=named[name].this.copy())
+
+        inner.set("having", exp.Having(this=replace_columns(having.this, stands_for)))
 
     def _limited(self, node: exp.Expr, scope: Scope | None) -> Rows:
         """ORDER BY with LIMIT: the first rows; those that the order leaves open are told apart by

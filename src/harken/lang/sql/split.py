@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from harken.lang.sql.derived import derived
 from harken.lang.sql.groups import unfiltered
+from harken.lang.sql.syntax import windows_of
 
 
 @dataclass(slots=True)
@@ -33,12 +34,12 @@ class Split:
             return self._window(node) if said is None else self.outer(said)
         if isinstance(node, exp.DataType | exp.Var):
             return node.copy()
-        if node.find(exp.Window) is None:
+        if not windows_of(node):
             constant = isinstance(node, exp.Literal | exp.Null | exp.Boolean)
             return node.copy() if constant else self.take(node)
         made = node.copy()
         for key, value in list(made.args.items()):
-            if isinstance(value, exp.Expr):
+            if isinstance(value, exp.Expr) and key != "query":
                 made.set(key, self.outer(value))
             elif isinstance(value, list):
                 made.set(key, [self.outer(v) if isinstance(v, exp.Expr) else v for v in value])

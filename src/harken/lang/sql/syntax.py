@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+ONE = exp.Literal.number(1)
+
 
 def replace_columns(node: exp.Expr, other: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """The expression with its columns replaced, but not those of aggregates and subqueries."""
@@ -24,6 +26,18 @@ def replace_columns(node: exp.Expr, other: Callable[[exp.Expr], exp.Expr]) -> ex
     return made
 
 
+def normalized_throughout(node: exp.Expr) -> exp.Expr:
+    """All nodes as the translation wants them: each after what it is made of."""
+    for each in reversed(list(node.dfs())):
+        made = normalized(each)
+        if made is each:
+            continue
+        if each is node:
+            return made
+        each.replace(made)
+    return node
+
+
 def normalized(node: exp.Expr) -> exp.Expr:
     """One node, as the translation wants it."""
     if node.args.get("negate"):  # NOT by a flag of the predicate, which sqlglot may set
@@ -32,6 +46,29 @@ def normalized(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Binary) and isinstance(node.expression, exp.Anonymous):
         node.set("expression", _quantified(node.expression))
     match node:
+        case exp.Select() if node.args.get("windows"):
+            return spelled_windows(node)
+        case exp.RespectNulls():  # as a window does unless it is told otherwise
+            return without(node)
+        case exp.Add(this=exp.Interval()):
+            return exp.Add(this=node.expression, expression=node.this)
+        case exp.Between() if node.args.get("symmetric"):
+            return _between_either(node)
+        case exp.Fetch() if not _has_ties(node):
+            return exp.Limit(expression=node.args.get("count") or exp.Literal.number(1))
+        case exp.Anonymous(expressions=[exp.Expr() as value]) if _is_of_booleans(node, value):
+            kind = exp.LogicalAnd if node.name.lower() == "every" else exp.LogicalOr
+            return kind(this=value)
+        case exp.Any(this=exp.Paren()) if not isinstance(node.parent, exp.Binary):
+            return exp.LogicalOr(this=node.this.this)
+        case exp.CountIf():
+            return exp.Count(this=exp.Case(ifs=[exp.If(this=node.this, true=ONE.copy())]))
+        case exp.Anonymous() if node.name.lower() == "row" and len(node.expressions) > 1:
+            return exp.Tuple(expressions=node.expressions)
+        case exp.Like(expression=exp.Any() | exp.All()) if _are_listed(node.expression.this):
+            return _likes(node)
+        case exp.LT() | exp.LTE() | exp.GT() | exp.GTE() if _are_rows([node.this, node.expression]):
+            return _rows_ordered(node)
         case exp.EQ(expression=exp.Any()) if isinstance(node.expression.this, exp.Query):
             return exp.In(this=node.this, query=_subquery(node.expression))
         case exp.NEQ(expression=exp.All()) if isinstance(node.expression.this, exp.Query):
@@ -44,6 +81,93 @@ def normalized(node: exp.Expr) -> exp.Expr:
             equal = (_rows_equal(node.this, each) for each in node.expressions)
             return exp.Paren(this=exp.or_(*equal))
     return node
+
+
+def spelled_windows(node: exp.Select) -> exp.Select:
+    """A query with WINDOW: where a window is named it stands instead."""
+    named: dict[str, exp.Expr] = {}
+    for each in node.args["windows"]:
+        named[each.this.name.lower()] = each
+    for each in windows_of(node):
+        _spell_out(each, named)
+    node.set("windows", None)
+    return node
+
+
+def _spell_out(window: exp.Expr, named: dict[str, exp.Expr]) -> None:
+    alias = window.args.get("alias")
+    base = None if alias is None else named.get(alias.name.lower())
+    if base is None or base is window:
+        return
+    _spell_out(base, named)
+    window.set("alias", None)
+    for key in ("partition_by", "order", "spec"):
+        value = base.args.get(key)
+        if value and not window.args.get(key):
+            copied = [e.copy() for e in value] if isinstance(value, list) else value.copy()
+            window.set(key, copied)
+
+
+def windows_of(node: exp.Expr) -> list[exp.Window]:
+    """The windows of a query or an expression, not those of the queries in it."""
+    own = node.walk(prune=lambda each: isinstance(each, exp.Query) and each is not node)
+    return [each for each in own if isinstance(each, exp.Window)]
+
+
+def without(node: exp.Expr) -> exp.Expr:
+    """What a node stands around."""
+    inside = node.this
+    assert isinstance(inside, exp.Expr)
+    return inside
+
+
+def _is_of_booleans(call: exp.Expr, value: exp.Expr) -> bool:
+    """An aggregate of conditions, which sqlglot does not know; of a query it is none."""
+    return call.name.lower() in ("every", "some") and not isinstance(value, exp.Query)
+
+
+def _has_ties(node: exp.Expr) -> bool:
+    options = node.args.get("limit_options")
+    return options is not None and bool(options.args.get("with_ties") or options.args["percent"])
+
+
+def _between_either(node: exp.Expr) -> exp.Expr:
+    low, high = node.args["low"], node.args["high"]
+    ways = ((low, high), (high, low))
+    return exp.Paren(
+        this=exp.or_(
+            *(exp.Between(this=node.this.copy(), low=a.copy(), high=b.copy()) for a, b in ways)
+        )
+    )
+
+
+def _are_listed(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Tuple) or (
+        isinstance(node, exp.Paren) and not isinstance(node.this, exp.Query)
+    )
+
+
+def _likes(node: exp.Expr) -> exp.Expr:
+    """LIKE ANY and LIKE ALL of several patterns."""
+    listed = node.expression.this
+    patterns = listed.expressions if isinstance(listed, exp.Tuple) else [listed.this]
+    likes = [exp.Like(this=node.this.copy(), expression=each.copy()) for each in patterns]
+    together = exp.or_ if isinstance(node.expression, exp.Any) else exp.and_
+    return exp.Paren(this=together(*likes))
+
+
+def _rows_ordered(node: exp.Expr) -> exp.Expr:
+    """(a, b) < (c, d) is a < c OR (a = c AND b < d)."""
+    one, other = node.this.expressions, node.expression.expressions
+    if len(one) != len(other) or not one:
+        return node
+    strict = exp.LT if isinstance(node, exp.LT | exp.LTE) else exp.GT
+    last = type(node)(this=one[-1].copy(), expression=other[-1].copy())
+    for left, right in zip(reversed(one[:-1]), reversed(other[:-1]), strict=True):
+        before = strict(this=left.copy(), expression=right.copy())
+        equal = exp.EQ(this=left.copy(), expression=right.copy())
+        last = exp.or_(before, exp.and_(equal, last))
+    return exp.Paren(this=last)
 
 
 def _quantified(call: exp.Expr) -> exp.Expr:

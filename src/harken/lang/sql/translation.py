@@ -15,7 +15,7 @@ from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, Type
 from harken.lang.sql.conditions import Conditions
-from harken.lang.sql.conversions import numeric_type
+from harken.lang.sql.conversions import NULL_TYPE, numeric_type
 from harken.lang.sql.draft import Body, Draft, Tables, used
 from harken.lang.sql.expressions import Expressions
 from harken.lang.sql.rows import Rows
@@ -55,7 +55,7 @@ class Translation:
             Column(name.lower(), term.type) for name, term in zip(names, terms, strict=True)
         )
         relation = self._draft.define("query", captured, columns, [(terms, body.literals)], bag=bag)
-        return Rows(relation, captured, tuple(names))
+        return Rows(relation, captured, tuple(names), unknown_places([terms]))
 
     def _captured(
         self, scope: Scope, terms: Sequence[Term], literals: Sequence[Literal]
@@ -136,5 +136,13 @@ class Translation:
         return LanguageError(message, code="unsupported", span=self._draft.place(node))
 
 
+def unknown_places(rows: Sequence[Sequence[Term]]) -> frozenset[int]:
+    """The columns that are a bare NULL in all rows."""
+    bare = Constant(None, NULL_TYPE)
+    return frozenset(i for i in range(len(rows[0])) if all(row[i] == bare for row in rows))
+
+
 def name_of(node: exp.Expr, position: int) -> str:
-    return node.alias_or_name or node.sql("spark").lower() or f"col{position + 1}"
+    """What a column is called: as it says, or as the column that it is, or as it is written."""
+    plain = isinstance(node, exp.Alias | exp.Column | exp.Literal | exp.Subquery)
+    return (plain and node.alias_or_name) or node.sql("spark").lower() or f"col{position + 1}"

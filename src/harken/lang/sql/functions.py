@@ -1,0 +1,137 @@
+"""Functions that others can say: each is written as an expression of those.
+
+right(x, n)            the substring from the n-th character before the end
+concat_ws(s, x, y)     each text that is there behind a separator, without the first separator
+datediff(x, y)         the days between two dates
+
+The meaning is Spark's; where an argument is NULL the expression is NULL as the function is.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from harken.lang.sql.parser import fragment
+
+_DAY = "CAST(x AS DATE)"
+_MONTH_START = f"({_DAY} - (day({_DAY}) - 1))"
+_WEEKDAY = f"({_DAY} - DATE '0001-01-01' + 1) % 7 + 1"
+_YEAR_START = f"add_months({_MONTH_START}, 1 - month({_DAY}))"
+_QUARTER = "(month(x) + 2) DIV 3"
+_YEARDAY = f"{_DAY} - {_YEAR_START} + 1"
+
+SAID: dict[type[exp.Expr], tuple[tuple[str, ...], str]] = {
+    exp.Left: (("this", "expression"), "substring(x, 1, y)"),
+    exp.Right: (
+        ("this", "expression"),
+        "CASE WHEN x IS NULL THEN NULL WHEN y <= 0 THEN '' ELSE substring(x, -y) END",
+    ),
+    exp.StartsWith: (("this", "expression"), "substring(x, 1, length(y)) = y"),
+    exp.EndsWith: (("this", "expression"), "substring(x, length(x) - length(y) + 1) = y"),
+    exp.ILike: (("this", "expression"), "lower(x) LIKE lower(y)"),
+    exp.Sign: (("this",), "CASE WHEN x > 0 THEN 1e0 WHEN x < 0 THEN -1e0 WHEN x = 0 THEN 0e0 END"),
+    exp.Nvl2: (("this", "true", "false"), "CASE WHEN x IS NOT NULL THEN y ELSE z END"),
+    exp.DateDiff: (("this", "expression"), "CAST(x AS DATE) - CAST(y AS DATE)"),
+    exp.TsOrDsAdd: (("this", "expression"), "CAST(x AS DATE) + y"),
+    exp.Quarter: (("this",), _QUARTER),
+    exp.DayOfMonth: (("this",), "day(x)"),
+    exp.DayOfWeek: (("this",), _WEEKDAY),
+    exp.DayOfYear: (("this",), _YEARDAY),
+    exp.LastDay: (("this",), f"add_months({_MONTH_START}, 1) - 1"),
+}
+"""What a function is said by, with x, y and z for its arguments."""
+
+EXTRACTED = {"quarter": _QUARTER, "dow": _WEEKDAY, "dayofweek": _WEEKDAY, "doy": _YEARDAY}
+"""What EXTRACT takes out of a date, beside its year, month and day."""
+
+TRUNCATED = {
+    **dict.fromkeys(("YEAR", "YYYY", "YY"), _YEAR_START),
+    "QUARTER": f"add_months({_MONTH_START}, -((month({_DAY}) - 1) % 3))",
+    **dict.fromkeys(("MONTH", "MON", "MM"), _MONTH_START),
+    "WEEK": f"{_DAY} - ({_WEEKDAY} + 5) % 7",
+}
+
+
+def said(node: exp.Expr) -> exp.Expr | None:
+    """The expression that a function is; None if it is one of its own."""
+    match node:
+        case exp.ConcatWs():
+            return _joined(node)
+        case exp.Extract() if node.this.name.lower() in EXTRACTED:
+            return filled(EXTRACTED[node.this.name.lower()], node.expression)
+        case exp.DateTrunc() | exp.TimestampTrunc():
+            return _truncated(node)
+        case exp.Escape():
+            return _escaped(node)
+        case exp.Anonymous(expressions=[_]) if node.name.lower() in ("isnull", "isnotnull"):
+            test = "x IS NULL" if node.name.lower() == "isnull" else "x IS NOT NULL"
+            return filled(test, *node.expressions)
+    if type(node) not in SAID:
+        return None
+    keys, text = SAID[type(node)]
+    unit = node.args.get("unit")
+    known = {*keys, "unit"} if unit is None or unit.name.upper() == "DAY" else keys
+    if any(value and key not in known for key, value in node.args.items()):
+        return None
+    return filled(text, *(node.args[key] for key in keys))
+
+
+def filled(text: str, *given: exp.Expr) -> exp.Expr:
+    """An expression with x, y and z replaced by what is given."""
+    parts = dict(zip("xyz", given, strict=False))
+
+    def replaced(each: exp.Expr) -> exp.Expr:
+        named = isinstance(each, exp.Column) and each.name in parts
+        return exp.Paren(this=parts[each.name].copy()) if named else each
+
+    return exp.Paren(this=fragment(text).transform(replaced))
+
+
+def _joined(node: exp.Expr) -> exp.Expr:
+    separator, *texts = node.expressions
+    parts = [filled("coalesce(x || y, '')", separator, each) for each in texts]
+    whole = exp.Concat(expressions=[exp.Literal.string(""), *parts])
+    return filled("substring(x, length(y) + 1)", whole, separator)
+
+
+def _truncated(node: exp.Expr) -> exp.Expr | None:
+    """trunc gives a date, and date_trunc a timestamp."""
+    unit = node.args["unit"].name.upper()
+    day = _DAY if unit in ("DAY", "DD") and isinstance(node, exp.TimestampTrunc) else None
+    text = TRUNCATED.get(unit, day)
+    if text is None:
+        return None
+    date = filled(text, node.this)
+    return date if isinstance(node, exp.DateTrunc) else filled("CAST(x AS TIMESTAMP)", date)
+
+
+def _escaped(node: exp.Expr) -> exp.Expr | None:
+    """LIKE with a character of its own before those that are meant as they are: the pattern is
+    written with a backslash, which needs no ESCAPE."""
+    like, escape = node.this, node.expression
+    if isinstance(like, exp.Not):
+        found = _escaped(exp.Escape(this=like.this, expression=escape))
+        return None if found is None else exp.Not(this=found)
+    literals = (like.expression, escape)
+    if not all(isinstance(each, exp.Literal) and each.is_string for each in literals):
+        return None
+    pattern = _with_backslashes(like.expression.this, escape.this)
+    if pattern is None:
+        return None
+    kind = exp.ILike if isinstance(like, exp.ILike) else exp.Like
+    return kind(this=like.this.copy(), expression=exp.Literal.string(pattern))
+
+
+def _with_backslashes(pattern: str, escape: str) -> str | None:
+    if len(escape) != 1:
+        return None
+    found, characters = [], iter(pattern)
+    for each in characters:
+        if each == escape:
+            each = next(characters, "")
+            if each not in ("%", "_", escape):
+                return None
+            found.append("\\" + each if each in "%_\\" else each)
+        else:
+            found.append("\\\\" if each == "\\" else each)
+    return "".join(found)

@@ -1,0 +1,163 @@
+"""What can be said in several ways: each with the rows that it gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import harken
+from sql.watched import Watched
+
+SCHEMA = """
+CREATE TABLE t (a INT, b INT, c STRING);
+CREATE TABLE u (a INT, f BOOLEAN);
+"""
+FILL = """
+INSERT INTO t VALUES (3, 1, 'x'), (1, 2, 'y'), (2, 2, 'z'), (NULL, 1, 'x');
+INSERT INTO u VALUES (1, true), (3, NULL), (3, false)
+"""
+
+# title: query, its rows
+CASES: dict[str, tuple[str, list[Any]]] = {
+    "NULL is of the type of the other side of a UNION": (
+        "SELECT a, NULL AS s FROM u UNION ALL SELECT NULL, c FROM t WHERE b = 2 "
+        "UNION ALL SELECT NULL, NULL",
+        [(1, None), (3, None), (3, None), (None, "y"), (None, "z"), (None, None)],
+    ),
+    "NULL on both sides, and then a number": (
+        "SELECT NULL AS n UNION SELECT NULL UNION SELECT 1",
+        [(None,), (1,)],
+    ),
+    "rows that are not in a list of NULLs": (
+        "SELECT a FROM t EXCEPT SELECT NULL",
+        [(1,), (2,), (3,)],
+    ),
+    "the text in a select list is not the name of a column to order by": (
+        "SELECT n FROM (SELECT upper('a'), a AS n FROM t ORDER BY a DESC LIMIT 1) AS q",
+        [(3,)],
+    ),
+    "ordered by a text that is called like a column": (
+        "SELECT n FROM (SELECT 'a', a AS n FROM t ORDER BY a DESC LIMIT 1) AS q",
+        [(3,)],
+    ),
+    "ordered by a name beside a star": (
+        "SELECT *, a * 10 AS z FROM t ORDER BY z DESC LIMIT 1",
+        [(3, 1, "x", 30)],
+    ),
+    "different rows, all columns, in order": (
+        "SELECT DISTINCT * FROM t ORDER BY t.a DESC, c LIMIT 2",
+        [(3, 1, "x"), (2, 2, "z")],
+    ),
+    "different rows in the order of an expression of theirs": (
+        "SELECT DISTINCT b AS n FROM t ORDER BY -n LIMIT 1",
+        [(2,)],
+    ),
+    "a union in the order of an expression": (
+        "SELECT a FROM t UNION SELECT 9 ORDER BY a % 3 DESC, a LIMIT 2",
+        [(2,), (1,)],
+    ),
+    "FETCH FIRST": ("SELECT a FROM t ORDER BY a DESC OFFSET 1 ROW FETCH NEXT ROW ONLY", [(2,)]),
+    "LIMIT ALL": ("SELECT b FROM t WHERE a > 1 LIMIT ALL", [(1,), (2,)]),
+    "a window with a name": (
+        "SELECT a, rank() OVER w AS r, sum(a) OVER (w ROWS UNBOUNDED PRECEDING) AS s FROM t "
+        "WINDOW w AS (p ORDER BY a DESC), p AS (PARTITION BY b)",
+        [(3, 1, 3), (None, 2, 3), (2, 1, 2), (1, 2, 3)],
+    ),
+    "a window in a subquery of the select list": (
+        "SELECT a, (SELECT max(r) FROM (SELECT row_number() OVER (ORDER BY a) AS r FROM u) AS q) "
+        "AS m, a IN (SELECT rank() OVER (ORDER BY a) FROM u) AS i FROM t WHERE b = 2",
+        [(1, 3, True), (2, 3, True)],
+    ),
+    "the value of a window among those of a query": (
+        "SELECT a, rank() OVER (ORDER BY a DESC) IN (SELECT a FROM u) AS i FROM t",
+        [(3, True), (2, False), (1, True), (None, False)],
+    ),
+    "groups by number and name below a window": (
+        "SELECT 'n' AS k, count(*) AS n, b + 1 AS z, rank() OVER (ORDER BY sum(a)) AS r FROM t "
+        "GROUP BY 1, z HAVING z > 0 AND n > 1",
+        [("n", 2, 2, 1), ("n", 2, 3, 1)],
+    ),
+    "RESPECT NULLS": (
+        "SELECT first_value(a) RESPECT NULLS OVER (ORDER BY a) AS v FROM t WHERE b = 1",
+        [(None,), (None,)],
+    ),
+    "GROUP BY ALL": ("SELECT b, count(*) AS n FROM t GROUP BY ALL", [(1, 2), (2, 2)]),
+    "GROUP BY nothing": ("SELECT count(*) AS n FROM t WHERE a > 9 GROUP BY ()", [(0,)]),
+    "GROUP BY of several in parentheses": (
+        "SELECT b, c, count(*) AS n FROM t GROUP BY (b, c)",
+        [(1, "x", 2), (2, "y", 1), (2, "z", 1)],
+    ),
+    "ROLLUP": (
+        "SELECT b, c, count(*) AS n, grouping_id(b, c) AS g FROM t GROUP BY ROLLUP (b, c)",
+        [
+            *((1, "x", 2, 0), (2, "y", 1, 0), (2, "z", 1, 0)),
+            *((1, None, 2, 1), (2, None, 2, 1), (None, None, 4, 3)),
+        ],
+    ),
+    "CUBE, with a key that is NULL": (
+        "SELECT a, grouping(a) AS g, count(*) AS n FROM t WHERE b = 1 GROUP BY CUBE (a)",
+        [(3, 0, 1), (None, 0, 1), (None, 1, 2)],
+    ),
+    "GROUPING SETS, one of them twice, with DISTINCT, FILTER and HAVING": (
+        "SELECT b, c, count(DISTINCT a) AS d, sum(b) FILTER (WHERE a > 1) AS s FROM t "
+        "GROUP BY GROUPING SETS ((b), (c), (b)) HAVING count(*) > 1",
+        [(1, None, 1, 1), (1, None, 1, 1), (2, None, 2, 2), (2, None, 2, 2), (None, "x", 1, 1)],
+    ),
+    "GROUP BY WITH ROLLUP, below a window": (
+        "SELECT b, sum(a) AS s, rank() OVER (PARTITION BY grouping(b) ORDER BY sum(a)) AS r "
+        "FROM t GROUP BY 1 WITH ROLLUP",
+        [(1, 3, 1), (2, 3, 1), (None, 6, 1)],
+    ),
+    "every, some, any and count_if": (
+        "SELECT every(f) AS e, some(f) AS s, any(f) AS y, count_if(f IS NULL) AS n FROM u",
+        [(False, True, True, 1)],
+    ),
+    "conditions inside of those that are rewritten": (
+        "SELECT a FROM u WHERE a = ANY (SELECT a FROM t WHERE (a, b) IN ((3, 1), (9, 9)))",
+        [(3,), (3,)],
+    ),
+    "WITH ... AS MATERIALIZED": (
+        "WITH q AS MATERIALIZED (SELECT a FROM u) SELECT max(a) AS m FROM q",
+        [(3,)],
+    ),
+}
+
+
+@pytest.mark.parametrize("title", CASES)
+def test_each(title: str) -> None:
+    query, rows = CASES[title]
+    watched = Watched(SCHEMA, {"v": query}, "incremental")
+    watched.run(FILL)
+    assert sorted(watched.rows("v").elements(), key=repr) == sorted(rows, key=repr)
+    assert sorted(watched.db.sql(query).rows, key=repr) == sorted(rows, key=repr)
+    watched.run("DELETE FROM t WHERE b = 1; INSERT INTO u VALUES (2, false)")
+    watched.run("UPDATE t SET a = a + 1; DELETE FROM u")
+
+
+def test_rollup_of_no_rows_has_no_groups() -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (a INT)")
+    assert db.sql("SELECT a, count(*) FROM t GROUP BY ROLLUP (a)").rows == []
+
+
+def test_grouping_takes_what_is_grouped_by() -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (a INT, b INT)")
+    for text in ("grouping(b)) FROM t GROUP BY ROLLUP (a)", "grouping(a)) FROM t GROUP BY a"):
+        with pytest.raises(harken.TypeFault) as caught:
+            db.sql(f"SELECT ({text}")
+        assert caught.value.code == "ungrouped"
+
+
+def test_columns_of_functions_are_called_as_they_are_written() -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (a INT)")
+    found = db.sql("SELECT count(*), count(1), max('x'), -1, a, 5 FROM t GROUP BY a")
+    assert found.columns == ("count(*)", "count(1)", "max('x')", "-1", "a", "5")
+
+
+def test_ties_are_refused() -> None:
+    db = harken.connect()
+    with pytest.raises(harken.LanguageError):
+        db.sql("SELECT 1 AS a ORDER BY a FETCH FIRST 1 ROW WITH TIES")
