@@ -21,7 +21,7 @@ def test_a_function_that_another_connection_declared_foreign_is_given_its_python
     tmp_path: Path,
 ) -> None:
     with harken.connect(tmp_path / "a.db") as db, harken.connect(tmp_path / "a.db") as other:
-        other.amosql("create function twice(integer n) -> integer as foreign;")
+        other.amosql("create function twice(integer n) -> integer as foreign; commit;")
         db.foreign("twice", lambda n: 2 * n)
         assert db.amosql("twice(21);")[-1].rows == [(42,)]
 
