@@ -7,7 +7,7 @@
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
     │   │                      unknown-table, unknown-column, unknown-relation,
-    │   │                      exists, bad-name, not-in-lake
+    │   │                      unknown-component, exists, bad-name, not-in-lake
     │   ├── TypeFault          type-mismatch, arity, ambiguous, ungrouped
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect,
     │                          too-complex

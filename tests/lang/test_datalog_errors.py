@@ -239,7 +239,6 @@ OUTSIDE = {
     "subsumption": ".decl p(x: number) p(x) <= p(y) :- x < y.",
     "user-defined functors": ".functor f(x: number): number",
     "a user-defined functor": ".decl p(x: number) p(@f(1)).",
-    "components": ".comp C { }",
     "lattices": ".lattice L<> { }",
     "the preprocessor": "#define N 1",
     "including": '.include "x.dl"',

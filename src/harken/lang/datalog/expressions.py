@@ -171,7 +171,7 @@ class Expressions:
         reader.expect("(")
         value = self.expression()
         reader.expect(",")
-        named = reader.name("the name of a type")
+        named = reader.qualified("the name of a type")
         reader.expect(")")
         return syntax.Cast(value, named.text, reader.since(token))
 

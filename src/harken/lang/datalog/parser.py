@@ -9,6 +9,7 @@ from harken.lang.datalog import syntax
 from harken.lang.datalog.formulas import Formulas
 from harken.lang.datalog.reader import Reader
 from harken.lang.datalog.tokens import DIRECTIVES, Token, text_value, tokens, unsupported
+from harken.lang.datalog.write import write
 
 IGNORED_QUALIFIERS = (
     "inline",
@@ -23,9 +24,6 @@ IGNORED_QUALIFIERS = (
 )
 OLD_QUALIFIERS = ("input", "output", "printsize")
 _NOT_HERE = {
-    ".comp": "components",
-    ".init": "components",
-    ".override": "components",
     ".functor": "user-defined functors",
     ".lattice": "lattices",
     ".include": "including other files",
@@ -41,6 +39,12 @@ class Program:
 
     text: str
     statements: tuple[syntax.Statement, ...]
+
+    def text_of(self, statement: syntax.Rule | syntax.TypeDeclaration) -> str:
+        """A statement as it is written, or as it would be if it comes from a component."""
+        if statement.made:
+            return write(statement)
+        return self.text[statement.span.start : statement.span.end]
 
 
 def parse(text: str) -> Program:
@@ -80,6 +84,9 @@ class _Parser:
         found: list[syntax.Statement] = []
         while self._reader.next.kind != "end":
             found += self._statement()
+        for each in found:
+            if isinstance(each, syntax.Override):
+                raise SyntaxFault("only a component overrides relations", span=each.span)
         return found
 
     def _statement(self) -> list[syntax.Statement]:
@@ -144,6 +151,13 @@ class _Parser:
             case ".monitor":
                 names = self._names("the name of a relation")
                 return [syntax.Monitor(each.text, token.span | each.span) for each in names]
+            case ".comp":
+                return [self._component(token)]
+            case ".init":
+                return [self._instance(token)]
+            case ".override":
+                name = self._reader.name("the name of a relation")
+                return [syntax.Override(name.text, self._reader.since(token))]
             case ".commit":
                 return [syntax.Commit(token.span)]
             case ".pragma":
@@ -170,9 +184,9 @@ class _Parser:
         return syntax.Ignored("a plan", reader.since(token))
 
     def _names(self, what: str) -> list[Token]:
-        found = [self._reader.name(what)]
+        found = [self._reader.qualified(what)]
         while self._reader.accept(","):
-            found.append(self._reader.name(what))
+            found.append(self._reader.qualified(what))
         return found
 
     def _declarations(self, token: Token) -> list[syntax.Declaration]:
@@ -192,7 +206,7 @@ class _Parser:
             reader.expect(":", "an attribute is written name: type")
             if reader.is_symbol("["):
                 raise unsupported("records", reader.next.span)
-            type_ = reader.name("the name of a type")
+            type_ = reader.qualified("the name of a type")
             if name.text in [each.name for each in found]:
                 raise NameFault(
                     f"two attributes are called {name.text}", code="exists", span=name.span
@@ -207,9 +221,7 @@ class _Parser:
         """The words behind a declaration; one before a parenthesis begins the next statement."""
         reader = self._reader
         found: list[tuple[str, Span]] = []
-        while reader.next.kind == "name" and not (
-            reader.after().kind == "symbol" and reader.after().text in ("(", ",")
-        ):
+        while reader.next.kind == "name" and not reader.is_call():
             token = reader.take()
             if token.text == "choice" and reader.is_symbol("-"):
                 raise unsupported("choice-domain", token.span)
@@ -233,16 +245,16 @@ class _Parser:
 
     def _type(self, token: Token) -> syntax.TypeDeclaration:
         reader = self._reader
-        name = reader.name("the name of a type")
+        name = reader.qualified("the name of a type")
         if reader.accept("<:"):
-            base = reader.name("the name of a type")
+            base = reader.qualified("the name of a type")
             return syntax.TypeDeclaration(name.text, (base.text,), True, reader.since(token))
         reader.expect("=", "a type is declared `.type A <: number` or `.type A = B | C`")
         if reader.is_symbol("["):
             raise unsupported("records", reader.next.span)
         bases: list[str] = []
         while True:
-            base = reader.name("the name of a type")
+            base = reader.qualified("the name of a type")
             if reader.is_symbol("{"):
                 raise unsupported("algebraic data types", base.span)
             bases.append(base.text)
@@ -255,7 +267,7 @@ class _Parser:
         reader = self._reader
         found: list[syntax.Statement] = []
         while True:
-            name = reader.name("the name of a relation")
+            name = reader.qualified("the name of a relation")
             parameters = self._parameters() if reader.accept("(") else {}
             span = Span(token.span.start, reader.end) if not found else name.span
             found.append(syntax.Directive(token.text[1:], name.text, parameters, span))
@@ -276,4 +288,52 @@ class _Parser:
             if not reader.accept(","):
                 break
         reader.expect(")")
+        return found
+
+    # --- components ------------------------------------------------------------------------
+
+    def _component(self, token: Token) -> syntax.Component:
+        """`.comp C<T> : B<T> { ... }`"""
+        reader = self._reader
+        name = reader.name("the name of a component")
+        parameters = self._between_angles("the name of a parameter")
+        bases: list[syntax.ComponentType] = []
+        if reader.accept(":"):
+            bases.append(self._component_type())
+            while reader.accept(","):
+                bases.append(self._component_type())
+        reader.expect("{")
+        statements: list[syntax.Statement] = []
+        while not reader.accept("}"):
+            if reader.next.kind == "end":
+                raise reader.unexpected("`}`", f"the component {name.text} is not closed")
+            statements += self._statement()
+        for each in statements:
+            if isinstance(each, syntax.Commit | syntax.Change | syntax.Query):
+                raise SyntaxFault(
+                    "a component has declarations, rules and facts, and no steps",
+                    span=each.span,
+                    hint="let it stand behind the component",
+                )
+        span = reader.since(token)
+        return syntax.Component(name.text, parameters, tuple(bases), tuple(statements), span)
+
+    def _instance(self, token: Token) -> syntax.Instance:
+        reader = self._reader
+        name = reader.name("the name of an instance")
+        reader.expect("=", "an instance is made by `.init name = component`")
+        component = self._component_type()
+        return syntax.Instance(name.text, component, reader.since(token))
+
+    def _component_type(self) -> syntax.ComponentType:
+        name = self._reader.name("the name of a component")
+        arguments = self._between_angles("the name of a type")
+        return syntax.ComponentType(name.text, arguments, self._reader.since(name))
+
+    def _between_angles(self, what: str) -> tuple[str, ...]:
+        """`<a, b>`, or nothing at all."""
+        if not self._reader.accept("<"):
+            return ()
+        found = tuple(each.text for each in self._names(what))
+        self._reader.expect(">")
         return found
