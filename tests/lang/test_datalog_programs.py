@@ -156,6 +156,46 @@ PROGRAMS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         " .decl back(x: Id) back(x) :- out(x).",
         [(1,)],
     ),
+    "types of years ago": (
+        ".symbol_type Name .number_type Age .type Town .decl p(n: Name, a: Age, t: Town)"
+        ' p("Ann", 30, "Moss"). .decl out(n: symbol, a: number, t: symbol)'
+        " out(n, a, t) :- p(n, a, t).",
+        [("Ann", 30, "Moss")],
+    ),
+    "a range": (
+        ".decl out(x: number) out(x) :- x = range(1, 4).",
+        [(1,), (2,), (3,)],
+    ),
+    "a range that goes down": (
+        ".decl out(x: number) out(x) :- x = range(4, 1).",
+        [(2,), (3,), (4,)],
+    ),
+    "a range in steps": (
+        ".decl out(x: number) out(x) :- x = range(1, 8, 3); x = range(0, -5, -2); x = range(9, 9).",
+        [(-4,), (-2,), (0,), (1,), (4,), (7,)],
+    ),
+    "a step of nothing": (
+        ".decl out(x: number) out(x) :- x = range(1, 4, 0); x = range(5, 5, 0).",
+        [(1,)],
+    ),
+    "a range of floats": (
+        ".decl out(x: float) out(x) :- x = range(0.5, 2.0, 0.5).",
+        [(0.5,), (1.0,), (1.5,)],
+    ),
+    "a range for each row": (
+        ".decl p(x: number) p(1). p(3). .decl out(x: number, y: number)"
+        " out(x, range(0, x)) :- p(x).",
+        [(1, 0), (3, 0), (3, 1), (3, 2)],
+    ),
+    "a range in an aggregate": (
+        ".decl p(x: number) p(3). p(5). .decl out(x: number, n: number)"
+        " out(x, n) :- p(x), n = count : { i = range(0, x), i % 2 = 0 }.",
+        [(3, 2), (5, 3)],
+    ),
+    "a range in a recursion": (
+        ".decl out(x: number) out(1). out(y) :- out(x), y = range(x, 2 * x + 1), y < 6.",
+        [(1,), (2,), (3,), (4,), (5,)],
+    ),
     "a cast": (
         '.type City <: symbol .decl s(x: symbol) s("Oslo"). .decl out(x: City)'
         " out(y) :- s(x), y = as(x, City).",
@@ -201,6 +241,8 @@ EXPRESSIONS: dict[str, Any] = {
     'strlen("hello")': 5,
     'strlen("blåbær")': 6,
     'to_number("42")': 42,
+    'to_number("0x1f")': 31,
+    'to_number("-0b101")': -5,
     "to_number(2.9)": 2,
     "to_number(3u)": 3,
     'ord("a") - ord("a")': 0,
@@ -214,6 +256,7 @@ def test_whole_numbers(expression: str) -> None:
 
 TEXTS = {
     'cat("a", "b")': "ab",
+    '"a" + "b" + "c"': "abc",
     'cat("a", "b", "c", "d")': "abcd",
     'substr("hello", 1, 3)': "ell",
     'substr("hello", 3, 10)': "lo",
@@ -252,6 +295,9 @@ def test_floats(expression: str) -> None:
         ('match("a.*", x)', ["abc", "ax"]),
         ('!match("a.*", x)', ["bab"]),
         ('match("a", x)', []),
+        ('match("[[:alpha:]]{2}", x)', ["ax"]),
+        ('match("[^[:space:]c]*", x)', ["ax", "bab"]),
+        ('match(cat(x, "("), x)', []),
         ('contains("b", x)', ["abc", "bab"]),
         ('!contains("b", x)', ["ax"]),
         ('x < "b"', ["abc", "ax"]),

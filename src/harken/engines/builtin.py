@@ -11,9 +11,7 @@ import calendar
 import datetime
 import decimal
 import math
-import re
 from collections.abc import Callable
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -26,8 +24,10 @@ from harken.engines.sqlite.values import (
     encode_timestamp,
 )
 from harken.errors import ArithmeticFault, EvaluationError, ValueFault
+from harken.ir import patterns
 
 UTC = datetime.UTC
+LONGEST_RANGE = 10_000_000
 
 
 def show_number(value: float) -> str:
@@ -161,7 +161,8 @@ def _parse(kind: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 def _parse_integer(text: str) -> int:
-    value = int(text)
+    is_plain = text.lstrip("+-")[:2].lower() not in ("0x", "0b")
+    value = int(text, 10 if is_plain else 0)
     if not SMALLEST <= value <= LARGEST:
         raise overflow()
     return value
@@ -299,12 +300,16 @@ def _to_unsigned(value: int) -> int:
     return value
 
 
-@lru_cache(maxsize=256)
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise ValueFault(f'"{text}" is no pattern: {error}', code="bad-value") from None
+def values_in_range(start: float, end: float, step: float) -> list[float]:
+    """From the start on, before the end; a step of nothing is done once."""
+    size = 1 if step == 0 and start != end else math.ceil((end - start) / step) if step else 0
+    if size > LONGEST_RANGE:
+        raise EvaluationError(
+            f"a range of {size} values is too long",
+            code="too-complex",
+            hint=f"there may be {LONGEST_RANGE}",
+        )
+    return [start + number * step for number in range(size)]
 
 
 def _symbol_ordinal(text: str) -> int:
@@ -319,7 +324,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "shift_right_unsigned": (_shift_right_unsigned, 2),
     "integer_power": (_integer_power, 2),
     "to_unsigned": (_to_unsigned, 1),
-    "matches_pattern": (lambda pattern, text: _pattern(pattern).fullmatch(text) is not None, 2),
+    "matches_pattern": (patterns.matches, 2),
     "symbol_ordinal": (_symbol_ordinal, 1),
     "round": (_round, -1),
     "floor": (lambda value: _integer(math.floor(value)), 1),

@@ -145,7 +145,7 @@ OPERATIONS: dict[str, Operation] = {
         ),
         Operation("bitwise_not", (_sig(INTEGER, INTEGER),), resident=True),
         Operation("to_unsigned", (_sig(INTEGER, INTEGER),), fallible=True, resident=True),
-        Operation("matches_pattern", (_sig(TEXT, TEXT, BOOLEAN),), fallible=True, resident=True),
+        Operation("matches_pattern", (_sig(TEXT, TEXT, BOOLEAN),), resident=True),
         Operation("symbol_ordinal", (_sig(TEXT, INTEGER),), resident=True),
         Operation("ambiguous", (_sig(TEXT, BOOLEAN),), fallible=True),
         Operation("rescale", (), fallible=True),

@@ -41,7 +41,9 @@ def _convert(result: Kind, kinds: frozenset[Kind]) -> Signature:
 PRINTABLE = NUMERIC | {SYMBOL}
 
 SIGNATURES: dict[str, Signature] = {
-    **{name: _same(NUMERIC, 2, 2) for name in ("+", "-", "*", "/", "^")},
+    **{name: _same(NUMERIC, 2, 2) for name in ("-", "*", "/", "^")},
+    "+": _same(PRINTABLE, 2, 2),
+    "range": _same(NUMERIC, 2, 3),
     "negate": _same(NUMERIC - {UNSIGNED}, 1, 1),
     "%": _same(WHOLE, 2, 2),
     **{name: _same(WHOLE, 2, 2) for name in ("band", "bor", "bxor", "bshl", "bshr", "bshru")},
@@ -84,6 +86,8 @@ def compute(name: str, given: Sequence[Term], kinds: Sequence[Kind], add: Comput
         case "min" | "max":
             return _extreme("is <" if name == "min" else "is >", given, kinds[0].type, add)
         case "cat":
+            return _joined(given, add)
+        case "+" if kinds[0] == SYMBOL:
             return _joined(given, add)
         case "strlen":
             return add("length", given, INTEGER)

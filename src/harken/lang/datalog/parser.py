@@ -23,13 +23,13 @@ IGNORED_QUALIFIERS = (
     "overridable",
 )
 OLD_QUALIFIERS = ("input", "output", "printsize")
+"""They stand for directives, as in the programs of years ago."""
+LATTICE_QUALIFIERS = ("btree_min", "btree_max", "btree_sum")
 _NOT_HERE = {
     ".functor": "user-defined functors",
     ".lattice": "lattices",
     ".include": "including other files",
     ".once": "including other files",
-    ".number_type": "number_type, an old way to declare types",
-    ".symbol_type": "symbol_type, an old way to declare types",
 }
 
 
@@ -143,9 +143,13 @@ class _Parser:
     def _directive(self, token: Token) -> list[syntax.Statement]:
         match token.text:
             case ".decl":
-                return list(self._declarations(token))
+                return self._declarations(token)
             case ".type":
                 return [self._type(token)]
+            case ".symbol_type" | ".number_type":
+                name = self._reader.name("the name of a type")
+                base, span = token.text[1:].removesuffix("_type"), self._reader.since(token)
+                return [syntax.TypeDeclaration(name.text, (base,), True, span)]
             case ".input" | ".output" | ".printsize" | ".limitsize":
                 return self._of_relations(token)
             case ".monitor":
@@ -166,6 +170,8 @@ class _Parser:
                 return [syntax.Ignored("a pragma", self._reader.since(token))]
             case ".plan":
                 return [self._plan(token)]
+            case ".strict":
+                return [syntax.Ignored("strict", token.span)]
         raise unsupported(_NOT_HERE[token.text], token.span)
 
     def _plan(self, token: Token) -> syntax.Ignored:
@@ -189,13 +195,20 @@ class _Parser:
             found.append(self._reader.qualified(what))
         return found
 
-    def _declarations(self, token: Token) -> list[syntax.Declaration]:
+    def _declarations(self, token: Token) -> list[syntax.Statement]:
         reader = self._reader
         names = self._names("the name of a relation")
         attributes = self._attributes()
-        qualifiers = self._qualifiers()
+        written = self._qualifiers()
         span = reader.since(token)
-        return [syntax.Declaration(each.text, attributes, qualifiers, span) for each in names]
+        qualifiers = tuple(each for each in written if each[0] not in OLD_QUALIFIERS)
+        found: list[syntax.Statement] = []
+        for name in names:
+            found.append(syntax.Declaration(name.text, attributes, qualifiers, span))
+            for word, place in written:
+                if word in OLD_QUALIFIERS:
+                    found.append(syntax.Directive(word, name.text, {}, place))
+        return found
 
     def _attributes(self) -> tuple[syntax.Attribute, ...]:
         reader = self._reader
@@ -227,13 +240,9 @@ class _Parser:
                 raise unsupported("choice-domain", token.span)
             if token.text == "eqrel":
                 raise unsupported("eqrel", token.span, "write the rules of an equivalence")
-            if token.text in OLD_QUALIFIERS:
-                raise SyntaxFault(
-                    f"{token.text} does not stand behind a declaration",
-                    span=token.span,
-                    hint=f"write .{token.text} on a line of its own",
-                )
-            if token.text not in IGNORED_QUALIFIERS:
+            if token.text in LATTICE_QUALIFIERS:
+                raise unsupported(f"{token.text}, a recursive aggregate", token.span)
+            if token.text not in (*IGNORED_QUALIFIERS, *OLD_QUALIFIERS):
                 near = nearest(token.text, IGNORED_QUALIFIERS)
                 raise SyntaxFault(
                     f"a relation cannot be {token.text}",
@@ -249,7 +258,9 @@ class _Parser:
         if reader.accept("<:"):
             base = reader.qualified("the name of a type")
             return syntax.TypeDeclaration(name.text, (base.text,), True, reader.since(token))
-        reader.expect("=", "a type is declared `.type A <: number` or `.type A = B | C`")
+        if not reader.is_symbol("="):  # an old way to declare a symbol
+            return syntax.TypeDeclaration(name.text, ("symbol",), True, reader.since(token))
+        reader.take()
         if reader.is_symbol("["):
             raise unsupported("records", reader.next.span)
         bases: list[str] = []

@@ -64,10 +64,10 @@ class Reader:
 
     def _length_of_name(self) -> int:
         """How many tokens a name with dots has, if one is next. No blank is in it, so that a
-        directive on the next line is none of its parts; `.input` is one in `a.input`."""
+        directive on the next line is none of its parts; `.input` is one in `a.input(x)`."""
         length = 1
         while self._touches(length):
-            if self.after(length).kind == "directive":
+            if self.after(length).kind == "directive" and self.after(length + 1).text == "(":
                 length += 1
             elif self.after(length).text == "." and self._touches(length + 1, "name"):
                 length += 2

@@ -20,6 +20,7 @@ DIRECTIVES = (
     "limitsize",
     "pragma",
     "plan",
+    "strict",
     "comp",
     "init",
     "override",
