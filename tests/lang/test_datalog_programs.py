@@ -408,6 +408,61 @@ AGGREGATES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         '.decl out(v: number, s: number) out(v, s) :- r("a", v), s = sum v : { r(_, _) }.',
         [(1, 3), (2, 6)],
     ),
+    "a variable of the value is the aggregate's own": (
+        '.decl out(v: number, s: number) out(v, s) :- r("a", v), s = sum v : { r(_, v) }.',
+        [(1, 5), (2, 5)],
+    ),
+    "the result has the name of a variable inside": (
+        ".decl out(v: number) out(v) :- v = max v : { r(_, v) }.",
+        [(2,)],
+    ),
+    "the result has the name of a variable in the braces": (
+        ".decl out(n: number) out(n) :- n = count : { r(_, n), n > 1 }.",
+        [(2,)],
+    ),
+    "a name of its own inside another": (
+        ".decl out(x: number, y: number) out(x, y) :- y = min v : { r(_, v) },"
+        " x = max y : { r(_, y), y > min y : { r(_, y) } }.",
+        [(2, 1)],
+    ),
+    "a witness": (
+        ".decl out(k: symbol, m: number) out(k, m) :- m = max v : { r(k, v) }.",
+        [("a", 2), ("b", 2)],
+    ),
+    "a witness of a result that nobody asks for": (
+        ".decl out(k: symbol) out(k) :- _ = min v : { r(k, v) }.",
+        [("a",)],
+    ),
+    "a witness in the value": (
+        ".decl out(v: number, s: number) out(v, s) :- s = min 3 * v : { r(_, v) }.",
+        [(1, 3)],
+    ),
+    "a witness for each of the rows around": (
+        ".decl out(k: symbol, l: symbol) out(k, l) :- r(k, v), w = max x : { r(l, x), x < v }.",
+        [("a", "a"), ("b", "a")],
+    ),
+    "witnesses of two": (
+        ".decl out(k: symbol, l: symbol) out(k, l) :- min v : { r(k, v) } = min w : { r(l, w) }.",
+        [("a", "a")],
+    ),
+    "a witness inside an aggregate": (
+        ".decl out(k: symbol, n: number) out(k, n) :-"
+        " n = count : { r(_, v), v > min w : { r(k, w) } }.",
+        [("a", 2)],
+    ),
+    "an aggregate over an aggregate with a witness": (
+        ".decl out(k: symbol, n: number) out(k, n) :-"
+        " n = max c : { r(k, _), c = count : { r(k, _) } }.",
+        [("a", 2)],
+    ),
+    "a value that is only equal to something": (
+        ".decl out(s: number) out(s) :- s = sum x : { x = 7 }.",
+        [(7,)],
+    ),
+    "an aggregate as an argument of an atom": (
+        ".decl out(k: symbol) out(k) :- r(k, max v : { r(_, v) }).",
+        [("a",), ("b",)],
+    ),
     "an aggregate of a recursive relation": (
         ".decl up(x: number) up(0). up(x + 1) :- up(x), x < 4."
         " .decl out(c: number) out(c) :- c = count : { up(_) }.",

@@ -24,6 +24,7 @@ from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.known import Known, Relations, relation_of
 from harken.lang.datalog.normal import alternatives
 from harken.lang.datalog.scopes import Scope, scope_of_clause
+from harken.lang.datalog.witnesses import with_witnesses
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 PRESENT = Constant(True, BOOLEAN)
@@ -66,7 +67,8 @@ class Translator:
     def clauses(self, head: syntax.Atom, body: syntax.Formula | None) -> list[ir.Clause]:
         known = relation_of(self.relations, head)
         found = []
-        for conjunction in alternatives(body):
+        for written in alternatives(body):
+            conjunction = with_witnesses((head,), written)
             scope = scope_of_clause((head,), conjunction, self.relations, self.types)
             check_grounded(scope)
             draft = _Draft(self, scope)
@@ -80,7 +82,8 @@ class Translator:
         """The solutions of a body, with a column for each of its variables."""
         names = tuple(syntax.direct_variables(syntax.expressions(body)))
         parts: list[tuple[Scope, _Draft]] = []
-        for conjunction in alternatives(body):
+        for written in alternatives(body):
+            conjunction = with_witnesses((), written)
             scope = scope_of_clause((), conjunction, self.relations, self.types)
             check_grounded(scope)
             _check_alternatives(names, scope, parts[0][0] if parts else scope, body.span)
