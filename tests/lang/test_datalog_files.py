@@ -87,6 +87,18 @@ def test_writing(tmp_path: Path) -> None:
     assert (tmp_path / "nothing.csv").read_text() == "()\n"
 
 
+def test_parameters_are_for_all_relations_before_them(tmp_path: Path) -> None:
+    for name, text in (("p", "1;2\n"), ("q", "3;4\n"), ("r", "5\t6\n")):
+        (tmp_path / f"{name}.facts").write_text(text)
+    program = """
+        .decl p, q, r(x: number, y: number)
+        .input p, q(delimiter=";"), r
+        ?- p(x, y); q(x, y); r(x, y).
+    """
+    with harken.connect() as db:
+        assert db.datalog(program, facts=tmp_path).rows == [(1, 2), (3, 4), (5, 6)]
+
+
 def test_what_is_written_in_quotes_is_read_again(tmp_path: Path) -> None:
     program = '.decl r(x: symbol, n: number) r("a \\"b\\", c\\n", 1). .output r(rfc4180=true)'
     again = '.decl r(x: symbol, n: number) .input r(filename="r.csv", rfc4180=true) ?- r(x, n).'

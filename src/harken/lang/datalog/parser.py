@@ -274,15 +274,23 @@ class _Parser:
         return syntax.TypeDeclaration(name.text, tuple(bases), False, reader.since(token))
 
     def _of_relations(self, token: Token) -> list[syntax.Statement]:
-        """`.input a, b(filename="b.csv")`: each relation with its own parameters."""
+        """`.input a, b(headers=true), c(filename="c.csv")`: parameters are for all relations before
+        them that have none."""
         reader = self._reader
         found: list[syntax.Statement] = []
+        waiting: list[tuple[str, Span]] = []
         while True:
             name = reader.qualified("the name of a relation")
-            parameters = self._parameters() if reader.accept("(") else {}
-            span = Span(token.span.start, reader.end) if not found else name.span
-            found.append(syntax.Directive(token.text[1:], name.text, parameters, span))
-            if not reader.accept(","):
+            parameters = self._parameters() if reader.accept("(") else None
+            is_first = not found and not waiting
+            waiting.append((name.text, reader.since(token) if is_first else name.span))
+            more = reader.accept(",")
+            if parameters is not None or not more:
+                for relation, span in waiting:
+                    made = syntax.Directive(token.text[1:], relation, parameters or {}, span)
+                    found.append(made)
+                waiting = []
+            if not more:
                 return found
 
     def _parameters(self) -> dict[str, str]:
