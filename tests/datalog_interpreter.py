@@ -97,8 +97,13 @@ def holds(operator: str, left: Any, right: Any) -> bool:
 
 
 def aggregated(literal: Lit, binding: Binding, world: World) -> Iterator[Binding]:
-    """A `_` outside has no value inside: each is a variable of its own."""
-    outer = {name: given for name, given in binding.items() if not isinstance(name, Wild)}
+    """A `_` outside has no value inside: each is a variable of its own. So is the variable that is
+    aggregated, even if one of the same name is bound outside."""
+    outer = {
+        name: given
+        for name, given in binding.items()
+        if not isinstance(name, Wild) and name != literal.right
+    }
     found = list(solutions(literal.inner, outer, world))
     values = [] if literal.right is None else [value(literal.right, each) for each in found]
     match literal.operator:

@@ -7,12 +7,12 @@
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
     │   │                      unknown-table, unknown-column, unknown-relation,
-    │   │                      exists, bad-name, not-in-lake
+    │   │                      unknown-component, exists, bad-name, not-in-lake
     │   ├── TypeFault          type-mismatch, arity, ambiguous, ungrouped
     │   └── SafetyFault        unsafe, not-stratified, not-updatable, side-effect,
     │                          too-complex
     ├── EvaluationError        a correct program met bad data; its statement was undone
-    │   │                      ambiguous, no-fixpoint, large-action-set
+    │   │                      ambiguous, no-fixpoint, large-action-set, too-complex
     │   ├── ArithmeticFault    division-by-zero, overflow, bad-value
     │   ├── ValueFault         no-value, many-values, wrong-object, bad-value, overflow,
     │   │                      no-such-position

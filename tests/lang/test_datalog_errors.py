@@ -93,11 +93,11 @@ ERRORS: dict[str, tuple[str, str, str, str]] = {
         "x < y",
         "this is number (q.x) and symbol (q.y)",
     ),
-    "symbols added": (
-        P + "q(1, y + y) :- q(_, y).",
+    "symbols subtracted": (
+        P + "q(1, y - y) :- q(_, y).",
         "type-mismatch",
-        "y + y",
-        "`+` cannot take symbol",
+        "y - y",
+        "`-` cannot take symbol",
     ),
     "a rest of floats": (
         ".decl f(x: float) f(1.5 % 2).",
@@ -162,7 +162,21 @@ ERRORS: dict[str, tuple[str, str, str, str]] = {
     "an unsigned below zero": (".decl u(x: unsigned) u(1 - 2).", "overflow", "", "below zero"),
     "a division by zero": (P + "p(1 / 0).", "division-by-zero", "", "division by zero"),
     "a text that is no number": (P + 'p(to_number("x")).', "bad-value", "", "is not an integer"),
-    "a bad pattern": (P + 'p(1) :- match("(", "a"). .output p', "bad-value", "", "no pattern"),
+    "a bad pattern": (P + 'p(1) :- match("(", "a").', "bad-value", '"("', "no pattern"),
+    "a fact of several rows": (P + "p(range(1, 3)).", "syntax", "p(range(1, 3))", "2 rows"),
+    "a fact of no row": (P + "p(min x : { p(x) }).", "syntax", "", "0 rows"),
+    "a range that is too long": (
+        P + "p(x) :- x = range(0, 1000000000). .output p",
+        "too-complex",
+        ".output p",
+        "range of 1000000000 values",
+    ),
+    "a range of symbols": (
+        P + 'q(1, x) :- x = range("a", "b").',
+        "type-mismatch",
+        'range("a", "b")',
+        "`range` cannot take symbol",
+    ),
     "negation of oneself": (
         P + "p(x) :- q(x, _), !p(x).",
         "not-stratified",
@@ -239,12 +253,12 @@ OUTSIDE = {
     "subsumption": ".decl p(x: number) p(x) <= p(y) :- x < y.",
     "user-defined functors": ".functor f(x: number): number",
     "a user-defined functor": ".decl p(x: number) p(@f(1)).",
-    "components": ".comp C { }",
     "lattices": ".lattice L<> { }",
     "the preprocessor": "#define N 1",
     "including": '.include "x.dl"',
     "a disjunction in an aggregate": (".decl p(x: number) p(c) :- c = count : { p(1); p(2) }."),
-    "range": ".decl p(x: number) p(x) :- x = range(1, 5).",
+    "btree_max": ".decl p(x: number) btree_max",
+    "autoinc": ".decl p(x: number) p(autoinc()).",
 }
 
 
@@ -263,7 +277,6 @@ HINTS = {
     "the nearest type": (".decl p(x: numbr)", "did you mean number?"),
     "how to declare": ("zebra(1).", "declare it: .decl zebra(...)"),
     "how to convert": (P + "p(x) :- q(_, x).", "to_number"),
-    "how to join symbols": (P + "q(1, y + y) :- q(_, y).", "cat joins symbols"),
     "a quoted number": (P + "q(1, 2).", 'write "2"'),
 }
 

@@ -85,8 +85,38 @@ def test_writing(tmp_path: Path) -> None:
         assert db.datalog(outputs, output=tmp_path) == []
     assert (tmp_path / "r.csv").read_text() == "a\t2\t3\nb\t-1\t0.5\n"
     assert (tmp_path / "r.txt").read_text() == "name, n, x\na, 2, 3\nb, -1, 0.5\n"
-    assert (tmp_path / "sub/r.csv").read_text() == "a,2,3\nb,-1,0.5\n"
+    assert (tmp_path / "sub/r.csv").read_text() == '"a",2,3\n"b",-1,0.5\n'
     assert (tmp_path / "nothing.csv").read_text() == "()\n"
+
+
+def test_parameters_are_for_all_relations_before_them(tmp_path: Path) -> None:
+    for name, text in (("p", "1;2\n"), ("q", "3;4\n"), ("r", "5\t6\n")):
+        (tmp_path / f"{name}.facts").write_text(text)
+    program = """
+        .decl p, q, r(x: number, y: number)
+        .input p, q(delimiter=";"), r
+        ?- p(x, y); q(x, y); r(x, y).
+    """
+    with harken.connect() as db:
+        assert db.datalog(program, facts=tmp_path).rows == [(1, 2), (3, 4), (5, 6)]
+
+
+def test_what_is_written_in_quotes_is_read_again(tmp_path: Path) -> None:
+    program = '.decl r(x: symbol, n: number) r("a \\"b\\", c\\n", 1). .output r(rfc4180=true)'
+    again = '.decl r(x: symbol, n: number) .input r(filename="r.csv", rfc4180=true) ?- r(x, n).'
+    with harken.connect() as db:
+        db.datalog(program, output=tmp_path)
+    with harken.connect() as db:
+        assert db.datalog(again, facts=tmp_path).rows == [('a "b", c\n', 1)]
+
+
+def test_words_behind_a_declaration_that_are_directives_now(tmp_path: Path) -> None:
+    (tmp_path / "p.facts").write_text("1\n2\n")
+    program = ".decl p(x: number) input .decl q(x: number) output printsize q(x + 1) :- p(x)."
+    with harken.connect() as db:
+        (size,) = db.datalog(program, facts=tmp_path, output=tmp_path)
+        assert size.rows == [("q", 2)]
+    assert (tmp_path / "q.csv").read_text() == "2\n3\n"
 
 
 def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:

@@ -156,6 +156,46 @@ PROGRAMS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         " .decl back(x: Id) back(x) :- out(x).",
         [(1,)],
     ),
+    "types of years ago": (
+        ".symbol_type Name .number_type Age .type Town .decl p(n: Name, a: Age, t: Town)"
+        ' p("Ann", 30, "Moss"). .decl out(n: symbol, a: number, t: symbol)'
+        " out(n, a, t) :- p(n, a, t).",
+        [("Ann", 30, "Moss")],
+    ),
+    "a range": (
+        ".decl out(x: number) out(x) :- x = range(1, 4).",
+        [(1,), (2,), (3,)],
+    ),
+    "a range that goes down": (
+        ".decl out(x: number) out(x) :- x = range(4, 1).",
+        [(2,), (3,), (4,)],
+    ),
+    "a range in steps": (
+        ".decl out(x: number) out(x) :- x = range(1, 8, 3); x = range(0, -5, -2); x = range(9, 9).",
+        [(-4,), (-2,), (0,), (1,), (4,), (7,)],
+    ),
+    "a step of nothing": (
+        ".decl out(x: number) out(x) :- x = range(1, 4, 0); x = range(5, 5, 0).",
+        [(1,)],
+    ),
+    "a range of floats": (
+        ".decl out(x: float) out(x) :- x = range(0.5, 2.0, 0.5).",
+        [(0.5,), (1.0,), (1.5,)],
+    ),
+    "a range for each row": (
+        ".decl p(x: number) p(1). p(3). .decl out(x: number, y: number)"
+        " out(x, range(0, x)) :- p(x).",
+        [(1, 0), (3, 0), (3, 1), (3, 2)],
+    ),
+    "a range in an aggregate": (
+        ".decl p(x: number) p(3). p(5). .decl out(x: number, n: number)"
+        " out(x, n) :- p(x), n = count : { i = range(0, x), i % 2 = 0 }.",
+        [(3, 2), (5, 3)],
+    ),
+    "a range in a recursion": (
+        ".decl out(x: number) out(1). out(y) :- out(x), y = range(x, 2 * x + 1), y < 6.",
+        [(1,), (2,), (3,), (4,), (5,)],
+    ),
     "a cast": (
         '.type City <: symbol .decl s(x: symbol) s("Oslo"). .decl out(x: City)'
         " out(y) :- s(x), y = as(x, City).",
@@ -201,6 +241,8 @@ EXPRESSIONS: dict[str, Any] = {
     'strlen("hello")': 5,
     'strlen("blåbær")': 6,
     'to_number("42")': 42,
+    'to_number("0x1f")': 31,
+    'to_number("-0b101")': -5,
     "to_number(2.9)": 2,
     "to_number(3u)": 3,
     'ord("a") - ord("a")': 0,
@@ -214,6 +256,7 @@ def test_whole_numbers(expression: str) -> None:
 
 TEXTS = {
     'cat("a", "b")': "ab",
+    '"a" + "b" + "c"': "abc",
     'cat("a", "b", "c", "d")': "abcd",
     'substr("hello", 1, 3)': "ell",
     'substr("hello", 3, 10)': "lo",
@@ -252,6 +295,9 @@ def test_floats(expression: str) -> None:
         ('match("a.*", x)', ["abc", "ax"]),
         ('!match("a.*", x)', ["bab"]),
         ('match("a", x)', []),
+        ('match("[[:alpha:]]{2}", x)', ["ax"]),
+        ('match("[^[:space:]c]*", x)', ["ax", "bab"]),
+        ('match(cat(x, "("), x)', []),
         ('contains("b", x)', ["abc", "bab"]),
         ('!contains("b", x)', ["ax"]),
         ('x < "b"', ["abc", "ax"]),
@@ -361,6 +407,61 @@ AGGREGATES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "sum of a variable from outside": (
         '.decl out(v: number, s: number) out(v, s) :- r("a", v), s = sum v : { r(_, _) }.',
         [(1, 3), (2, 6)],
+    ),
+    "a variable of the value is the aggregate's own": (
+        '.decl out(v: number, s: number) out(v, s) :- r("a", v), s = sum v : { r(_, v) }.',
+        [(1, 5), (2, 5)],
+    ),
+    "the result has the name of a variable inside": (
+        ".decl out(v: number) out(v) :- v = max v : { r(_, v) }.",
+        [(2,)],
+    ),
+    "the result has the name of a variable in the braces": (
+        ".decl out(n: number) out(n) :- n = count : { r(_, n), n > 1 }.",
+        [(2,)],
+    ),
+    "a name of its own inside another": (
+        ".decl out(x: number, y: number) out(x, y) :- y = min v : { r(_, v) },"
+        " x = max y : { r(_, y), y > min y : { r(_, y) } }.",
+        [(2, 1)],
+    ),
+    "a witness": (
+        ".decl out(k: symbol, m: number) out(k, m) :- m = max v : { r(k, v) }.",
+        [("a", 2), ("b", 2)],
+    ),
+    "a witness of a result that nobody asks for": (
+        ".decl out(k: symbol) out(k) :- _ = min v : { r(k, v) }.",
+        [("a",)],
+    ),
+    "a witness in the value": (
+        ".decl out(v: number, s: number) out(v, s) :- s = min 3 * v : { r(_, v) }.",
+        [(1, 3)],
+    ),
+    "a witness for each of the rows around": (
+        ".decl out(k: symbol, l: symbol) out(k, l) :- r(k, v), w = max x : { r(l, x), x < v }.",
+        [("a", "a"), ("b", "a")],
+    ),
+    "witnesses of two": (
+        ".decl out(k: symbol, l: symbol) out(k, l) :- min v : { r(k, v) } = min w : { r(l, w) }.",
+        [("a", "a")],
+    ),
+    "a witness inside an aggregate": (
+        ".decl out(k: symbol, n: number) out(k, n) :-"
+        " n = count : { r(_, v), v > min w : { r(k, w) } }.",
+        [("a", 2)],
+    ),
+    "an aggregate over an aggregate with a witness": (
+        ".decl out(k: symbol, n: number) out(k, n) :-"
+        " n = max c : { r(k, _), c = count : { r(k, _) } }.",
+        [("a", 2)],
+    ),
+    "a value that is only equal to something": (
+        ".decl out(s: number) out(s) :- s = sum x : { x = 7 }.",
+        [(7,)],
+    ),
+    "an aggregate as an argument of an atom": (
+        ".decl out(k: symbol) out(k) :- r(k, max v : { r(_, v) }).",
+        [("a",), ("b",)],
     ),
     "an aggregate of a recursive relation": (
         ".decl up(x: number) up(0). up(x + 1) :- up(x), x < 4."

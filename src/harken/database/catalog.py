@@ -162,10 +162,13 @@ class Catalog:
         return Definition(TYPES_OF, tuple(clauses), exclusive=True)
 
     def named(self, name: str) -> tuple[Function, ...]:
-        """What a person means by `name` or `type.name`: their own before built-in ones."""
+        """What a person means by `name` or `type.name`: their own before built-in ones. A relation
+        in an instance of a component has a dot in its name."""
         qualifier, _, plain = name.rpartition(".")
         found = self.overloads(plain)
         if qualifier:
+            if whole := self.overloads(name):
+                return whole
             return tuple(
                 f for f in found if f.parameters and f.parameters[0].type.name == qualifier
             )

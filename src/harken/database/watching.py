@@ -18,6 +18,7 @@ from harken.database.results import Result
 from harken.database.row_changes import delete_rows, insert_rows
 from harken.errors import HarkenError, SafetyFault, Span, TypeFault, ValueFault
 from harken.lang.datalog import syntax
+from harken.lang.datalog.components import expand
 from harken.lang.datalog.parser import parse
 
 Rows = Mapping[str, list[list[Any]]]
@@ -91,7 +92,7 @@ class Watch:
 
 
 def _watched(text: str) -> Iterable[str]:
-    for each in parse(text).statements:
+    for each in expand(parse(text)).statements:
         if isinstance(each, syntax.Monitor) or (
             isinstance(each, syntax.Directive) and each.kind == "output"
         ):

@@ -11,9 +11,7 @@ import calendar
 import datetime
 import decimal
 import math
-import re
 from collections.abc import Callable
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -26,8 +24,10 @@ from harken.engines.sqlite.values import (
     encode_timestamp,
 )
 from harken.errors import ArithmeticFault, EvaluationError, ValueFault
+from harken.ir import patterns
 
 UTC = datetime.UTC
+LONGEST_RANGE = 10_000_000
 
 
 def show_number(value: float) -> str:
@@ -165,6 +165,12 @@ def _plain(text: str) -> str:
     if "_" in text or not text.isascii():
         raise ValueError(text)
     return text
+
+
+def _parse_numeral(text: str) -> int:
+    """An integer as Datalog writes it: also as 0x1f or 0b101."""
+    has_base = text.lstrip("+-")[:2].lower() in ("0x", "0b")
+    return _integer(int(_plain(text), 0)) if has_base else _parse_integer(text)
 
 
 def _parse_integer(text: str) -> int:
@@ -318,12 +324,16 @@ def _to_unsigned(value: int) -> int:
     return value
 
 
-@lru_cache(maxsize=256)
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise ValueFault(f'"{text}" is no pattern: {error}', code="bad-value") from None
+def values_in_range(start: float, end: float, step: float) -> list[float]:
+    """From the start on, before the end; a step of nothing is done once."""
+    size = 1 if step == 0 and start != end else math.ceil((end - start) / step) if step else 0
+    if size > LONGEST_RANGE:
+        raise EvaluationError(
+            f"a range of {size} values is too long",
+            code="too-complex",
+            hint=f"there may be {LONGEST_RANGE}",
+        )
+    return [start + number * step for number in range(size)]
 
 
 def _symbol_ordinal(text: str) -> int:
@@ -338,7 +348,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "shift_right_unsigned": (_shift_right_unsigned, 2),
     "integer_power": (_integer_power, 2),
     "to_unsigned": (_to_unsigned, 1),
-    "matches_pattern": (lambda pattern, text: _pattern(pattern).fullmatch(text) is not None, 2),
+    "matches_pattern": (patterns.matches, 2),
     "symbol_ordinal": (_symbol_ordinal, 1),
     "round": (_round, -1),
     "floor": (lambda value: _integer(math.floor(value)), 1),
@@ -370,6 +380,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "to_string_charstring": (lambda text: text, 1),
     "to_integer_number": (lambda value: _integer(math.trunc(value)), 1),
     "to_integer_charstring": (_parse("an integer", _parse_integer), 1),
+    "read_numeral": (_parse("an integer", _parse_numeral), 1),
     "to_number_number": (lambda value: value, 1),
     "to_number_charstring": (_parse("a number", _parse_number), 1),
     "to_date_timestamp": (lambda micros: encode_date(decode_timestamp(micros).date()), 1),

@@ -11,7 +11,7 @@ import enum
 import re
 from dataclasses import dataclass, field
 
-from harken.ir.types import INTEGER, Type
+from harken.ir.types import INTEGER, NUMBER, Type
 
 LATE_BOUND = re.compile(r"(\*)\[.*?\]")
 """`income*[employee|manager]` calls one of these functions; it is written `income*`."""
@@ -99,6 +99,15 @@ COPIES = Relation(
     semantics=Semantics.BAG,
 )
 """copies(n, 1), ..., copies(n, n): a row that stands there n times. Every engine provides it."""
+
+
+def _range(type_: Type) -> Relation:
+    given = tuple(Column(name, type_) for name in ("start", "end", "step", "value"))
+    return Relation(f"range of {type_.name}", given, inputs=3, kind=Kind.FOREIGN)
+
+
+RANGES = {type_: _range(type_) for type_ in (INTEGER, NUMBER)}
+"""range(start, end, step, value): the values from the start on, step by step, before the end."""
 
 
 def extent_name(type_name: str) -> str:

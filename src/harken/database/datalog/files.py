@@ -201,17 +201,18 @@ def write_rows(form: Form, known: Known, rows: Sequence[Row], span: Span) -> Non
 
 def lines_of(form: Form, known: Known, rows: Sequence[Row]) -> Iterator[str]:
     if form.headers:
-        yield _line(form, known.attributes)
+        yield form.delimiter.join(known.attributes)
+    written = _quoted if form.quoted else shown
     for row in rows:
-        yield _line(form, [shown(value) for value in row]) if row else NOTHING
+        yield form.delimiter.join(written(value) for value in row) if row else NOTHING
 
 
-def _line(form: Form, values: Sequence[str]) -> str:
-    if not form.quoted:
-        return form.delimiter.join(values)
-    written = io.StringIO()
-    csv.writer(written, delimiter=form.delimiter, lineterminator="").writerow(values)
-    return written.getvalue()
+def _quoted(value: Any) -> str:
+    """Every symbol is in quotes, as Soufflé writes it."""
+    if not isinstance(value, str):
+        return shown(value)
+    doubled = value.replace('"', '""')
+    return f'"{doubled}"'
 
 
 def shown(value: Any) -> str:

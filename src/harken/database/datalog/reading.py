@@ -10,13 +10,14 @@ from typing import Any
 from harken.database.datalog.relations import CatalogRelations
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
+from harken.errors import SyntaxFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Kind, Relation
 from harken.ir.terms import Variable
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types
-from harken.lang.datalog.known import Known
+from harken.lang.datalog.known import Known, counted
 from harken.lang.datalog.translate import Translator
 from harken.planner.prepare import prepare
 
@@ -89,8 +90,14 @@ class Reading:
         (clause,) = translator.clauses(atom, None)
         goal = Relation(QUERY, clause.head.relation.columns, 0, Kind.DERIVED)
         main = Definition(goal, (Clause(replace(clause.head, relation=goal), clause.body),))
-        (row,) = self._evaluate(goal, (main, *translator.auxiliaries.values()))
-        return row
+        found = self._evaluate(goal, (main, *translator.auxiliaries.values()))
+        if len(found) != 1:
+            raise SyntaxFault(
+                f"a fact is one row, and this is {counted(len(found), 'row')}",
+                span=atom.span,
+                hint="let it be the head of a rule",
+            )
+        return found[0]
 
     def _evaluate(self, goal: Relation, own: tuple[Definition, ...]) -> list[Row]:
         catalog = self._runtime.catalog

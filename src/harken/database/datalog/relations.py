@@ -89,7 +89,7 @@ def columns_of(declaration: syntax.Declaration, types: Types) -> tuple[Column, .
     """A relation without attributes has one column that is always true: SQL has no table
     without columns."""
     if not declaration.attributes:
-        return (Column(declaration.name, BOOLEAN),)
+        return (Column(declaration.name.rpartition(".")[2], BOOLEAN),)
     return tuple(
         Column(each.name, types.kind(each.type, each.span).type) for each in declaration.attributes
     )

@@ -7,7 +7,7 @@ defined by each other, so all of them are known before any is checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from harken.database.datalog.clauses import facts_relation, translate_rules
@@ -58,7 +58,7 @@ class Schema:
         self._program = program
         self.types = types_of(runtime.catalog)
         self.types.declare(
-            (each, program.text[each.span.start : each.span.end])
+            (each, program.text_of(each))
             for each in program.statements
             if isinstance(each, syntax.TypeDeclaration)
         )
@@ -130,7 +130,7 @@ class Schema:
         return kinds == known.kinds
 
     def _note_rule(self, rule: syntax.Rule) -> None:
-        text = self._program.text[rule.span.start : rule.span.end]
+        text = self._program.text_of(rule)
         for name in dict.fromkeys(head.name for head in rule.heads):
             head = next(each for each in rule.heads if each.name == name)
             if rule.body is None:
@@ -286,10 +286,19 @@ def _shown(known: Known) -> str:
 
 def ignored(program: Text) -> Iterator[tuple[str, Span]]:
     """What is read and has no effect: the words, and where they are."""
-    for statement in program.statements:
+    return _ignored(program.statements, frozenset())
+
+
+def _ignored(
+    statements: Iterable[syntax.Statement], useful: frozenset[str]
+) -> Iterator[tuple[str, Span]]:
+    for statement in statements:
         match statement:
             case syntax.Ignored():
                 yield f"{statement.what} has no effect", statement.span
             case syntax.Declaration():
                 for word, span in statement.qualifiers:
-                    yield f"`{word}` has no effect", span
+                    if word not in useful:
+                        yield f"`{word}` has no effect", span
+            case syntax.Component():
+                yield from _ignored(statement.statements, frozenset({"overridable"}))

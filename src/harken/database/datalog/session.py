@@ -23,6 +23,7 @@ from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError
 from harken.lang.datalog import syntax
+from harken.lang.datalog.components import components_of, expand
 from harken.lang.datalog.known import Known, relation_named
 from harken.lang.datalog.parser import Program, parse
 
@@ -49,6 +50,8 @@ class DatalogSession:
         self.watch = watch
         self.watched: set[str] = set()
         """The ids of the functions whose changes are told: once, however often that is asked."""
+        self.components: dict[str, syntax.Component] = {}
+        """Those of the texts so far: a person at a shell writes one statement after the other."""
 
     def run(
         self,
@@ -62,10 +65,12 @@ class DatalogSession:
         """Run a whole text, or nothing of it since its last commit. Fact files are read from
         `facts`; outputs are written to `output`, or told as results if that is None."""
         try:
-            program = parse(text)
-            _warn(program, source, warn)
+            written = parse(text)
+            _warn(written, source, warn)
+            program = expand(written, self.components)
             with self.transactions.text():
                 _Run(self, program, facts, output, strategy).run()
+            self.components.update(components_of(written.statements))
         except HarkenError as error:
             error.locate(text, source)
             raise

@@ -33,6 +33,7 @@ SIGNATURES: dict[str, tuple[tuple[Type, ...], Type]] = {
     "to_string_number": ((NUMBER,), TEXT),
     "spark_text": ((NUMBER,), TEXT),
     "to_integer_charstring": ((TEXT,), INTEGER),
+    "read_numeral": ((TEXT,), INTEGER),
     "to_number_charstring": ((TEXT,), NUMBER),
     "to_date_charstring": ((TEXT,), DATE),
     "to_timestamp_charstring": ((TEXT,), TIMESTAMP),

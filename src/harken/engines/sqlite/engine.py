@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import apsw
 
+from harken.engines.builtin import values_in_range
 from harken.engines.sqlite import faults, foreign, layout, many
 from harken.engines.sqlite.aggregates import exact_sum
 from harken.engines.sqlite.compile import Compiler
@@ -34,7 +35,7 @@ from harken.engines.sqlite.statistics import Statistics
 from harken.engines.sqlite.values import encoder
 from harken.errors import StorageError
 from harken.ir.clauses import Clause, Definition
-from harken.ir.relations import COPIES, Kind, Relation
+from harken.ir.relations import COPIES, RANGES, Kind, Relation
 from harken.ir.types import Type
 from harken.planner.prepare import Plan, on_demand
 
@@ -165,6 +166,8 @@ class SQLiteEngine:
         self.indexes = Indexes(connection)
         self.statistics = Statistics(connection, self.indexes)
         self.register_foreign(COPIES, lambda n: range(1, n + 1), [int])
+        for relation in RANGES.values():
+            self.register_foreign(relation, values_in_range, [lambda value: value] * 3)
 
     # --- stored relations ------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ FUNCTORS = (
     "to_unsigned",
     "min",
     "max",
+    "range",
 )
 LEVELS = (
     ("lor",),
@@ -47,6 +48,8 @@ _NOT_HERE = {
     "$": "the counter `$`, or a branch of an algebraic data type",
     "@": "a user-defined functor",
 }
+
+_COUNTERS = ("autoinc", "recursive_iteration_cnt")
 
 
 class Expressions:
@@ -123,8 +126,8 @@ class Expressions:
             return self._cast(token)
         if token.text == "nil":
             raise unsupported("nil, and records", token.span)
-        if token.text == "range" and called:
-            raise unsupported("range", token.span, "derive the numbers with a recursive rule")
+        if token.text in _COUNTERS and called:
+            raise unsupported(f"{token.text}, a counter", token.span)
         if token.text in FUNCTORS and called:
             reader.take()
             return syntax.Functor(token.text, self.arguments(), reader.since(token))
@@ -171,7 +174,7 @@ class Expressions:
         reader.expect("(")
         value = self.expression()
         reader.expect(",")
-        named = reader.name("the name of a type")
+        named = reader.qualified("the name of a type")
         reader.expect(")")
         return syntax.Cast(value, named.text, reader.since(token))
 

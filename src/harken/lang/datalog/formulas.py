@@ -42,10 +42,10 @@ class Formulas:
         if reader.is_word("true", "false"):
             reader.take()
             return syntax.Truth(token.text == "true", token.span)
-        called = reader.after().kind == "symbol" and reader.after().text == "("
+        called = reader.is_call()
         if reader.is_word(*TESTS) and called:
             return self._test()
-        if token.kind == "name" and called and token.text not in RESERVED:
+        if called and token.text not in RESERVED:
             return self.atom()
         return self._constraint()
 
@@ -98,7 +98,7 @@ class Formulas:
 
     def atom(self) -> syntax.Atom:
         reader = self._reader
-        token = reader.name("the name of a relation")
+        token = reader.qualified("the name of a relation")
         if token.text in RESERVED:
             raise SyntaxFault(f"{token.text} is a word of the language", span=token.span)
         arguments = self._expressions.arguments()

@@ -41,7 +41,9 @@ def _convert(result: Kind, kinds: frozenset[Kind]) -> Signature:
 PRINTABLE = NUMERIC | {SYMBOL}
 
 SIGNATURES: dict[str, Signature] = {
-    **{name: _same(NUMERIC, 2, 2) for name in ("+", "-", "*", "/", "^")},
+    **{name: _same(NUMERIC, 2, 2) for name in ("-", "*", "/", "^")},
+    "+": _same(PRINTABLE, 2, 2),
+    "range": _same(NUMERIC, 2, 3),
     "negate": _same(NUMERIC - {UNSIGNED}, 1, 1),
     "%": _same(WHOLE, 2, 2),
     **{name: _same(WHOLE, 2, 2) for name in ("band", "bor", "bxor", "bshl", "bshr", "bshru")},
@@ -84,6 +86,8 @@ def compute(name: str, given: Sequence[Term], kinds: Sequence[Kind], add: Comput
         case "min" | "max":
             return _extreme("is <" if name == "min" else "is >", given, kinds[0].type, add)
         case "cat":
+            return _joined(given, add)
+        case "+" if kinds[0] == SYMBOL:
             return _joined(given, add)
         case "strlen":
             return add("length", given, INTEGER)
@@ -150,7 +154,10 @@ def _converted(name: str, term: Term, kind: Kind, add: Compute) -> Term:
             if kind == FLOAT:
                 return term
             return add("to_number" if kind == SYMBOL else "widen", (term,), NUMBER)
-    whole = term if kind in WHOLE else add("to_integer", (term,), INTEGER)
+    if kind in WHOLE:
+        whole = term
+    else:
+        whole = add("read_numeral" if kind == SYMBOL else "to_integer", (term,), INTEGER)
     if name == "to_unsigned" and kind != UNSIGNED:
         return add("to_unsigned", (whole,), INTEGER)
     return whole

@@ -254,9 +254,9 @@ def _check_count(node: syntax.Functor, signature: Signature) -> None:
 def _cannot_take(functor: syntax.Functor, kind: Kind, kinds: frozenset[Kind]) -> TypeFault:
     shown = "-" if functor.name == "negate" else functor.name
     offers = ", ".join(sorted(each.name for each in kinds))
-    hint = f"it takes {offers}"
-    if functor.name == "+" and kind == SYMBOL:
-        hint = "cat joins symbols"
     return TypeFault(
-        f"`{shown}` cannot take {kind}", code="type-mismatch", span=functor.span, hint=hint
+        f"`{shown}` cannot take {kind}",
+        code="type-mismatch",
+        span=functor.span,
+        hint=f"it takes {offers}",
     )

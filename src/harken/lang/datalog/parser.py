@@ -9,6 +9,7 @@ from harken.lang.datalog import syntax
 from harken.lang.datalog.formulas import Formulas
 from harken.lang.datalog.reader import Reader
 from harken.lang.datalog.tokens import DIRECTIVES, Token, text_value, tokens, unsupported
+from harken.lang.datalog.write import write
 
 IGNORED_QUALIFIERS = (
     "inline",
@@ -22,16 +23,13 @@ IGNORED_QUALIFIERS = (
     "overridable",
 )
 OLD_QUALIFIERS = ("input", "output", "printsize")
+"""They stand for directives, as in the programs of years ago."""
+LATTICE_QUALIFIERS = ("btree_min", "btree_max", "btree_sum")
 _NOT_HERE = {
-    ".comp": "components",
-    ".init": "components",
-    ".override": "components",
     ".functor": "user-defined functors",
     ".lattice": "lattices",
     ".include": "including other files",
     ".once": "including other files",
-    ".number_type": "number_type, an old way to declare types",
-    ".symbol_type": "symbol_type, an old way to declare types",
 }
 
 
@@ -41,6 +39,12 @@ class Program:
 
     text: str
     statements: tuple[syntax.Statement, ...]
+
+    def text_of(self, statement: syntax.Rule | syntax.TypeDeclaration) -> str:
+        """A statement as it is written, or as it would be if it comes from a component."""
+        if statement.made:
+            return write(statement)
+        return self.text[statement.span.start : statement.span.end]
 
 
 def parse(text: str) -> Program:
@@ -80,6 +84,9 @@ class _Parser:
         found: list[syntax.Statement] = []
         while self._reader.next.kind != "end":
             found += self._statement()
+        for each in found:
+            if isinstance(each, syntax.Override):
+                raise SyntaxFault("only a component overrides relations", span=each.span)
         return found
 
     def _statement(self) -> list[syntax.Statement]:
@@ -136,14 +143,25 @@ class _Parser:
     def _directive(self, token: Token) -> list[syntax.Statement]:
         match token.text:
             case ".decl":
-                return list(self._declarations(token))
+                return self._declarations(token)
             case ".type":
                 return [self._type(token)]
+            case ".symbol_type" | ".number_type":
+                name = self._reader.name("the name of a type")
+                base, span = token.text[1:].removesuffix("_type"), self._reader.since(token)
+                return [syntax.TypeDeclaration(name.text, (base,), True, span)]
             case ".input" | ".output" | ".printsize" | ".limitsize":
                 return self._of_relations(token)
             case ".monitor":
                 names = self._names("the name of a relation")
                 return [syntax.Monitor(each.text, token.span | each.span) for each in names]
+            case ".comp":
+                return [self._component(token)]
+            case ".init":
+                return [self._instance(token)]
+            case ".override":
+                name = self._reader.name("the name of a relation")
+                return [syntax.Override(name.text, self._reader.since(token))]
             case ".commit":
                 return [syntax.Commit(token.span)]
             case ".pragma":
@@ -152,6 +170,8 @@ class _Parser:
                 return [syntax.Ignored("a pragma", self._reader.since(token))]
             case ".plan":
                 return [self._plan(token)]
+            case ".strict":
+                return [syntax.Ignored("strict", token.span)]
         raise unsupported(_NOT_HERE[token.text], token.span)
 
     def _plan(self, token: Token) -> syntax.Ignored:
@@ -170,18 +190,25 @@ class _Parser:
         return syntax.Ignored("a plan", reader.since(token))
 
     def _names(self, what: str) -> list[Token]:
-        found = [self._reader.name(what)]
+        found = [self._reader.qualified(what)]
         while self._reader.accept(","):
-            found.append(self._reader.name(what))
+            found.append(self._reader.qualified(what))
         return found
 
-    def _declarations(self, token: Token) -> list[syntax.Declaration]:
+    def _declarations(self, token: Token) -> list[syntax.Statement]:
         reader = self._reader
         names = self._names("the name of a relation")
         attributes = self._attributes()
-        qualifiers = self._qualifiers()
+        written = self._qualifiers()
         span = reader.since(token)
-        return [syntax.Declaration(each.text, attributes, qualifiers, span) for each in names]
+        qualifiers = tuple(each for each in written if each[0] not in OLD_QUALIFIERS)
+        found: list[syntax.Statement] = []
+        for name in names:
+            found.append(syntax.Declaration(name.text, attributes, qualifiers, span))
+            for word, place in written:
+                if word in OLD_QUALIFIERS:
+                    found.append(syntax.Directive(word, name.text, {}, place))
+        return found
 
     def _attributes(self) -> tuple[syntax.Attribute, ...]:
         reader = self._reader
@@ -192,7 +219,7 @@ class _Parser:
             reader.expect(":", "an attribute is written name: type")
             if reader.is_symbol("["):
                 raise unsupported("records", reader.next.span)
-            type_ = reader.name("the name of a type")
+            type_ = reader.qualified("the name of a type")
             if name.text in [each.name for each in found]:
                 raise NameFault(
                     f"two attributes are called {name.text}", code="exists", span=name.span
@@ -207,21 +234,15 @@ class _Parser:
         """The words behind a declaration; one before a parenthesis begins the next statement."""
         reader = self._reader
         found: list[tuple[str, Span]] = []
-        while reader.next.kind == "name" and not (
-            reader.after().kind == "symbol" and reader.after().text in ("(", ",")
-        ):
+        while reader.next.kind == "name" and not reader.is_call():
             token = reader.take()
             if token.text == "choice" and reader.is_symbol("-"):
                 raise unsupported("choice-domain", token.span)
             if token.text == "eqrel":
                 raise unsupported("eqrel", token.span, "write the rules of an equivalence")
-            if token.text in OLD_QUALIFIERS:
-                raise SyntaxFault(
-                    f"{token.text} does not stand behind a declaration",
-                    span=token.span,
-                    hint=f"write .{token.text} on a line of its own",
-                )
-            if token.text not in IGNORED_QUALIFIERS:
+            if token.text in LATTICE_QUALIFIERS:
+                raise unsupported(f"{token.text}, a recursive aggregate", token.span)
+            if token.text not in (*IGNORED_QUALIFIERS, *OLD_QUALIFIERS):
                 near = nearest(token.text, IGNORED_QUALIFIERS)
                 raise SyntaxFault(
                     f"a relation cannot be {token.text}",
@@ -233,16 +254,18 @@ class _Parser:
 
     def _type(self, token: Token) -> syntax.TypeDeclaration:
         reader = self._reader
-        name = reader.name("the name of a type")
+        name = reader.qualified("the name of a type")
         if reader.accept("<:"):
-            base = reader.name("the name of a type")
+            base = reader.qualified("the name of a type")
             return syntax.TypeDeclaration(name.text, (base.text,), True, reader.since(token))
-        reader.expect("=", "a type is declared `.type A <: number` or `.type A = B | C`")
+        if not reader.is_symbol("="):  # an old way to declare a symbol
+            return syntax.TypeDeclaration(name.text, ("symbol",), True, reader.since(token))
+        reader.take()
         if reader.is_symbol("["):
             raise unsupported("records", reader.next.span)
         bases: list[str] = []
         while True:
-            base = reader.name("the name of a type")
+            base = reader.qualified("the name of a type")
             if reader.is_symbol("{"):
                 raise unsupported("algebraic data types", base.span)
             bases.append(base.text)
@@ -251,15 +274,23 @@ class _Parser:
         return syntax.TypeDeclaration(name.text, tuple(bases), False, reader.since(token))
 
     def _of_relations(self, token: Token) -> list[syntax.Statement]:
-        """`.input a, b(filename="b.csv")`: each relation with its own parameters."""
+        """`.input a, b(headers=true), c(filename="c.csv")`: parameters are for all relations before
+        them that have none."""
         reader = self._reader
         found: list[syntax.Statement] = []
+        waiting: list[tuple[str, Span]] = []
         while True:
-            name = reader.name("the name of a relation")
-            parameters = self._parameters() if reader.accept("(") else {}
-            span = Span(token.span.start, reader.end) if not found else name.span
-            found.append(syntax.Directive(token.text[1:], name.text, parameters, span))
-            if not reader.accept(","):
+            name = reader.qualified("the name of a relation")
+            parameters = self._parameters() if reader.accept("(") else None
+            is_first = not found and not waiting
+            waiting.append((name.text, reader.since(token) if is_first else name.span))
+            more = reader.accept(",")
+            if parameters is not None or not more:
+                for relation, span in waiting:
+                    made = syntax.Directive(token.text[1:], relation, parameters or {}, span)
+                    found.append(made)
+                waiting = []
+            if not more:
                 return found
 
     def _parameters(self) -> dict[str, str]:
@@ -276,4 +307,52 @@ class _Parser:
             if not reader.accept(","):
                 break
         reader.expect(")")
+        return found
+
+    # --- components ------------------------------------------------------------------------
+
+    def _component(self, token: Token) -> syntax.Component:
+        """`.comp C<T> : B<T> { ... }`"""
+        reader = self._reader
+        name = reader.name("the name of a component")
+        parameters = self._between_angles("the name of a parameter")
+        bases: list[syntax.ComponentType] = []
+        if reader.accept(":"):
+            bases.append(self._component_type())
+            while reader.accept(","):
+                bases.append(self._component_type())
+        reader.expect("{")
+        statements: list[syntax.Statement] = []
+        while not reader.accept("}"):
+            if reader.next.kind == "end":
+                raise reader.unexpected("`}`", f"the component {name.text} is not closed")
+            statements += self._statement()
+        for each in statements:
+            if isinstance(each, syntax.Commit | syntax.Change | syntax.Query):
+                raise SyntaxFault(
+                    "a component has declarations, rules and facts, and no steps",
+                    span=each.span,
+                    hint="let it stand behind the component",
+                )
+        span = reader.since(token)
+        return syntax.Component(name.text, parameters, tuple(bases), tuple(statements), span)
+
+    def _instance(self, token: Token) -> syntax.Instance:
+        reader = self._reader
+        name = reader.name("the name of an instance")
+        reader.expect("=", "an instance is made by `.init name = component`")
+        component = self._component_type()
+        return syntax.Instance(name.text, component, reader.since(token))
+
+    def _component_type(self) -> syntax.ComponentType:
+        name = self._reader.name("the name of a component")
+        arguments = self._between_angles("the name of a type")
+        return syntax.ComponentType(name.text, arguments, self._reader.since(name))
+
+    def _between_angles(self, what: str) -> tuple[str, ...]:
+        """`<a, b>`, or nothing at all."""
+        if not self._reader.accept("<"):
+            return ()
+        found = tuple(each.text for each in self._names(what))
+        self._reader.expect(">")
         return found

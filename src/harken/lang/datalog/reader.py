@@ -50,6 +50,37 @@ class Reader:
             raise self.unexpected(what)
         return self.take()
 
+    def is_call(self) -> bool:
+        """Is the next thing a name, perhaps with dots in it, before a parenthesis?"""
+        after = self.after(self._length_of_name())
+        return self.next.kind == "name" and after.kind == "symbol" and after.text == "("
+
+    def qualified(self, what: str) -> Token:
+        """A name with or without dots: `inner`, `outer.inner`."""
+        length = self._length_of_name()
+        start = self.name(what)
+        parts = [start, *(self.take() for _ in range(length - 1))]
+        return Token("name", "".join(part.text for part in parts), self.since(start))
+
+    def _length_of_name(self) -> int:
+        """How many tokens a name with dots has, if one is next. No blank is in it, so that a
+        directive on the next line is none of its parts; `.input` is one in `a.input(x)`."""
+        length = 1
+        while self._touches(length):
+            if self.after(length).kind == "directive" and self.after(length + 1).text == "(":
+                length += 1
+            elif self.after(length).text == "." and self._touches(length + 1, "name"):
+                length += 2
+            else:
+                break
+        return length
+
+    def _touches(self, distance: int, kind: str | None = None) -> bool:
+        """Does a token (of this kind) begin where the one before it ends?"""
+        token = self.after(distance)
+        touches = token.span.start == self.after(distance - 1).span.end
+        return touches and kind in (None, token.kind)
+
     def since(self, start: Token) -> Span:
         return Span(start.span.start, self.end)
 

@@ -1,8 +1,8 @@
 """Scopes: which variables of a clause are the same.
 
-A variable that occurs outside the braces of an aggregate is one for the whole clause, and what
-binds it there binds it inside as well. A variable that occurs only inside is the aggregate's own:
-two aggregates may use the same name for different things.
+A variable that is bound outside the braces of an aggregate is the same inside. All others are the
+aggregate's own, and so are those of the aggregated value that the braces bind: two aggregates, or
+an aggregate and what is around it, may use the same name for different things.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from harken.errors import SyntaxFault
 from harken.lang.datalog import syntax
+from harken.lang.datalog.bound import injected
 from harken.lang.datalog.inference import Inference
 from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.known import Relations
@@ -34,6 +35,8 @@ class Scope:
     inference: Inference
     inner: dict[int, Scope] = field(default_factory=dict)
     """The scopes of the aggregates in it, by the identity of their nodes."""
+    outside: dict[int, frozenset[str]] = field(default_factory=dict)
+    """The variables of those aggregates that are bound here or farther out."""
 
     @property
     def expressions(self) -> tuple[syntax.Expression, ...]:
@@ -41,7 +44,7 @@ class Scope:
 
     def injected(self, aggregate: syntax.Aggregate) -> list[str]:
         """The variables of an aggregate that are bound outside of it."""
-        return sorted(name for name in syntax.deep_variables(aggregate) if name in self.names)
+        return sorted(self.outside[id(aggregate)])
 
 
 def literal_expressions(conjunction: Conjunction) -> tuple[syntax.Expression, ...]:
@@ -82,7 +85,8 @@ def _scope(
         inside = Inference(relations, types, inference)
         over = () if aggregate.value is None else (aggregate.value,)
         body = _single(aggregate)
-        scope.inner[id(aggregate)] = _scope(body, over, scope.names, inside, relations, types)
+        seen = scope.outside[id(aggregate)] = injected(aggregate, conjunction, outer)
+        scope.inner[id(aggregate)] = _scope(body, over, seen, inside, relations, types)
         inference.aggregated(aggregate, inside)
     return scope
 

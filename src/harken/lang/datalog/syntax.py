@@ -149,6 +149,8 @@ class TypeDeclaration:
     bases: tuple[str, ...]
     is_subtype: bool
     span: Span = field(compare=False, repr=False)
+    made: bool = field(default=False, compare=False, repr=False)
+    """By a component: it is not what stands at its place in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,8 @@ class Rule:
     heads: tuple[Atom, ...]
     body: Formula | None
     span: Span = field(compare=False, repr=False)
+    made: bool = field(default=False, compare=False, repr=False)
+    """By a component: it is not what stands at its place in the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +208,47 @@ class Ignored:
     span: Span = field(compare=False, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class ComponentType:
+    """`C<T>`: a component, with a type for each of its parameters."""
+
+    name: str
+    arguments: tuple[str, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """`.comp name<parameters> : bases { statements }`."""
+
+    name: str
+    parameters: tuple[str, ...]
+    bases: tuple[ComponentType, ...]
+    statements: tuple[Statement, ...]
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """`.init name = component`."""
+
+    name: str
+    component: ComponentType
+    span: Span = field(compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """`.override relation`: the rules that the bases of a component give it do not hold."""
+
+    relation: str
+    span: Span = field(compare=False, repr=False)
+
+
 Step: TypeAlias = Monitor | Commit | Change | Query
-Statement: TypeAlias = Declaration | TypeDeclaration | Rule | Directive | Step | Ignored
+Structure: TypeAlias = Component | Instance | Override
+"""What is gone when components are expanded."""
+Statement: TypeAlias = Declaration | TypeDeclaration | Rule | Directive | Step | Ignored | Structure
 
 
 # --- variables -----------------------------------------------------------------------------

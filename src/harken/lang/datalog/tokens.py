@@ -20,6 +20,7 @@ DIRECTIVES = (
     "limitsize",
     "pragma",
     "plan",
+    "strict",
     "comp",
     "init",
     "override",
@@ -48,7 +49,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def _strange(text: str, place: int) -> SyntaxFault:
 
 def text_value(token: Token) -> str:
     """What stands between the quotes, with its escapes undone."""
-    return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), token.text[1:-1])
+    return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[0]), token.text[1:-1])
 
 
 def unsupported(what: str, span: Span, hint: str | None = None) -> LanguageError:

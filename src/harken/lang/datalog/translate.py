@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from harken.errors import SafetyFault, Span, TypeFault
+from harken.errors import SafetyFault, Span, SyntaxFault, TypeFault
 from harken.ir import clauses as ir
 from harken.ir.operations import AGGREGATES
-from harken.ir.relations import Column, Kind, Relation
+from harken.ir.patterns import compiled
+from harken.ir.relations import RANGES, Column, Kind, Relation
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER, NUMBER, Type
 from harken.lang.datalog import functors, syntax
@@ -23,6 +24,7 @@ from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.known import Known, Relations, relation_of
 from harken.lang.datalog.normal import alternatives
 from harken.lang.datalog.scopes import Scope, scope_of_clause
+from harken.lang.datalog.witnesses import with_witnesses
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 PRESENT = Constant(True, BOOLEAN)
@@ -65,7 +67,8 @@ class Translator:
     def clauses(self, head: syntax.Atom, body: syntax.Formula | None) -> list[ir.Clause]:
         known = relation_of(self.relations, head)
         found = []
-        for conjunction in alternatives(body):
+        for written in alternatives(body):
+            conjunction = with_witnesses((head,), written)
             scope = scope_of_clause((head,), conjunction, self.relations, self.types)
             check_grounded(scope)
             draft = _Draft(self, scope)
@@ -79,7 +82,8 @@ class Translator:
         """The solutions of a body, with a column for each of its variables."""
         names = tuple(syntax.direct_variables(syntax.expressions(body)))
         parts: list[tuple[Scope, _Draft]] = []
-        for conjunction in alternatives(body):
+        for written in alternatives(body):
+            conjunction = with_witnesses((), written)
             scope = scope_of_clause((), conjunction, self.relations, self.types)
             check_grounded(scope)
             _check_alternatives(names, scope, parts[0][0] if parts else scope, body.span)
@@ -126,6 +130,17 @@ def _check_alternatives(names: Iterable[str], scope: Scope, first: Scope, span: 
                 span=span,
                 hint="ask for the alternatives one by one",
             )
+
+
+def _check_pattern(node: syntax.Text) -> None:
+    """A pattern among the data that is none matches nothing; one in a rule is a mistake."""
+    if compiled(node.value) is None:
+        raise SyntaxFault(
+            f'"{node.value}" is no pattern',
+            code="bad-value",
+            span=node.span,
+            hint="patterns are those of Python's `re`",
+        )
 
 
 @dataclass(slots=True)
@@ -199,6 +214,8 @@ class _Draft:
     def _constraint(self, node: syntax.Constraint, holds: bool) -> None:
         left, right = self.term(node.left), self.term(node.right)
         if node.operator in ("match", "contains"):
+            if node.operator == "match" and isinstance(node.left, syntax.Text):
+                _check_pattern(node.left)
             operation = "matches_pattern" if node.operator == "match" else "contains"
             given = (left, right) if node.operator == "match" else (right, left)
             wanted = Constant(holds, BOOLEAN)
@@ -249,7 +266,21 @@ class _Draft:
             self.body.append(made)
             return result
 
+        if node.name == "range":
+            return self._range(node, given, add)
         return functors.compute(node.name, given, kinds, add)
+
+    def _range(self, node: syntax.Functor, given: list[Term], add: functors.Compute) -> Variable:
+        """Without a step it goes by one, up or down."""
+        relation = RANGES[self.scope.inference.kind(node).type]
+        type_ = relation.columns[0].type
+        if len(given) == 2:
+            is_up = add("is <=", given, BOOLEAN)
+            by = [Constant(float(n) if type_ == NUMBER else n, type_) for n in (1, -1)]
+            given = [*given, add("choose", (is_up, *by), type_)]
+        result = self.translator.fresh(type_)
+        self.body.append(ir.Atom(relation, (*given, result), span=node.span))
+        return result
 
     def _aggregate(self, node: syntax.Aggregate) -> Term:
         """`aux(G, P) ← body`, and the aggregate over aux with the groups G bound outside."""
