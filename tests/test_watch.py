@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
-from harken import cli
-from harken.cli import app
+from harken.cli import app, running
 from harken.engines.lake import limits
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ def test_relations_in_the_lake_are_watched_with_spark(
         asked.append(spark)
         return spark
 
-    monkeypatch.setattr(cli, "own_session", session)
+    monkeypatch.setattr(running, "own_session", session)
     for limit in ("SMALL", "MOST_ROWS", "CACHE_ROWS"):
         monkeypatch.setattr(limits, limit, 0)
     result, told = watched(
