@@ -52,6 +52,7 @@ from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Kind, Relation
 from harken.ir.strata import reachable
+from harken.planner.maintenance import rounds_again
 from harken.planner.network import (
     Part,
     Reason,
@@ -245,7 +246,7 @@ class Topology:
             totals = with_kept_totals(part) if self._may_keep(above) else None
             counted = with_counted_derivations(part) if self._must_count(above) else None
             return DerivedNode(part, totals, counted, delta=delta, made_from=made_from)
-        far = any(map(self._engine.is_far, part.stored.values()))
+        far = [name for name, each in part.stored.items() if self._engine.is_far(each)]
         rounds = rounds_of(part.program)
         if rounds is not None:
             table = RoundsTable(connection, rounds)
@@ -255,7 +256,8 @@ class Topology:
                 made_from=made_from,
                 rounds=rounds,
                 table=table,
-                refused=None if self._may_keep(above) and not far else "nothing is to be stored",
+                refused=rounds_again(part.program, far)
+                or (None if self._may_keep(above) else "nothing is to be stored"),
             )
         refused = is_rederivable(part.program)
         return RecursiveNode(
@@ -265,7 +267,7 @@ class Topology:
             copy=Copy(connection, relation) if refused is not None else None,
             kept_rows=KeptRows(connection, kept_relations(part), relation.id),
             refused=refused,
-            is_far=far,
+            is_far=bool(far),
         )
 
     def _may_keep(self, node: Node) -> bool:
