@@ -38,6 +38,10 @@ WORTHWHILE = 0.001
 """What takes fewer seconds is not remembered, unless there is something to compare it with."""
 
 
+PLANNING = 0.5
+"""No plan takes so many seconds to make: what was broken off then took too long by itself."""
+
+
 class TookTooLong(Exception):
     """The differentials of a node were broken off: all from scratch takes less."""
 
@@ -310,7 +314,8 @@ class Ways:
 
     def _note(self, node: Node, strategy: str, spent: float, broken_off: bool = False) -> None:
         known = self._experience(node) or self.choices.begin_experience(node)
-        if self._fresh.isdisjoint(self._with_below(node)):
+        too_long = broken_off and spent >= PLANNING
+        if too_long or self._fresh.isdisjoint(self._with_below(node)):
             known.note(*self._case(node, strategy), spent, broken_off)
 
     def _note_naive(self, node: Node, took: float) -> None:
