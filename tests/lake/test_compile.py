@@ -29,7 +29,7 @@ from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.values import encode
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Computation, Definition, Program, atoms
-from harken.ir.operations import OPERATIONS
+from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.terms import Parameter, Variable
 from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
@@ -133,7 +133,8 @@ class Tried:
         )
         self.name = f"{name}({', '.join(map(str, types))})"
         self.rows, self.given, self.engine = rows, given, engine
-        self.operation, self.types, self.result = name, types, result
+        self.operation, self.types = name, types
+        self.result = result.or_null(may_be_null(name, types))
 
     def alone(self) -> Program:
         """The operation on the arguments of a number."""
