@@ -5,12 +5,21 @@ from __future__ import annotations
 import datetime
 import math
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from lake.both import rows_of
 
 import harken
+from harken.database.sql.views import translate_query
+from harken.engines.spark.query import compile_plan
+from harken.ir.assemble import assemble
+from harken.lang.sql.parser import statements
+from harken.planner.prepare import prepare
 from sql.watched import Watched
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 MOMENT = datetime.datetime(2020, 1, 5, tzinfo=datetime.UTC)
 
@@ -159,6 +168,20 @@ def test_of_constants(kind: str) -> None:
     ((*found,),) = harken.connect().sql(f"SELECT {', '.join(wanted)}").rows
     for (text, value), got in zip(wanted.items(), found, strict=True):
         assert (got, type(got)) == (value, type(value)), text
+
+
+def test_the_same_on_spark(spark: SparkSession) -> None:
+    """All of them in one question, bit for bit."""
+    runtime = harken.connect()._runtime
+    texts = [text for kind in GIVES.values() for text in kind]
+    (statement,) = statements(f"SELECT {', '.join(texts)}")
+    rows, draft, _ = translate_query(statement, statement.node, runtime.catalog, "query")
+    program = assemble(rows.relation, draft.definitions.values(), runtime.catalog)
+    plan = prepare(program, runtime.catalog.hierarchy)
+    ((*found,),) = compile_plan(plan, {}).rows(spark)
+    ((*wanted,),) = rows_of(runtime.engine, plan, ())
+    for text, got, value in zip(texts, found, wanted, strict=True):
+        assert got == value, text
 
 
 FAILS = {
