@@ -116,7 +116,7 @@ class _Guarded:
             return None
         try:
             value = self.function(*given)
-            return (self.show(value) if self.show else value), None
+            return (self.show(value) if self.show and value is not None else value), None
         except HarkenError as error:
             return None, packed(error)
 

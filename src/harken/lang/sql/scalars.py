@@ -38,7 +38,6 @@ CALLS: dict[type[exp.Expr], tuple[str, tuple[str, ...], tuple[Type, ...]]] = {
     exp.RegexpExtract: ("regexp_extract", (*_PAIR, "group"), (TEXT, TEXT, INTEGER)),
     exp.Reverse: ("reverse", ("this",), (TEXT,)),
     exp.Repeat: ("repeat", ("this", "times"), (TEXT, INTEGER)),
-    exp.Unicode: ("ascii", ("this",), (TEXT,)),
     exp.Ascii: ("ascii", ("this",), (TEXT,)),
     exp.SplitPart: (
         "split_part",
