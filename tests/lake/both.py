@@ -270,11 +270,13 @@ def _written(stored: Any, type_: Type) -> str:
     return literal(decode(stored) if decode else stored, type_)
 
 
-def _parsed(texts: Sequence[str], types: Sequence[Type]) -> Row:
+def _parsed(texts: Sequence[str | None], types: Sequence[Type]) -> Row:
     return tuple(_value(text, type_) for text, type_ in zip(texts, types, strict=False))
 
 
-def _value(text: str, type_: Type) -> Any:
+def _value(text: str | None, type_: Type) -> Any:
+    if text is None:
+        return None
     if type_.surrogate or type_ == INTEGER:
         return int(text)
     if type_ == NUMBER:

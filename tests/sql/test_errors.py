@@ -26,7 +26,7 @@ SAID = {
     "CREATE TABLE z (k INT DEFAULT 'x')": "1:1: [type-mismatch] STRING cannot be stored as BIGINT|"
     "convert it: CAST(... AS BIGINT)",
     "CREATE TABLE z (d DATE DEFAULT 'x')": '1:1: [bad-value] "x" is not a date|'
-    "leave such texts out with `like`",
+    "leave such texts out, or use TRY_CAST",
 }
 
 

@@ -15,6 +15,15 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
+from harken.engines.failures import (
+    bad_argument,
+    decimal_overflow,
+    division_by_zero,
+    outside_calendar,
+    overflow,
+    too_large,
+)
+from harken.engines.sql_functions import SQL_FUNCTIONS
 from harken.engines.sqlite.values import (
     LARGEST,
     SMALLEST,
@@ -23,7 +32,7 @@ from harken.engines.sqlite.values import (
     encode_date,
     encode_timestamp,
 )
-from harken.errors import ArithmeticFault, EvaluationError, ValueFault
+from harken.errors import ArithmeticFault, EvaluationError, HarkenError, ValueFault
 from harken.ir import patterns
 
 UTC = datetime.UTC
@@ -39,58 +48,6 @@ def show_number(value: float) -> str:
     if value.is_integer() and abs(value) < 1e16:
         return str(int(value))
     return repr(value)
-
-
-def overflow() -> ArithmeticFault:
-    return ArithmeticFault(
-        "an integer result does not fit in 64 bits",
-        code="overflow",
-        hint="where values can grow this large use `number`, in SQL DOUBLE, in Datalog float",
-    )
-
-
-def decimal_overflow() -> ArithmeticFault:
-    return ArithmeticFault(
-        "a decimal does not fit: in units of its last digit it has more than 64 bits",
-        code="overflow",
-        hint="use fewer digits behind the point: CAST(... AS DECIMAL(18, 2))",
-    )
-
-
-def outside_calendar(what: str) -> ValueFault:
-    return ValueFault(
-        f"a {what} is outside the years 1 to 9999",
-        code="overflow",
-        hint="add a condition that leaves such values out",
-    )
-
-
-def division_by_zero() -> ArithmeticFault:
-    return ArithmeticFault(
-        "division by zero",
-        code="division-by-zero",
-        hint="add a condition that leaves the zeros out",
-    )
-
-
-def too_large() -> ArithmeticFault:
-    return ArithmeticFault("a number is too large", code="overflow", hint="numbers are finite")
-
-
-def many_rows() -> ValueFault:
-    return ValueFault(
-        "a query that stands for a value has more than one row",
-        code="many-values",
-        hint="restrict it to one row, or take an aggregate of them",
-    )
-
-
-def ambiguous(candidates: str) -> None:
-    raise EvaluationError(
-        f"an object is of two types, so {candidates} both apply to it",
-        code="ambiguous",
-        hint="define the function for a common subtype, or choose one with a dot",
-    )
 
 
 def _integer(value: float) -> int:
@@ -112,15 +69,9 @@ def _round(value: float, digits: int | None = None) -> float | int:
     return _integer(float(exact)) if digits is None else float(exact)
 
 
-def _bad_argument(message: str) -> ArithmeticFault:
-    return ArithmeticFault(
-        message, code="bad-value", hint="add a condition that leaves such values out"
-    )
-
-
 def _sqrt(value: float) -> float:
     if value < 0:
-        raise _bad_argument("the square root of a negative number")
+        raise bad_argument("the square root of a negative number")
     return math.sqrt(value)
 
 
@@ -132,7 +83,7 @@ def _power(base: float, exponent: float) -> float:
     except OverflowError:
         raise too_large() from None
     if isinstance(result, complex):
-        raise _bad_argument("a fractional power of a negative number")
+        raise bad_argument("a fractional power of a negative number")
     return float(result)
 
 
@@ -278,6 +229,15 @@ def _to_decimal(value: float | str, scale: int) -> int:
         raise ValueFault(f'"{value}" is not a decimal', code="bad-value") from None
 
 
+def _to_decimal_of(value: float | str, scale: int, precision: int) -> int:
+    return _of_digits(_to_decimal(value, scale), precision)
+
+
+def _rescale_to(value: int, shift: int, precision: int) -> int:
+    shifted = _rescale(value, shift) if shift < 0 else _fitting(value * 10**shift)
+    return _of_digits(shifted, precision)
+
+
 def _whole_part(value: int, scale: int) -> int:
     whole: int = abs(value) // 10**scale
     return whole if value >= 0 else -whole
@@ -341,7 +301,20 @@ def _symbol_ordinal(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
+def _or_nothing(function: Callable[..., Any]) -> Callable[..., Any]:
+    """NULL, where there is an error."""
+
+    def tried(*given: Any) -> Any:
+        try:
+            return function(*given)
+        except HarkenError:
+            return None
+
+    return tried
+
+
 FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
+    **SQL_FUNCTIONS,
     "bitwise_xor": (lambda a, b: a ^ b, 2),
     "shift_left": (_shift_left, 2),
     "shift_right": (lambda value, by: value >> (by & 63), 2),
@@ -396,3 +369,11 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
         for part in ("year", "month", "day", "hour", "minute", "second")
     },
 }
+_CAN_BE_TRIED = (
+    *("to_integer_number", "to_integer_charstring", "to_number_charstring", "decimal_divide"),
+    *("spark_boolean", "spark_date", "spark_timestamp"),
+)
+FUNCTIONS |= {f"try_{n}": (_or_nothing(FUNCTIONS[n][0]), FUNCTIONS[n][1]) for n in _CAN_BE_TRIED}
+for _kind in ("number", "charstring"):
+    FUNCTIONS[f"try_to_decimal_{_kind}"] = (_or_nothing(_to_decimal_of), 3)
+FUNCTIONS["try_rescale"] = (_or_nothing(_rescale_to), 3)

@@ -70,6 +70,42 @@ _PRINTABLE = (INTEGER, NUMBER, BOOLEAN, DATE, TIMESTAMP, TEXT)
 _BITWISE = ("bitwise_and", "bitwise_or", "bitwise_xor", "shift_right", "shift_right_unsigned")
 _TRIMMING = ("trim_start", "trim_end", "trim_both")
 _GROWING = ("shift_left", "integer_power")
+_OF_A_NUMBER = (
+    *("exp", "expm1", "cbrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh"),
+    *("asinh", "acosh", "atanh", "degrees", "radians", "cot"),
+)
+_LOGARITHMS = ("ln", "log2", "log10", "log1p")
+_TRIED = ("try_add", "try_subtract", "try_multiply")
+_READ = {"spark_boolean": BOOLEAN, "spark_date": DATE, "spark_timestamp": TIMESTAMP}
+
+_SQL_OPERATIONS = (
+    Operation("regexp_like", (_sig(TEXT, TEXT, BOOLEAN),), fallible=True),
+    Operation("regexp_replace", (_sig(TEXT, TEXT, TEXT, TEXT),), fallible=True),
+    Operation("regexp_extract", (_sig(TEXT, TEXT, INTEGER, TEXT),), fallible=True),
+    Operation("pad_start", (_sig(TEXT, INTEGER, TEXT, TEXT),), fallible=True),
+    Operation("pad_end", (_sig(TEXT, INTEGER, TEXT, TEXT),), fallible=True),
+    Operation("repeat", (_sig(TEXT, INTEGER, TEXT),), fallible=True),
+    Operation("reverse", (_sig(TEXT, TEXT),)),
+    Operation("initcap", (_sig(TEXT, TEXT),)),
+    Operation("ascii", (_sig(TEXT, INTEGER),)),
+    Operation("chr", (_sig(INTEGER, TEXT),), fallible=True),
+    Operation("split_part", (_sig(TEXT, TEXT, INTEGER, TEXT),), fallible=True),
+    Operation("shift_left_wrapping", (_sig(INTEGER, INTEGER, INTEGER),)),
+    *(Operation(name, (_sig(NUMBER, NUMBER),), fallible=True) for name in _OF_A_NUMBER),
+    *(Operation(name, (_sig(NUMBER, NUMBER),)) for name in _LOGARITHMS),
+    Operation("log", (_sig(NUMBER, NUMBER, NUMBER),), fallible=True),
+    Operation("hypot", (_sig(NUMBER, NUMBER, NUMBER),), fallible=True),
+    Operation("atan2", (_sig(NUMBER, NUMBER, NUMBER),)),
+    *(Operation(name, tuple(_sig(t, t, t) for t in (INTEGER, NUMBER))) for name in _TRIED),
+    Operation("try_divide", (_sig(NUMBER, NUMBER, NUMBER),)),
+    Operation("try_to_integer", (_sig(NUMBER, INTEGER), _sig(TEXT, INTEGER))),
+    Operation("try_to_number", (_sig(TEXT, NUMBER),)),
+    *(Operation(name, (_sig(TEXT, result),), fallible=True) for name, result in _READ.items()),
+    *(Operation(f"try_{name}", (_sig(TEXT, result),)) for name, result in _READ.items()),
+    Operation("try_rescale", ()),
+    Operation("try_to_decimal", ()),
+)
+"""Those that only SQL has."""
 
 OPERATIONS: dict[str, Operation] = {
     operation.name: operation
@@ -141,12 +177,13 @@ OPERATIONS: dict[str, Operation] = {
         ),
         Operation("add_months", (_sig(DATE, INTEGER, DATE),), fallible=True),
         Operation("spark_text", (_sig(NUMBER, TEXT),)),
-        *(Operation(name, (_sig(INTEGER, INTEGER, INTEGER),), resident=True) for name in _BITWISE),
+        *_SQL_OPERATIONS,
+        *(Operation(name, (_sig(INTEGER, INTEGER, INTEGER),)) for name in _BITWISE),
         *(
             Operation(name, (_sig(INTEGER, INTEGER, INTEGER),), fallible=True, resident=True)
             for name in _GROWING
         ),
-        Operation("bitwise_not", (_sig(INTEGER, INTEGER),), resident=True),
+        Operation("bitwise_not", (_sig(INTEGER, INTEGER),)),
         Operation("to_unsigned", (_sig(INTEGER, INTEGER),), fallible=True, resident=True),
         Operation("matches_pattern", (_sig(TEXT, TEXT, BOOLEAN),), resident=True),
         Operation("symbol_ordinal", (_sig(TEXT, INTEGER),), resident=True),
@@ -167,6 +204,7 @@ PRIVATE_OPERATIONS = frozenset(
     | {"rescale", "to_decimal", "add_months", "spark_text", *_TRIMMING}
     | {"and", "or", "not", "is null", "choose", "coalesce"}
     | {f"is {comparison}" for comparison in COMPARISONS}
+    | {operation.name for operation in _SQL_OPERATIONS}
     | {*_BITWISE, *_GROWING, "bitwise_not", "to_unsigned", "matches_pattern", "symbol_ordinal"}
 )
 """Operations that have no name of their own in a program text."""
@@ -174,6 +212,12 @@ PRIVATE_OPERATIONS = frozenset(
 
 OF_ANY_TYPE = frozenset({"is null", "choose", "coalesce", "is =", "is !="})
 """Operations that objects may be arguments of, too."""
+
+
+_NULL_INSTEAD = frozenset(
+    {*_LOGARITHMS, "log"} | {op.name for op in _SQL_OPERATIONS if op.name.startswith("try_")}
+)
+"""Operations that are NULL where they have no value."""
 
 
 def may_be_null(operation: str, arguments: Sequence[Type]) -> bool:
@@ -185,7 +229,7 @@ def may_be_null(operation: str, arguments: Sequence[Type]) -> bool:
             return all(each.nullable for each in arguments)
         case "choose":
             return any(each.nullable for each in arguments[1:])
-    return any(each.nullable for each in arguments)
+    return operation in _NULL_INSTEAD or any(each.nullable for each in arguments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def converter(given: Type, wanted: Type, statement: Statement) -> Any:
     if given == wanted:
         return _same
     if given == TEXT and wanted in (DATE, TIMESTAMP):
-        name = "to_date_charstring" if wanted == DATE else "to_timestamp_charstring"
+        name = "spark_date" if wanted == DATE else "spark_timestamp"
         parsed = FUNCTIONS[name][0]
         return lambda value: None if value is None else parsed(value)
     if wanted == TEXT:

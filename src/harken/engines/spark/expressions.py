@@ -200,7 +200,7 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
         made = _decimal(name, tuple(argument.checked().text for argument in arguments), result)
         if made is not None:
             # What does not fit is NULL, and what is NULL has not fitted, unless something was.
-            raw = is_decimal(result)
+            raw = is_decimal(result) and not name.startswith("try_")
             return Sql(made, result, raw, max(risk, Risk.OVERFLOW), sources, nulls if raw else ())
     arithmetic = _ARITHMETIC.get((name, types))
     if arithmetic is not None:
@@ -230,6 +230,10 @@ def _decimal(name: str, given: tuple[str, ...], result: Type) -> str | None:
     match name:
         case "rescale" | "to_decimal":
             return f"try_cast({given[0]} AS {wanted})"
+        case "try_rescale" | "try_to_decimal":
+            return f"try_cast({given[0]} AS {wanted})"
+        case "try_add" | "try_subtract" | "try_multiply" | "try_divide":
+            return f"try_cast({name}({', '.join(given)}) AS {wanted})"
         case "+" | "-" | "*":
             function = {"+": "try_add", "-": "try_subtract", "*": "try_multiply"}[name]
             return f"try_cast({function}({', '.join(given)}) AS {wanted})"
@@ -263,7 +267,10 @@ def _by_python(function: str, given: list[str]) -> str:
 
 _CAN_OVERFLOW = frozenset({"+", "-", "/", "div", "abs"})
 
-_BY_TYPE = frozenset({"to_string", "to_integer", "to_number", "to_date", "to_timestamp"})
+_BY_TYPE = frozenset(
+    {"to_string", "to_integer", "to_number", "to_date", "to_timestamp"}
+    | {"try_to_integer", "try_to_number"}
+)
 
 
 def _call(function: str) -> Callable[..., str]:
@@ -390,6 +397,11 @@ def _show_timestamp(moment: str) -> str:
     return f"(CASE WHEN length({text}) > 19 THEN rpad({text}, 26, '0') ELSE {text} END)"
 
 
+def _shift(function: str) -> Callable[..., str]:
+    """By the last six bits of a number: Spark counts them with 32."""
+    return lambda a, b: f"{function}({a}, CAST(pmod({b}, 64L) AS INT))"
+
+
 def _as(type_: Type) -> Callable[..., str]:
     return lambda a: f"CAST({a} AS {spark_type(type_)})"
 
@@ -397,6 +409,8 @@ def _as(type_: Type) -> Callable[..., str]:
 def _same(a: str) -> str:
     return a
 
+
+_TRIED = ("add", "subtract", "multiply")
 
 _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("+", (DATE, INTEGER)): _days(""),
@@ -420,6 +434,15 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("ceiling", None): _to_integer("ceil({x})"),
     ("round", (NUMBER,)): _to_integer("round({x}, 0)"),
     ("sqrt", None): _sqrt,
+    ("bitwise_and", None): _infix("&"),
+    ("bitwise_or", None): _infix("|"),
+    ("bitwise_xor", None): _infix("^"),
+    ("bitwise_not", None): lambda a: f"(~ {a})",
+    ("shift_left_wrapping", None): _shift("shiftleft"),
+    ("shift_right", None): _shift("shiftright"),
+    ("shift_right_unsigned", None): _shift("shiftrightunsigned"),
+    **{(f"try_{name}", (INTEGER, INTEGER)): _call(f"try_{name}") for name in _TRIED},
+    ("reverse", None): _call("reverse"),
     ("trim", None): lambda a: f"trim(BOTH ' ' FROM {a})",
     ("trim_start", None): lambda a, b: f"trim(LEADING {b} FROM {a})",
     ("trim_end", None): lambda a, b: f"trim(TRAILING {b} FROM {a})",

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from harken import errors
-from harken.engines import builtin
+from harken.engines import failures
 from harken.errors import ArithmeticFault, EvaluationError, HarkenError, StorageError
 
 
 def _outside_calendar(what: str) -> Callable[[], HarkenError]:
-    return lambda: builtin.outside_calendar(what)
+    return lambda: failures.outside_calendar(what)
 
 
 def _negative_root() -> HarkenError:
@@ -30,14 +30,14 @@ def _negative_root() -> HarkenError:
 
 
 FAULTS: dict[str, Callable[[], HarkenError]] = {
-    "overflow": builtin.overflow,
-    "decimal-overflow": builtin.decimal_overflow,
-    "number-overflow": builtin.too_large,
-    "division-by-zero": builtin.division_by_zero,
+    "overflow": failures.overflow,
+    "decimal-overflow": failures.decimal_overflow,
+    "number-overflow": failures.too_large,
+    "division-by-zero": failures.division_by_zero,
     "date-overflow": _outside_calendar("date"),
     "timestamp-overflow": _outside_calendar("timestamp"),
     "negative-root": _negative_root,
-    "many-values": builtin.many_rows,
+    "many-values": failures.many_rows,
 }
 
 RAISING = frozenset({"pyspark", "py4j"})
@@ -77,7 +77,7 @@ def unpacked(text: str) -> HarkenError | None:
         return error
     if name == "ambiguous":
         try:
-            builtin.ambiguous(detail)
+            failures.ambiguous(detail)
         except HarkenError as error:
             return error
     return FAULTS[name]()

@@ -17,8 +17,10 @@ from harken.engines.builtin import FUNCTIONS
 from harken.engines.foreign import call, stored_rows
 from harken.engines.spark.expressions import python_name, spark_type
 from harken.engines.spark.faults import packed
+from harken.engines.sql_functions import SQL_FUNCTIONS
 from harken.engines.sqlite.values import WIDE, decoder, encode_date, encode_timestamp
 from harken.errors import ForeignFault, HarkenError
+from harken.ir.operations import OPERATIONS
 from harken.ir.relations import Relation
 from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
@@ -37,6 +39,15 @@ SIGNATURES: dict[str, tuple[tuple[Type, ...], Type]] = {
     "to_number_charstring": ((TEXT,), NUMBER),
     "to_date_charstring": ((TEXT,), DATE),
     "to_timestamp_charstring": ((TEXT,), TIMESTAMP),
+    **{
+        name: (signature.arguments, signature.result)
+        for name, operation in OPERATIONS.items()
+        if name in SQL_FUNCTIONS or name.startswith("try_spark_")
+        for signature in operation.signatures[-1:]
+    },
+    "try_to_integer_number": ((NUMBER,), INTEGER),
+    "try_to_integer_charstring": ((TEXT,), INTEGER),
+    "try_to_number_charstring": ((TEXT,), NUMBER),
 }
 """The built-in functions that Spark calls in Python."""
 
@@ -106,7 +117,7 @@ class _Guarded:
             return None
         try:
             value = self.function(*given)
-            return (self.show(value) if self.show else value), None
+            return (self.show(value) if self.show and value is not None else value), None
         except HarkenError as error:
             return None, packed(error)
 

@@ -180,6 +180,17 @@ def _decimal(name: str, arguments: tuple[Sql, ...], result: Type, risk: Risk) ->
             shift = scale - scales[0] + scales[1]
             text = f"harken_decimal_divide({given[0]}, {given[1]}, {shift})"
             return Sql(text, result, risk=risk)
+        case "try_to_decimal":
+            precision, kind = decimal_digits(result)[0], arguments[0].type.name
+            text = f"harken_try_to_decimal_{kind}({given[0]}, {scale}, {precision})"
+            return Sql(text, result, risk=risk)
+        case "try_rescale":
+            shift, precision = scale - scales[0], decimal_digits(result)[0]
+            return Sql(f"harken_try_rescale({given[0]}, {shift}, {precision})", result, risk=risk)
+        case "try_divide":
+            shift = scale - scales[0] + scales[1]
+            text = f"harken_try_decimal_divide({given[0]}, {given[1]}, {shift})"
+            return Sql(text, result, risk=risk)
         case "to_number":
             return Sql(f"(CAST({given[0]} AS REAL) / {10 ** scales[0]}.0)", result, risk=risk)
         case "to_integer" | "to_string":
@@ -208,6 +219,7 @@ _CAN_OVERFLOW = frozenset({"+", "-", "/", "div", "abs"})
 
 _BY_TYPE = frozenset(
     {"to_string", "to_integer", "to_number", "to_date", "to_timestamp"}
+    | {"try_to_integer", "try_to_number"}
     | {"year", "month", "day", "hour", "minute", "second"}
 )
 """Operations whose registered function depends on the types of its arguments."""

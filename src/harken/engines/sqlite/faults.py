@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import apsw
 
-from harken.engines.builtin import overflow
+from harken.engines.failures import overflow
 from harken.errors import HarkenError, SafetyFault, StorageError, ValueFault
 
 

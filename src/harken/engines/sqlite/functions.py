@@ -9,8 +9,8 @@ from typing import Any
 
 import apsw
 
-from harken.engines.builtin import (
-    FUNCTIONS,
+from harken.engines.builtin import FUNCTIONS
+from harken.engines.failures import (
     ambiguous,
     decimal_overflow,
     division_by_zero,
@@ -26,7 +26,7 @@ def register(connection: apsw.Connection, clock: Callable[[], datetime.datetime]
     """What can fail is not deterministic to SQLite: it runs constant calls before it needs them."""
     for name, (function, arguments) in FUNCTIONS.items():
         operation = name if name in OPERATIONS else name.rpartition("_")[0]
-        operation = {"decimal": "/"}.get(operation, operation)
+        operation = {"decimal": "/", "try_decimal": "try_divide"}.get(operation, operation)
         connection.create_scalar_function(
             f"harken_{name}",
             _of_values(function),

@@ -3,7 +3,6 @@ of the types of their arguments."""
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -12,13 +11,13 @@ from sqlglot import exp
 
 from harken.errors import LanguageError, TypeFault, ValueFault
 from harken.ir.operations import OPERATIONS
+from harken.ir.readings import parse_boolean, parse_date, parse_timestamp
 from harken.ir.terms import Constant, Term
 from harken.ir.types import (
     BOOLEAN,
     DATE,
     INTEGER,
     NUMBER,
-    NUMERIC,
     TEXT,
     TIMESTAMP,
     Hierarchy,
@@ -32,6 +31,9 @@ from harken.lang.sql.types import is_numeric, shown
 NULL_TYPE = TEXT.or_null()
 """The type of a bare NULL, until it meets another."""
 HIERARCHY = Hierarchy({})
+MOMENTS = {DATE, TIMESTAMP}
+READ = {BOOLEAN: "spark_boolean", DATE: "spark_date", TIMESTAMP: "spark_timestamp"}
+"""How a text becomes a value of another type."""
 WHOLE = re.compile(r"[+-]?[0-9]+")
 NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -53,6 +55,8 @@ class Conversions:
                 break
         if left.type == right.type:
             return left, right
+        if {left.type, right.type} == MOMENTS:
+            return self._moment(left, body), self._moment(right, body)
         if is_numeric(left.type) and is_numeric(right.type):
             wanted = NUMBER
             if NUMBER not in (left.type, right.type):
@@ -68,13 +72,23 @@ class Conversions:
             hint="convert one of them with CAST",
         )
 
+    def _moment(self, term: Term, body: Body) -> Term:
+        """A date as its first moment."""
+        if term.type == TIMESTAMP:
+            return term
+        return self._draft.compute("to_timestamp", (term,), TIMESTAMP, body)
+
     def _of_one_type(self, values: Sequence[Term], body: Body, node: exp.Expr) -> list[Term]:
         known = [each for each in values if each != Constant(None, NULL_TYPE)]
         wanted = known[0].type if known else NULL_TYPE
         if known and all(is_numeric(each.type) for each in known):
             wanted = numeric_type(each.type for each in known)
+        mixed = {each.type for each in known} == MOMENTS
+        wanted = TIMESTAMP if mixed else wanted
         found = []
         for value in values:
+            if mixed and value.type == DATE:
+                value = self._moment(value, body)
             converted = self._literal_as(value, wanted, node)
             plain = value if converted is None else converted
             found.append(self._draft.coerce(plain, wanted, body, node))
@@ -144,6 +158,8 @@ class Conversions:
             return Constant(None, type_.or_null())
         if term.type == TEXT and type_ in (DATE, TIMESTAMP):
             return self._parsed(str(term.value), type_, node)
+        if term.type == TEXT and type_ == BOOLEAN:
+            return Constant(bool(parse_boolean(str(term.value))), BOOLEAN)
         if term.type == TEXT and is_numeric(type_):
             return self._number(str(term.value).strip(), type_, node)
         return None
@@ -167,17 +183,15 @@ class Conversions:
     def _parsed(self, text: str, type_: Type, node: exp.Expr) -> Constant:
         try:
             if type_ == DATE:
-                return Constant(datetime.date.fromisoformat(text.strip()), DATE)
-            moment = datetime.datetime.fromisoformat(text.strip())
-        except ValueError:
+                return Constant(parse_date(text), DATE)
+            return Constant(parse_timestamp(text), TIMESTAMP)
+        except ValueFault:
             raise ValueFault(
                 f"'{text}' is not a {shown(type_)}",
                 code="bad-value",
                 span=self._draft.place(node),
                 hint="write it as 2001-02-03" + (" 04:05:06" if type_ == TIMESTAMP else ""),
             ) from None
-        zoned = moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
-        return Constant(zoned, TIMESTAMP)
 
     def _converted(self, given: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
         """What CAST makes of a value."""
@@ -195,14 +209,20 @@ class Conversions:
         if is_decimal(given.type) and wanted in (INTEGER, TEXT):
             name = "to_integer" if wanted == INTEGER else "to_string"
             return self._draft.compute(name, (given,), wanted, body)
+        if given.type == TEXT and wanted in READ:
+            return self._draft.compute(READ[wanted], (given,), wanted, body)
+        if wanted == BOOLEAN and is_numeric(given.type):
+            zero = self._draft.coerce(Constant(0, INTEGER), given.type.or_null(False), body, node)
+            return self._draft.compute("is !=", (given, zero), BOOLEAN, body)
         names: dict[Type, str] = {
             INTEGER: "to_integer",
             NUMBER: "to_number",
             DATE: "to_date",
             TIMESTAMP: "to_timestamp",
         }
-        if given.type == BOOLEAN and wanted in NUMERIC:
-            one, zero = (Constant(n if wanted == INTEGER else float(n), wanted) for n in (1, 0))
+        if given.type == BOOLEAN and is_numeric(wanted):
+            whole = [Constant(n, INTEGER) for n in (1, 0)]
+            one, zero = (self._draft.coerce(each, wanted, body, node) for each in whole)
             chosen = self._draft.compute("choose", (given, one, zero), wanted, body)
             if not given.type.nullable:
                 return chosen
@@ -227,6 +247,13 @@ class Conversions:
 
     def _unsupported(self, node: exp.Expr, message: str) -> LanguageError:
         return LanguageError(message, code="unsupported", span=self._draft.place(node))
+
+
+def decimal_of(term: Term) -> Type:
+    """A number's type of decimals; an integer that is written out has its own digits."""
+    if isinstance(term, Constant) and term.type == INTEGER and isinstance(term.value, int):
+        return decimals.of_integer(term.value)
+    return decimals.as_decimal(term.type)
 
 
 def numeric_type(types: Iterable[Type]) -> Type:

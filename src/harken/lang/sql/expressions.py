@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from harken.errors import TypeFault
+from harken.errors import TypeFault, ValueFault
+from harken.ir.java_patterns import compiled
 from harken.ir.operations import NEGATED_COMPARISON
 from harken.ir.terms import Constant, Term
 from harken.ir.types import (
@@ -30,10 +31,12 @@ from harken.ir.types import (
     is_decimal,
 )
 from harken.lang.sql import decimals
-from harken.lang.sql.conversions import NULL_TYPE, Conversions
+from harken.lang.sql.conversions import NULL_TYPE, decimal_of
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
 from harken.lang.sql.functions import filled, said
+from harken.lang.sql.scalars import PATTERNS, Call, called, constant
 from harken.lang.sql.scope import Scope
+from harken.lang.sql.trying import TRIED, Trying
 from harken.lang.sql.types import shown, type_of
 
 if TYPE_CHECKING:
@@ -53,8 +56,6 @@ NAMED: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Lower: ("lower", ("this",)),
     exp.Length: ("length", ("this",)),
     exp.Abs: ("abs", ("this",)),
-    exp.Sqrt: ("sqrt", ("this",)),
-    exp.Pow: ("power", ("this", "expression")),
     exp.AddMonths: ("add_months", ("this", "expression")),
     exp.Year: ("year", ("this",)),
     exp.Month: ("month", ("this",)),
@@ -74,7 +75,7 @@ TO_TENS = (
 SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
 
 
-class Expressions(Conversions):
+class Expressions(Trying):
     def __init__(self, draft: Draft, queries: Queries) -> None:
         super().__init__(draft)
         self._queries = queries
@@ -178,6 +179,13 @@ class Expressions(Conversions):
                 return self._apply("replace", texts, body, node)
             case _ if (words := said(node)) is not None:
                 return self.value(words, scope, body)
+            case _ if (call := called(node)) is not None:
+                return self._called(call, node, scope, body)
+            case _ if (number := constant(node)) is not None:
+                return Constant(number, NUMBER)
+            case _ if type(node) in TRIED:
+                sides = [self.value(each, scope, body) for each in (node.this, node.expression)]
+                return self._tried(node, sides[0], sides[1], body)
             case exp.DPipe() | exp.Concat():
                 parts = node.expressions or [node.this, node.args["expression"]]
                 return self._concatenated(parts, scope, body)
@@ -222,6 +230,32 @@ class Expressions(Conversions):
                 return compute("abs", values, values[0].type, body)
             return self._apply(name, values, body, node)
         raise self._unsupported(node, f"there is no {node.sql('spark')} in Harken's SQL yet")
+
+    def _called(self, call: Call, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        name, given, types = call
+        terms = []
+        for each, wanted in zip(given, types, strict=True):
+            term = self.value(each, scope, body)
+            if wanted == TEXT:
+                term = self._as_text(term, body, each)
+            converted = self._literal_as(term, wanted, each) if term.type != wanted else None
+            terms.append(self._widened(converted or term, wanted, body, each))
+        if name in PATTERNS and isinstance(terms[1], Constant) and terms[1].value is not None:
+            self._check_pattern(str(terms[1].value), node)
+        return self._apply(name, terms, body, node)
+
+    def _widened(self, term: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
+        is_wider = wanted == NUMBER and (term.type == INTEGER or is_decimal(term.type))
+        return self._draft.coerce(term, NUMBER, body, node) if is_wider else term
+
+    def _check_pattern(self, pattern: str, node: exp.Expr) -> None:
+        """What cannot be used is refused before there are rows."""
+        try:
+            compiled(pattern)
+        except ValueFault as error:
+            raise ValueFault(
+                error.message, code=error.code, span=self._draft.place(node), hint=error.hint
+            ) from None
 
     def _quantified(self, operator: str, node: exp.Expr, scope: Scope, body: Body) -> Term:
         """A comparison with ANY or ALL rows: with all of them, if not the opposite with any."""
@@ -285,7 +319,7 @@ class Expressions(Conversions):
             return None
         if not all(each == INTEGER or is_decimal(each) for each in types):
             return None
-        one, other = (_as_decimal(each) for each in (left, right))
+        one, other = (decimal_of(each) for each in (left, right))
         result = decimals.result_of(symbol, one, other)
         left = self._draft.coerce(left, one, body, node)
         right = self._draft.coerce(right, other, body, node)
@@ -494,13 +528,9 @@ class Expressions(Conversions):
 
     def _cast(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         wanted = type_of(node.args["to"], self._draft.place(node))
+        if node.args.get("safe"):
+            return self._try_converted(self.value(node.this, scope, body), wanted, body, node)
         return self._converted(self.value(node.this, scope, body), wanted, body, node)
-
-
-def _as_decimal(term: Term) -> Type:
-    if isinstance(term, Constant) and term.type == INTEGER and isinstance(term.value, int):
-        return decimals.of_integer(term.value)
-    return decimals.as_decimal(term.type)
 
 
 def _moved(value: datetime.date, size: int, unit: str) -> datetime.date | None:

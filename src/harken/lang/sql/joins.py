@@ -98,6 +98,12 @@ class Joins(Translation):
         """The rows of a query in FROM; `own` are columns of the same FROM that it mentions."""
         alias = node.args.get("alias")
         given = [each.name for each in alias.columns] if alias is not None else []
+        if len(given) > len(rows.names):
+            raise TypeFault(
+                f"{len(given)} columns are named, and there are {len(rows.names)}",
+                code="arity",
+                span=self._draft.place(node),
+            )
         names = [*given, *rows.names[len(given) :]]
         fresh = [self._draft.fresh(c.type, n) for c, n in zip(rows.columns, names, strict=True)]
         body.add(Atom(rows.relation, (*rows.captured, *fresh), span=self._draft.place(node)))

@@ -129,11 +129,34 @@ def _whole(node: exp.Expr | None, draft: Draft) -> int | None:
     wanted = node.expression.unnest() if isinstance(node.expression, exp.Expr) else None
     if isinstance(node, exp.Limit) and (isinstance(wanted, exp.Null) or _is_all(wanted)):
         return None
-    if not (isinstance(wanted, exp.Literal) and wanted.this.isdigit()):
+    count = None if wanted is None else _constant(wanted)
+    if count is None or count < 0:
         raise LanguageError(
-            "LIMIT and OFFSET take a whole number", code="unsupported", span=draft.place(node)
+            "LIMIT and OFFSET take a whole number, which may be computed of others",
+            code="unsupported",
+            span=draft.place(node),
         )
-    return int(wanted.this)
+    return count
+
+
+def _constant(node: exp.Expr) -> int | None:
+    """The value of an expression of whole numbers; None if it is another one."""
+    if isinstance(node, exp.Literal):
+        return int(node.this) if node.this.isdigit() and not node.is_string else None
+    if isinstance(node, exp.Paren | exp.Neg):
+        inside = _constant(node.this)
+        return -inside if inside is not None and isinstance(node, exp.Neg) else inside
+    if not isinstance(node, exp.Add | exp.Sub | exp.Mul):
+        return None
+    left, right = _constant(node.left), _constant(node.right)
+    if left is None or right is None:
+        return None
+    match node:
+        case exp.Add():
+            return left + right
+        case exp.Sub():
+            return left - right
+    return left * right
 
 
 def _is_all(node: exp.Expr | None) -> bool:

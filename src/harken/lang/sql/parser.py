@@ -7,17 +7,25 @@ of a user is ever handed to an engine.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from harken.errors import LanguageError, Span, SyntaxFault, nearest
 from harken.lang.sql.known import unknown_parts
 from harken.lang.sql.syntax import normalized_throughout
+
+KEPT = ("log2", "log10", "shiftleft", "shiftright", "shiftrightunsigned")
+
+
+def _called(name: str) -> Callable[..., exp.Expr]:
+    return lambda given: exp.Anonymous(this=name, expressions=given)
 
 
 class HarkenSpark(Spark):
@@ -26,6 +34,15 @@ class HarkenSpark(Spark):
 
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES: ClassVar[list[str]] = [*Spark.Tokenizer.STRING_ESCAPES, "'"]
+
+    class Parser(SparkParser):
+        SUPPORTS_TABLE_QUERY = True
+        # It has log10(x) as log(10, x), which has other last digits, and shiftleft(a | b, c) as
+        # a | b << c, in which the other operator is stronger.
+        FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
+            **SparkParser.FUNCTIONS,
+            **{name.upper(): _called(name) for name in KEPT},
+        }
 
 
 DIALECT = HarkenSpark()
@@ -131,13 +148,6 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     words = tuple(token.text.upper() for token in tokens)
     if words in TRANSACTIONS:
         return [Statement(TRANSACTIONS[words](), own, start)]
-    trying = next((token for token in tokens if token.text.upper() == "TRY_CAST"), None)
-    if trying is not None:  # sqlglot takes it for CAST
-        raise LanguageError(
-            "TRY_CAST is not in Harken's SQL",
-            code="unsupported",
-            span=Span(trying.start, trying.end + 1),
-        )
     key = _key_at_the_end(tokens)
     parsed = own if not key else text[start : tokens[-2 * len(key) - 2].start]
     try:

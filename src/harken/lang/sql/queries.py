@@ -15,6 +15,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from harken.errors import TypeFault
+from harken.lang.sql.aliases import mentions_aliases, spelled_out
 from harken.lang.sql.combining import Combining
 from harken.lang.sql.draft import Body
 from harken.lang.sql.groups import Grouping, aggregates_of
@@ -80,9 +81,14 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
 
     def _select(self, node: exp.Select, outer: Scope | None) -> Rows:
         if any(windows_of(each) for each in node.expressions):
+            if mentions_aliases(node.expressions):
+                named = Scope(outer)
+                self._from(node, named, Body())
+                node = self._with_aliases(node, named)
             return self._windowed(node, outer)
         scope, body = Scope(outer), Body()
         self._from(node, scope, body)
+        node = self._with_aliases(node, scope)
         where = node.args.get("where")
         if where is not None:
             self._conditions.hold(where.this, scope, body)
@@ -96,6 +102,24 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
         terms = [self._expressions.value(each, scope, body) for each, _ in selected]
         names = [name for _, name in selected]
         return self._rows(names, terms, body, scope, bag=distinct is None)
+
+    def _with_aliases(self, node: exp.Select, scope: Scope) -> exp.Select:
+        """The query with the lateral aliases of its select list spelled out."""
+        if not mentions_aliases(node.expressions):
+            return node
+
+        def ambiguous(column: exp.Expr) -> TypeFault:
+            return TypeFault(
+                f"several columns before are called {column.name}",
+                code="ambiguous",
+                span=self._draft.place(column),
+                hint="give them different names",
+            )
+
+        found = spelled_out(node.expressions, lambda name: bool(scope.own(None, name)), ambiguous)
+        spelled = node.copy()
+        spelled.set("expressions", found)
+        return spelled
 
     def _windowed(self, node: exp.Select, outer: Scope | None) -> Rows:
         """The query without its window functions first, then those over its rows."""

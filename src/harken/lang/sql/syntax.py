@@ -7,21 +7,35 @@ from collections.abc import Callable
 from sqlglot import exp
 
 ONE = exp.Literal.number(1)
+STRENGTH: dict[type[exp.Expr], int] = {
+    exp.BitwiseOr: 1,
+    exp.BitwiseXor: 2,
+    exp.BitwiseAnd: 3,
+    exp.BitwiseLeftShift: 4,
+    exp.BitwiseRightShift: 4,
+    exp.DPipe: 5,
+}
+"""Which of the operators on bits binds stronger."""
 
 
-def replace_columns(node: exp.Expr, other: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
+def replace_columns(
+    node: exp.Expr,
+    other: Callable[[exp.Expr], exp.Expr],
+    apart: tuple[type[exp.Expr], ...] = (exp.AggFunc, exp.Query),
+) -> exp.Expr:
     """The expression with its columns replaced, but not those of aggregates and subqueries."""
-    if isinstance(node, exp.AggFunc | exp.Query):
+    if isinstance(node, apart):
         return node.copy()
     if isinstance(node, exp.Column):
         return other(node)
     made = node.copy()
     for key, value in list(made.args.items()):
         if isinstance(value, exp.Expr):
-            made.set(key, replace_columns(value, other))
+            made.set(key, replace_columns(value, other, apart))
         elif isinstance(value, list):
             made.set(
-                key, [replace_columns(v, other) if isinstance(v, exp.Expr) else v for v in value]
+                key,
+                [replace_columns(v, other, apart) if isinstance(v, exp.Expr) else v for v in value],
             )
     return made
 
@@ -48,6 +62,10 @@ def normalized(node: exp.Expr) -> exp.Expr:
     match node:
         case exp.Select() if node.args.get("windows"):
             return spelled_windows(node)
+        case exp.RawString():
+            return exp.Literal.string(node.this)
+        case _ if type(node) in STRENGTH and type(node.parent) not in STRENGTH:
+            return by_strength(node)
         case exp.RespectNulls():  # as a window does unless it is told otherwise
             return without(node)
         case exp.Add(this=exp.Interval()):
@@ -77,10 +95,35 @@ def normalized(node: exp.Expr) -> exp.Expr:
             return _rows_equal(node.this, node.expression)
         case exp.NEQ(this=exp.Tuple(), expression=exp.Tuple()):
             return exp.Not(this=_rows_equal(node.this, node.expression))
+        case exp.EQ(this=exp.Tuple(), expression=exp.Subquery()):
+            return _rows_equal(node.this, _row_of(node.expression, len(node.this.expressions)))
+        case exp.NEQ(this=exp.Tuple(), expression=exp.Subquery()):
+            row = _row_of(node.expression, len(node.this.expressions))
+            return exp.Not(this=_rows_equal(node.this, row))
         case exp.In(this=exp.Tuple()) if _are_rows(node.expressions):
             equal = (_rows_equal(node.this, each) for each in node.expressions)
             return exp.Paren(this=exp.or_(*equal))
     return node
+
+
+def by_strength(node: exp.Expr) -> exp.Expr:
+    """Operators on bits: the strongest first, as in Spark; sqlglot goes from left to right."""
+    terms, operators = [node], list[type[exp.Expr]]()
+    while type(terms[0]) in STRENGTH:
+        first = terms[0]
+        operators.insert(0, type(first))
+        terms[:1] = [first.this, first.expression]
+    if len(set(operators)) < 2:
+        return node
+    for strength in sorted(set(STRENGTH.values()), reverse=True):
+        place = 0
+        while place < len(operators):
+            if STRENGTH[operators[place]] == strength:
+                made = operators.pop(place)(this=terms[place], expression=terms[place + 1])
+                terms[place : place + 2] = [made]
+            else:
+                place += 1
+    return terms[0]
 
 
 def spelled_windows(node: exp.Select) -> exp.Select:
@@ -185,6 +228,16 @@ def _subquery(node: exp.Expr) -> exp.Subquery:
 
 def _are_rows(nodes: list[exp.Expr]) -> bool:
     return bool(nodes) and all(isinstance(each, exp.Tuple) for each in nodes)
+
+
+def _row_of(query: exp.Expr, width: int) -> exp.Expr:
+    """The only row of a query, each of its columns as a query that stands for a value."""
+    names = [f"column {place + 1}" for place in range(width)]
+    columns = [exp.to_identifier(name, quoted=True) for name in names]
+    source = exp.Subquery(this=query.unnest().copy())
+    source.set("alias", exp.TableAlias(this=exp.to_identifier("row"), columns=columns))
+    parts = (exp.select(exp.column(each.copy())).from_(source.copy()) for each in columns)
+    return exp.Tuple(expressions=[exp.Subquery(this=each) for each in parts])
 
 
 def _rows_equal(one: exp.Expr, other: exp.Expr) -> exp.Expr:

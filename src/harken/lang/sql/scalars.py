@@ -1,0 +1,88 @@
+"""Functions and operators that are one operation each: what it is, of which arguments and types.
+
+Arguments become values of those types as Spark makes them without being told: a number is written
+out where a text is wanted, and an integer or a decimal is widened where a double is.
+"""
+
+from __future__ import annotations
+
+import math
+
+from sqlglot import exp
+
+from harken.ir.types import INTEGER, NUMBER, TEXT, Type
+
+Call = tuple[str, list[exp.Expr], tuple[Type, ...]]
+
+_OF_A_NUMBER = (
+    *(exp.Exp, exp.Ln, exp.Cbrt, exp.Sin, exp.Cos, exp.Tan, exp.Asin, exp.Acos, exp.Atan, exp.Sinh),
+    *(exp.Cosh, exp.Tanh, exp.Asinh, exp.Acosh, exp.Atanh, exp.Cot, exp.Degrees, exp.Radians),
+    exp.Sqrt,
+)
+_BITS = (INTEGER, INTEGER)
+_NUMBERS = (NUMBER, NUMBER)
+_PAIR = ("this", "expression")
+CALLS: dict[type[exp.Expr], tuple[str, tuple[str, ...], tuple[Type, ...]]] = {
+    **{each: (each.__name__.lower(), ("this",), (NUMBER,)) for each in _OF_A_NUMBER},
+    exp.Pow: ("power", _PAIR, _NUMBERS),
+    exp.Log: ("log", _PAIR, _NUMBERS),
+    exp.Atan2: ("atan2", _PAIR, _NUMBERS),
+    exp.BitwiseAnd: ("bitwise_and", _PAIR, _BITS),
+    exp.BitwiseOr: ("bitwise_or", _PAIR, _BITS),
+    exp.BitwiseXor: ("bitwise_xor", _PAIR, _BITS),
+    exp.BitwiseNot: ("bitwise_not", ("this",), (INTEGER,)),
+    exp.BitwiseLeftShift: ("shift_left_wrapping", _PAIR, _BITS),
+    exp.BitwiseRightShift: ("shift_right", _PAIR, _BITS),
+    exp.RegexpLike: ("regexp_like", _PAIR, (TEXT, TEXT)),
+    exp.RegexpReplace: ("regexp_replace", (*_PAIR, "replacement"), (TEXT, TEXT, TEXT)),
+    exp.RegexpExtract: ("regexp_extract", (*_PAIR, "group"), (TEXT, TEXT, INTEGER)),
+    exp.Reverse: ("reverse", ("this",), (TEXT,)),
+    exp.Repeat: ("repeat", ("this", "times"), (TEXT, INTEGER)),
+    exp.Ascii: ("ascii", ("this",), (TEXT,)),
+    exp.SplitPart: (
+        "split_part",
+        ("this", "delimiter", "part_index"),
+        (TEXT, TEXT, INTEGER),
+    ),
+}
+NAMED: dict[str, tuple[str, tuple[Type, ...]]] = {
+    **{name: (name, (NUMBER,)) for name in ("log2", "log10", "log1p", "expm1")},
+    "hypot": ("hypot", _NUMBERS),
+    "shiftleft": ("shift_left_wrapping", _BITS),
+    "shiftright": ("shift_right", _BITS),
+    "shiftrightunsigned": ("shift_right_unsigned", _BITS),
+    "regexp": ("regexp_like", (TEXT, TEXT)),
+}
+"""Functions that sqlglot has no node for."""
+PATTERNS = frozenset({"regexp_like", "regexp_replace", "regexp_extract"})
+"""Operations whose second argument is a pattern."""
+CONSTANTS = {"pi": math.pi, "e": math.e}
+
+
+def called(node: exp.Expr) -> Call | None:
+    """The operation that a node is, if it is one of these."""
+    match node:
+        case exp.Pad():
+            fill = node.args.get("fill_pattern") or exp.Literal.string(" ")
+            name = "pad_start" if node.args["is_left"] else "pad_end"
+            return name, [node.this, node.expression, fill], (TEXT, INTEGER, TEXT)
+        case exp.Initcap(expression=exp.Literal(this=" ")):
+            return "initcap", [node.this], (TEXT,)
+        case exp.Chr(expressions=[code]):
+            return "chr", [code], (INTEGER,)
+        case exp.Anonymous() if node.name.lower() in NAMED:
+            name, types = NAMED[node.name.lower()]
+            return (name, node.expressions, types) if len(types) == len(node.expressions) else None
+    if type(node) not in CALLS:
+        return None
+    name, keys, types = CALLS[type(node)]
+    given = [node.args.get(key) for key in keys]
+    return None if None in given else (name, [each for each in given if each], types)
+
+
+def constant(node: exp.Expr) -> float | None:
+    """pi() and e()."""
+    if isinstance(node, exp.Pi):
+        return math.pi
+    named = isinstance(node, exp.Anonymous) and not node.expressions
+    return CONSTANTS.get(node.name.lower()) if named else None

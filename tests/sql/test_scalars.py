@@ -1,0 +1,295 @@
+"""Patterns, texts, bits, logarithms, conversions and what is tried: each as Spark has it."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lake.both import rows_of
+
+import harken
+from harken.database.sql.views import translate_query
+from harken.engines.spark.query import compile_plan
+from harken.ir.assemble import assemble
+from harken.lang.sql.parser import statements
+from harken.planner.prepare import prepare
+from sql.watched import Watched
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MOMENT = datetime.datetime(2020, 1, 5, tzinfo=datetime.UTC)
+
+GIVES: dict[str, dict[str, Any]] = {
+    "patterns": {
+        "'abc' RLIKE 'b'": True,
+        "'abc' REGEXP '^b'": False,
+        "'abc' NOT RLIKE 'z'": True,
+        "regexp_like('ABC', '(?i)b')": True,
+        "regexp('abc', '')": True,
+        "'12' RLIKE '^\\\\d+$'": True,
+        r"'٣' RLIKE r'\d'": False,
+        r"'a\nb' RLIKE 'a.b'": False,
+        r"'a\nb' RLIKE '(?s)a.b'": True,
+        r"'ab\r\n' RLIKE 'b$'": True,
+        r"'a.c' RLIKE r'\Q.\Ec'": True,
+        r"'x-1' RLIKE r'[\p{Alpha}]-\p{Digit}'": True,
+        "'a' RLIKE NULL": None,
+        "1 RLIKE '1'": True,
+        "regexp_replace('abc', 'b', 'x$0y')": "axbyc",
+        "regexp_replace('abc', '(b)(z)?', '[$1$2]')": "a[b]c",
+        "regexp_replace('abc', '(b)', '<$12>')": "a<b2>c",
+        r"regexp_replace('abc', 'b', r'\$')": "a$c",
+        "regexp_replace('abc', '(?<n>b)', '<${n}>')": "a<b>c",
+        "regexp_replace('baac', 'a*', '-')": "-b--c-",
+        "regexp_replace(NULL, 'b', 'x')": None,
+        r"regexp_extract('100-200', r'(\d+)-(\d+)')": "100",
+        r"regexp_extract('100-200', r'(\d+)-(\d+)', 2)": "200",
+        r"regexp_extract('x', r'(\d+)')": "",
+        "regexp_extract('x', '(y)?x')": "",
+    },
+    "texts": {
+        "lpad('abc', 2)": "ab",
+        "lpad('abc', 5)": "  abc",
+        "lpad('abc', 6, 'xy')": "xyxabc",
+        "lpad('abc', 5, '')": "abc",
+        "lpad('abc', -1, 'x')": "",
+        "lpad(7, 3, '0')": "007",
+        "rpad('abc', 6, 'xy')": "abcxyx",
+        "lpad('abc', NULL, 'x')": None,
+        "reverse('aé😀')": "😀éa",
+        "initcap('hello WORLD foo-bar  x')": "Hello World Foo-bar  X",
+        "repeat('ab', 2)": "abab",
+        "repeat('ab', -1)": "",
+        "ascii('')": 0,
+        "ascii('😀')": 128512,
+        "chr(321)": "A",
+        "chr(-1)": "",
+        "split_part('a,b,c', ',', 2)": "b",
+        "split_part('a,b,c', ',', -1)": "c",
+        "split_part('a,b,c', ',', 9)": "",
+        "split_part('abc', '', 1)": "abc",
+    },
+    "bits": {
+        "1 | 4 & 2": 1,
+        "1 ^ 3 | 8": 10,
+        "1 << 2 + 1": 8,
+        "8 >> 1 & 4": 4,
+        "7 & 2 = 2": True,
+        "shiftleft(1 | 2, 1)": 6,
+        "~5": -6,
+        "5 & NULL": None,
+        "shiftleft(1, 63)": -(2**63),
+        "shiftleft(3, 64)": 3,
+        "shiftright(-8, 1)": -4,
+        "shiftrightunsigned(-1, 60)": 15,
+    },
+    "numbers": {
+        "exp(0)": 1.0,
+        "exp(-1000)": 0.0,
+        "ln(1)": 0.0,
+        "ln(0)": None,
+        "log(-1)": None,
+        "log(2, 8)": 3.0,
+        "log(10, 1000)": 2.9999999999999996,
+        "log10(1000)": 3.0,
+        "log2(8)": 3.0,
+        "log(0, 1)": None,
+        "log1p(-1)": None,
+        "sqrt(2.25)": 1.5,
+        "power(2, 0.5)": 2**0.5,
+        "cbrt(-27)": -3.0,
+        "pi()": math.pi,
+        "e()": math.e,
+        "sin(0)": 0.0,
+        "cos(pi())": -1.0,
+        "atan2(0, -1)": math.pi,
+        "degrees(pi())": 180.0,
+        "hypot(3, 4)": 5.0,
+        "exp(NULL)": None,
+    },
+    "conversions": {
+        "CAST(' Yes ' AS BOOLEAN)": True,
+        "CAST('0' AS BOOLEAN)": False,
+        "CAST(2.5 AS BOOLEAN)": True,
+        "CAST(0 AS BOOLEAN)": False,
+        "CAST(0e0 AS BOOLEAN)": False,
+        "CAST(NULL AS BOOLEAN)": None,
+        "CAST(1 = 1 AS DECIMAL(3, 1))": Decimal("1.0"),
+        "CAST(1 = 2 AS DOUBLE)": 0.0,
+        "CAST(1 = 1 AS STRING)": "true",
+        "DATE '2020-1-5'": MOMENT.date(),
+        "CAST('2020-01-05 x' AS DATE)": MOMENT.date(),
+        "CAST(concat('2020', '-1') AS DATE)": datetime.date(2020, 1, 1),
+        "TIMESTAMP '2020-1-4 22:00:00-02:00'": MOMENT,
+        "CAST(concat('2020-1-5', '') AS TIMESTAMP)": MOMENT,
+        "DATE '2020-01-05' < TIMESTAMP '2020-01-05 00:00:01'": True,
+        "TIMESTAMP '2020-01-05 00:00:00' = DATE '2020-01-05'": True,
+        "coalesce(NULL, DATE '2020-01-05', TIMESTAMP '2020-01-01 00:00:01')": MOMENT,
+        "TIMESTAMP '2020-01-05 09:00:00' BETWEEN DATE '2020-01-05' AND DATE '2020-01-06'": True,
+    },
+    "tried": {
+        "TRY_CAST('x' AS INT)": None,
+        "TRY_CAST(' 7 ' AS INT)": 7,
+        "TRY_CAST(1e300 AS INT)": None,
+        "TRY_CAST('1.5' AS DOUBLE)": 1.5,
+        "TRY_CAST('x' AS BOOLEAN)": None,
+        "TRY_CAST('20200105' AS DATE)": None,
+        "TRY_CAST('2020-1-5' AS DATE)": MOMENT.date(),
+        "TRY_CAST('2020-1-5 25:00' AS TIMESTAMP)": None,
+        "TRY_CAST(12.5 AS DECIMAL(2, 1))": None,
+        "TRY_CAST(2.55 AS DECIMAL(2, 1))": Decimal("2.6"),
+        "TRY_CAST(125 AS DECIMAL(2, 0))": None,
+        "TRY_CAST('1.25' AS DECIMAL(3, 1))": Decimal("1.3"),
+        "TRY_CAST('x' AS DECIMAL(3, 1))": None,
+        "TRY_CAST(5 AS STRING)": "5",
+        "TRY_CAST(NULL AS INT)": None,
+        "try_add(9223372036854775807, 1)": None,
+        "try_add(1, 2)": 3,
+        "try_add(1.5, 2)": Decimal("3.5"),
+        "try_subtract(-9223372036854775807, 2)": None,
+        "try_multiply(3, 1.5)": Decimal("4.5"),
+        "try_multiply(1e300, 1e300)": None,
+        "try_divide(3, 2)": 1.5,
+        "try_divide(1, 0)": None,
+        "try_divide(1.0, 0)": None,
+        "try_divide(1.5, 0.5)": Decimal("3.000000"),
+        "try_add(NULL, 1)": None,
+    },
+}
+
+
+@pytest.mark.parametrize("kind", GIVES)
+def test_of_constants(kind: str) -> None:
+    wanted = GIVES[kind]
+    ((*found,),) = harken.connect().sql(f"SELECT {', '.join(wanted)}").rows
+    for (text, value), got in zip(wanted.items(), found, strict=True):
+        assert (got, type(got)) == (value, type(value)), text
+
+
+def test_the_same_on_spark(spark: SparkSession) -> None:
+    """All of them in one question, bit for bit."""
+    runtime = harken.connect()._runtime
+    texts = [text for kind in GIVES.values() for text in kind]
+    (statement,) = statements(f"SELECT {', '.join(texts)}")
+    rows, draft, _ = translate_query(statement, statement.node, runtime.catalog, "query")
+    program = assemble(rows.relation, draft.definitions.values(), runtime.catalog)
+    plan = prepare(program, runtime.catalog.hierarchy)
+    ((*found,),) = compile_plan(plan, {}).rows(spark)
+    ((*wanted,),) = rows_of(runtime.engine, plan, ())
+    for text, got, value in zip(texts, found, wanted, strict=True):
+        assert got == value, text
+
+
+FAILS = {
+    "'a' RLIKE '['": "bad-value",
+    "'a' RLIKE '[a&&b]'": "bad-value",
+    "'a' RLIKE '(?m)a'": "bad-value",
+    "'a' RLIKE 'a{,2}'": "bad-value",
+    "regexp_replace('abc', 'b', '$9')": "bad-value",
+    "regexp_extract('abc', 'b')": "bad-value",
+    "s RLIKE concat(s, '[')": "bad-value",
+    "repeat('ab', 4000000000)": "overflow",
+    "split_part('a', ',', 0)": "bad-value",
+    "chr(256)": "bad-value",
+    "5.5 & 1": "type-mismatch",
+    "exp(1000)": "overflow",
+    "log(1, 5)": "bad-value",
+    "asin(2)": "bad-value",
+    "cot(0)": "bad-value",
+    "sqrt(-1)": "bad-value",
+    "CAST('on' AS BOOLEAN)": "bad-value",
+    "CAST(s AS BOOLEAN)": "bad-value",
+    "CAST(DATE '2020-01-01' AS BOOLEAN)": "unsupported",
+    "CAST('20200105' AS DATE)": "bad-value",
+    "CAST(concat(s, '0200105') AS DATE)": "bad-value",
+    "DATE '2020-02-30'": "bad-value",
+    "TIMESTAMP '2020-01-01T10:00+02:00'": "bad-value",
+    "TRY_CAST(DATE '2020-01-01' AS INT)": "type-mismatch",
+    "try_add(1 DIV 0, 1)": "division-by-zero",
+}
+
+
+def test_errors() -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (s STRING); INSERT INTO t VALUES ('2')")
+    for text, code in FAILS.items():
+        with pytest.raises(harken.HarkenError) as caught:
+            db.sql(f"SELECT {text} FROM t")
+        assert caught.value.code == code, text
+
+
+VIEWS = {
+    "patterns": r"SELECT s, regexp_extract(s, r'(\d+)') AS d FROM t WHERE s RLIKE r'\d$'",
+    "texts": "SELECT lpad(n, 3, '0') AS l, reverse(initcap(s)) AS r FROM t",
+    "bits": "SELECT n & 1 AS odd, count(*) AS c FROM t GROUP BY n & 1",
+    "numbers": "SELECT s, sqrt(n * n) AS x, ln(n) AS y FROM t WHERE log2(n) < 4 OR n <= 0",
+    "tried": "SELECT TRY_CAST(s AS INT) AS i, try_divide(n, n - 2) AS q FROM t",
+    "moments": "SELECT n FROM t WHERE TRY_CAST(s AS DATE) < TIMESTAMP '2020-01-05 00:00:01'",
+    "aliases": "SELECT n + 1 AS x, x * 2 AS y, count(*) AS c, c + y AS z FROM t GROUP BY n",
+    "row": "SELECT s FROM t WHERE (n, s) = (SELECT max(n), max(s) FROM t)",
+    "all": "TABLE t",
+}
+
+
+def test_views_follow() -> None:
+    watched = Watched("CREATE TABLE t (n INT, s STRING)", VIEWS)
+    watched.run("INSERT INTO t VALUES (1, 'ab1'), (2, '12'), (-3, '2020-1-5'), (NULL, NULL)")
+    assert watched.rows("patterns") == {("ab1", "1"): 1, ("12", "12"): 1, ("2020-1-5", "2020"): 1}
+    watched.run("UPDATE t SET s = 'z' WHERE n = 1; DELETE FROM t WHERE n = 2")
+    assert watched.rows("moments") == {(-3,): 1}
+    watched.run("INSERT INTO t VALUES (16, 'zz'), (16, '7'); UPDATE t SET n = 0 WHERE n IS NULL")
+    assert watched.rows("row") == {("zz",): 1}
+    assert (0, None, 0.0) not in watched.rows("numbers")
+
+
+QUERIES: dict[str, list[Any]] = {
+    "SELECT a + 1 AS x, x * 2 AS y FROM t": [(2, 4), (3, 6)],
+    "SELECT a + 1 AS a, a * 2 AS y FROM t": [(2, 2), (3, 4)],  # the column, not the name
+    "SELECT a + 1 AS x, x, x * 2 FROM t": [(2, 2, 4), (3, 3, 6)],
+    "SELECT row_number() OVER (ORDER BY a) AS r, r + 1 AS q FROM t": [(1, 2), (2, 3)],
+    "SELECT sum(a) AS s, s * 2 AS d FROM t HAVING d > 1": [(3, 6)],
+    "SELECT a AS x, x + 1 AS z FROM t ORDER BY z + 0 DESC LIMIT 2 - 1": [(2, 3)],
+    "SELECT max(c) FROM (SELECT 7 AS b, b AS c)": [(7,)],
+    "SELECT (SELECT max(c) FROM (SELECT a + 6 AS b, b AS c)) FROM t": [(7,), (8,)],
+    "TABLE t": [(1, 10), (2, 20)],
+    "TABLE t ORDER BY a LIMIT 1": [(1, 10)],
+    "SELECT a FROM (TABLE t)": [(1,), (2,)],
+    "WITH w AS (TABLE t) TABLE w": [(1, 10), (2, 20)],
+    "TABLE t UNION ALL TABLE t": [(1, 10), (1, 10), (2, 20), (2, 20)],
+    "SELECT a FROM t ORDER BY a LIMIT 1 * (1 + 1) OFFSET 2 - 1": [(2,)],
+    "SELECT a FROM t WHERE (a, b) = (SELECT 2, max(b) FROM t)": [(2,)],
+    "SELECT a FROM t WHERE (a, b) <> (SELECT 2, max(b) FROM t)": [(1,)],
+    "SELECT a FROM t AS o WHERE (a, 2) = (SELECT o.a, count(*) FROM t)": [(1,), (2,)],
+    "SELECT (1, 2) = (SELECT a, b FROM t WHERE a > 9)": [(None,)],
+}
+
+
+def test_queries() -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (a INT, b INT); INSERT INTO t VALUES (1, 10), (2, 20)")
+    for text, rows in QUERIES.items():
+        assert sorted(db.sql(text).rows) == rows, text
+    names = db.sql("SELECT a + 1 AS x, x, x * 2 FROM t").columns
+    assert [each.lower() for each in names] == ["x", "x", "x * 2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("SELECT a AS x, b AS x, x + 1 AS y FROM t", "ambiguous"),
+        ("SELECT x + 1 AS y, a AS x FROM t", "unknown-column"),
+        ("SELECT a AS x, sum(x) AS y FROM t GROUP BY a", "unknown-column"),
+        ("SELECT (1, 2) = (SELECT a, b FROM t)", "many-values"),
+        ("SELECT (1, 2) = (SELECT a FROM t)", "arity"),
+    ],
+)
+def test_queries_that_fail(text: str, code: str) -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (a INT, b INT); INSERT INTO t VALUES (1, 10), (2, 20)")
+    with pytest.raises(harken.HarkenError) as caught:
+        db.sql(text)
+    assert caught.value.code == code
