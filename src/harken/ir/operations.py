@@ -206,6 +206,7 @@ PRIVATE_OPERATIONS = frozenset(
     | {f"is {comparison}" for comparison in COMPARISONS}
     | {operation.name for operation in _SQL_OPERATIONS}
     | {*_BITWISE, *_GROWING, "bitwise_not", "to_unsigned", "matches_pattern", "symbol_ordinal"}
+    | {"read_numeral"}
 )
 """Operations that have no name of their own in a program text."""
 
