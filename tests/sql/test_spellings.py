@@ -161,3 +161,9 @@ def test_ties_are_refused() -> None:
     db = harken.connect()
     with pytest.raises(harken.LanguageError):
         db.sql("SELECT 1 AS a ORDER BY a FETCH FIRST 1 ROW WITH TIES")
+
+
+def test_a_column_may_be_called_table() -> None:
+    with harken.connect() as db:
+        db.sql("CREATE TABLE t (table INT, date DATE); INSERT INTO t (table) VALUES (1)")
+        assert db.sql("SELECT table FROM (TABLE t) AS x")[-1].rows == [(1,)]

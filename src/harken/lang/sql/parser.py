@@ -44,6 +44,10 @@ class HarkenSpark(Spark):
             **{name.upper(): _called(name) for name in KEPT},
         }
 
+        def _is_table_query(self) -> bool:
+            """`(table INT, ...` declares a column."""
+            return super()._is_table_query() and self._next.token_type not in self.TYPE_TOKENS
+
 
 DIALECT = HarkenSpark()
 TRANSACTIONS = {
