@@ -8,8 +8,7 @@ import pytest
 
 import harken
 from harken.database.rules.nodes import NAIVE
-from harken.database.rules.outlay import SHARE
-from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, RecursiveNode
+from harken.database.rules.recursive import EXTERNAL, MATERIALIZED, SHARE, RecursiveNode
 from harken.database.rules.turns import Turn
 
 PROGRAM = """

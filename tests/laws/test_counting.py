@@ -76,7 +76,7 @@ def test_counting_tells_the_difference_of_recomputations(first: int) -> None:
 @pytest.mark.parametrize("first", range(0, 18, AT_ONCE))
 def test_whenever_it_begins_and_ends(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network, "LEAST", 0.0)
-    monkeypatch.setattr(outlay, "SHARE", 50.0)
+    monkeypatch.setattr(counting, "SHARE", 50.0)
     monkeypatch.setattr(outlay, "FIRST_TRIAL", 0.0)
     monkeypatch.setattr(outlay, "ROW", 0.0)
     monkeypatch.setattr(counting, "PATIENCE", 1)

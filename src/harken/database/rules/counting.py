@@ -11,11 +11,14 @@ Law: either way finds the same change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harken.database.rules.experience import Case
 from harken.database.rules.outlay import Outlay
 
+SHARE = 0.25
+"""When counting all derivations once takes no more than this part of what differentials took, it
+is done: it rarely takes longer than they, so little is lost."""
 LEAST = 0.0002
 """Counting takes about so many seconds whatever changed: what takes fewer is not looked at."""
 PATIENCE = 8
@@ -24,6 +27,7 @@ PATIENCE = 8
 
 @dataclass(slots=True)
 class Tally(Outlay):
+    share: float = field(default_factory=lambda: SHARE)
     is_counting: bool = False
     worse: int = 0
     """How many changes in a row took longer than by differentials."""

@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from harken.database.rules.experience import Experience
 
 FIRST_TRIAL = 0.004
-"""When going without has taken so many seconds it is tried to make it,"""
-SHARE = 0.1
-"""for as long as this part of that;"""
+"""When going without has taken so many seconds it is tried to make it, for as long as a share of
+that."""
 AGAIN = 2
-"""if it takes longer, it is tried again when going without has taken so many times as long."""
+"""If it takes longer, it is tried again when going without has taken so many times as long."""
 ROW = 1e-6
 """Nor is it tried before it could be done if each row of the relations below took so long."""
 LOOKED_AT = 16
@@ -29,6 +28,8 @@ LOOKED_AT = 16
 
 @dataclass(slots=True)
 class Outlay:
+    share: float
+    """Of the seconds that going without has taken, so many may go into making it."""
     spent: float = 0.0
     """The seconds that going without has taken."""
     trial: float = FIRST_TRIAL
@@ -45,7 +46,7 @@ class Outlay:
             if known is not self.known:
                 known.memory = memory
                 self.spent, self.was_useless = 0.0, False
-                self.trial = max(FIRST_TRIAL, ROW * known.now / SHARE)
+                self.trial = max(FIRST_TRIAL, ROW * known.now / self.share)
             self.known, self._left = known, LOOKED_AT
         return self.known
 
@@ -61,7 +62,7 @@ class Outlay:
     @property
     def most(self) -> float:
         """The seconds that a try may take."""
-        return SHARE * self.spent
+        return self.share * self.spent
 
     def took_too_long(self) -> None:
         self.trial = self.spent * AGAIN

@@ -43,6 +43,8 @@ FIRST_LIMIT_FAR = 5.0
 """The same where all from scratch is for Spark, or takes whole relations from the lake."""
 SHORTEST = 0.002
 """Nor is it broken off before it has taken so long."""
+SHARE = 0.1
+"""When to store the rows takes no more than this part of what going without took, it is done."""
 NEAR = 4.0
 """To compute all rows is tried once for each kind of change, if it has taken no more than so many
 times as long as another way: it may be the faster one."""
@@ -68,6 +70,7 @@ class Course(Outlay):
     """Which way a node goes when it may choose, by what the ways have taken before. What may be
     kept are the rows; rederivation goes without."""
 
+    share: float = field(default_factory=lambda: SHARE)
     regret: float = 0.0
     """The seconds by which changes with stored rows have taken longer than without."""
     above: dict[bool, Mean] = field(default_factory=dict)

@@ -6,15 +6,13 @@ true, false or NULL; `conditions` turns those of WHERE into literals where it ca
 
 from __future__ import annotations
 
-import calendar
-import datetime
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from harken.errors import TypeFault, ValueFault
+from harken.errors import ValueFault
 from harken.ir.java_patterns import compiled
 from harken.ir.operations import NEGATED_COMPARISON
 from harken.ir.terms import Constant, Term
@@ -26,18 +24,16 @@ from harken.ir.types import (
     TEXT,
     TIMESTAMP,
     Type,
-    decimal_digits,
-    decimal_type,
     is_decimal,
 )
-from harken.lang.sql import decimals
-from harken.lang.sql.conversions import NULL_TYPE, decimal_of
+from harken.lang.sql.arithmetic import Arithmetic
+from harken.lang.sql.conversions import NULL_TYPE
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
-from harken.lang.sql.functions import filled, said
+from harken.lang.sql.functions import said
 from harken.lang.sql.scalars import PATTERNS, Call, called, constant
 from harken.lang.sql.scope import Scope
-from harken.lang.sql.trying import TRIED, Trying
-from harken.lang.sql.types import shown, type_of
+from harken.lang.sql.trying import TRIED
+from harken.lang.sql.types import type_of
 
 if TYPE_CHECKING:
     from harken.lang.sql.queries import Queries
@@ -67,15 +63,9 @@ NAMED: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.StrPosition: ("position", ("substr", "this")),
 }
 TRIMMED = {"LEADING": "trim_start", "TRAILING": "trim_end"}
-TO_TENS = (
-    "CASE WHEN x >= 0 THEN CAST(x + y AS BIGINT) DIV z * z "
-    "WHEN x < 0 THEN CAST(x - y AS BIGINT) DIV z * z END"
-)
-"""x to the nearest multiple of z, which y is half of."""
-SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
 
 
-class Expressions(Trying):
+class Expressions(Arithmetic):
     def __init__(self, draft: Draft, queries: Queries) -> None:
         super().__init__(draft)
         self._queries = queries
@@ -292,97 +282,6 @@ class Expressions(Trying):
         sides = self.alike(left, self.value(right_node, scope, body), body, node)
         return self._draft.compute(f"is {operator}", sides, BOOLEAN, body)
 
-    def _arithmetic(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        if isinstance(node.expression, exp.Interval):
-            return self._moved(symbol, node, scope, body)
-        left = self.value(node.this, scope, body)
-        right = self.value(node.expression, scope, body)
-        if not {left.type, right.type} & {DATE, TIMESTAMP}:
-            left, right = self.alike(left, right, body, node)
-        if left.type == TEXT and Constant(None, NULL_TYPE) not in (left, right):
-            raise TypeFault(
-                f"{symbol} cannot be applied to texts",
-                code="type-mismatch",
-                span=self._draft.place(node),
-                hint="convert them to numbers with CAST, or join texts with ||",
-            )
-        return self._apply(symbol, [left, right], body, node)
-
-    def _exact(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
-        """Arithmetic of decimals; None if it is of something else."""
-        if isinstance(node.expression, exp.Interval):
-            return None
-        left = self.value(node.this, scope, body)
-        right = self.value(node.expression, scope, body)
-        types = (left.type, right.type)
-        if not any(map(is_decimal, types)):
-            return None
-        if not all(each == INTEGER or is_decimal(each) for each in types):
-            return None
-        one, other = (decimal_of(each) for each in (left, right))
-        result = decimals.result_of(symbol, one, other)
-        left = self._draft.coerce(left, one, body, node)
-        right = self._draft.coerce(right, other, body, node)
-        if symbol == "/":
-            return self._draft.compute("/", (left, right), result, body)
-        if symbol == "%":
-            sides = self.alike(left, right, body, node)
-            return self._draft.compute("mod", sides, sides[0].type, body)
-        if symbol == "*":
-            (p1, s1), (p2, s2) = decimal_digits(one), decimal_digits(other)
-            whole = decimal_type(p1 + p2 + 1, s1 + s2)
-            product = self._draft.compute("*", (left, right), whole, body)
-            return self._draft.coerce(product, result, body, node)
-        left = self._draft.coerce(left, result, body, node)
-        right = self._draft.coerce(right, result, body, node)
-        return self._draft.compute(symbol, (left, right), result, body)
-
-    def _rounded(self, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
-        """An integer or a decimal to so many digits behind the point, or before it."""
-        given = self.value(node.this, scope, body)
-        if given.type != INTEGER and not is_decimal(given.type):
-            return None
-        wanted = self._digits(node)
-        precision, scale = decimal_digits(decimals.as_decimal(given.type))
-        if wanted >= scale:
-            return given
-        if wanted < 0:
-            half, unit = (exp.Literal.number(10**-wanted // n) for n in (2, 1))
-            tens = filled(TO_TENS, node.this, half, unit)
-            rounded = self.value(tens, scope, body)
-            if given.type == INTEGER:
-                return rounded
-            return self._draft.coerce(rounded, decimal_type(precision - scale + 1, 0), body, node)
-        fewer = decimal_type(precision - scale + wanted + 1, wanted)
-        return self._draft.coerce(given, fewer, body, node)
-
-    def _digits(self, node: exp.Expr) -> int:
-        given = node.args.get("decimals")
-        sign = -1 if isinstance(given, exp.Neg) else 1
-        literal = given.this if isinstance(given, exp.Neg) else given
-        if literal is None:
-            return 0
-        if not (isinstance(literal, exp.Literal) and literal.name.isdigit()):
-            raise self._unsupported(node, "round takes a number of digits that is written out")
-        return sign * min(int(literal.name), decimals.STORED_DIGITS)
-
-    def _whole(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """The whole number below another, or above it."""
-        given = self.value(node.this, scope, body)
-        if given.type == INTEGER:
-            return given
-        name, text = (
-            "floor",
-            "CAST(x AS BIGINT) - CASE WHEN x < CAST(x AS BIGINT) THEN 1 ELSE 0 END",
-        )
-        if isinstance(node, exp.Ceil):
-            name, text = "ceiling", text.replace("-", "+").replace("<", ">")
-        if is_decimal(given.type):
-            precision, scale = decimal_digits(given.type)
-            whole = self.value(filled(text, node.this), scope, body)
-            return self._draft.coerce(whole, decimal_type(precision - scale + 1, 0), body, node)
-        return self._apply(name, [given], body, node)
-
     def _extreme(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         """The greatest or the least of several values that are there."""
         values = [self.value(each, scope, body) for each in (node.this, *node.expressions)]
@@ -405,35 +304,6 @@ class Expressions(Trying):
         characters = Constant(" ", TEXT) if taken is None else self._text(taken, scope, body)
         name = TRIMMED.get(position, "trim_both")
         return self._apply(name, [text, characters], body, node)
-
-    def _moved(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """A date some days, months or years later or earlier."""
-        given = self.value(node.this, scope, body)
-        interval = node.expression
-        try:
-            size = int(interval.this.name) * (-1 if symbol == "-" else 1)
-        except (AttributeError, ValueError):
-            raise self._unsupported(interval, "an interval is a whole number of units") from None
-        unit = str(interval.args["unit"].name).upper().removesuffix("S")
-        if unit == "WEEK":
-            size, unit = size * 7, "DAY"
-        if isinstance(given, Constant) and isinstance(given.value, datetime.date):
-            moved = _moved(given.value, size, unit)
-            if moved is not None:
-                return Constant(moved, given.type)
-        if given.type == DATE and unit == "DAY":
-            return self._apply("+", [given, Constant(size, INTEGER)], body, node)
-        if given.type == DATE and unit in ("MONTH", "YEAR"):
-            months = Constant(size * (12 if unit == "YEAR" else 1), INTEGER)
-            return self._apply("add_months", [given, months], body, node)
-        if given.type == TIMESTAMP and unit in SECONDS:
-            seconds = Constant(float(size * SECONDS[unit]), NUMBER)
-            return self._apply("+", [given, seconds], body, node)
-        raise self._unsupported(
-            node,
-            f"{unit}S cannot be added to {shown(given.type)}: days, months and years can be "
-            "added to a date, and days, hours, minutes and seconds to a timestamp",
-        )
 
     def _concatenated(self, parts: Sequence[exp.Expr], scope: Scope, body: Body) -> Term:
         terms = [self._as_text(self.value(each, scope, body), body, each) for each in parts]
@@ -531,18 +401,3 @@ class Expressions(Trying):
         if node.args.get("safe"):
             return self._try_converted(self.value(node.this, scope, body), wanted, body, node)
         return self._converted(self.value(node.this, scope, body), wanted, body, node)
-
-
-def _moved(value: datetime.date, size: int, unit: str) -> datetime.date | None:
-    """None if it cannot be said here, or is outside of the calendar."""
-    if unit not in ("DAY", "MONTH", "YEAR"):
-        return None
-    months = value.year * 12 + value.month - 1 + size * (12 if unit == "YEAR" else 1)
-    year, month = divmod(months, 12)
-    try:
-        if unit == "DAY":
-            return value + datetime.timedelta(days=size)
-        last = calendar.monthrange(year, month + 1)[1]
-        return value.replace(year=year, month=month + 1, day=min(value.day, last))
-    except (ValueError, OverflowError):
-        return None
