@@ -2,7 +2,7 @@
 
 Differentials look in the other state for another derivation of each row that may have come or gone.
 How long that takes depends on the data: it may be the first row that is looked at, or none of many.
-Counting follows every derivation and looks for none. When differentials have taken many times as
+Counting follows every derivation and looks for none. When differentials have taken a few times as
 long as counting all derivations once does, that is done; if changes do not become faster by it, the
 numbers are let go of.
 
