@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import harken
+from harken.database.sql.changes import Changes
 
 SCHEMA = """
 CREATE TABLE t (k INT PRIMARY KEY, v INT DEFAULT 7, s STRING);
@@ -92,3 +93,22 @@ def test_update_from_with_different_values_for_a_row_is_refused() -> None:
         db.sql("UPDATE t SET v = u.v FROM u WHERE u.k = t.k")
     assert caught.value.code == "not-unique"
     assert db.sql("SELECT v FROM t WHERE k = 1").rows == [(10,)]
+
+
+def test_of_a_table_with_a_key_only_what_is_matched_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with harken.connect() as db:
+        db.sql("CREATE TABLE t (k INT PRIMARY KEY, a INT); CREATE TABLE u (k INT, a INT)")
+        db.sql("INSERT INTO t VALUES (1, 1), (2, 2); INSERT INTO u VALUES (2, 5), (3, 6)")
+
+        def refused(*given: object) -> None:
+            raise AssertionError("the whole table is read")
+
+        monkeypatch.setattr(Changes, "_all", refused)
+        db.sql("UPDATE t SET a = u.a FROM u WHERE t.k = u.k")
+        db.sql(
+            "MERGE INTO t USING u ON t.k = u.k WHEN MATCHED THEN UPDATE SET a = u.a + 1 "
+            "WHEN NOT MATCHED THEN INSERT (k, a) VALUES (u.k, u.a)"
+        )
+        assert sorted(db.sql("SELECT * FROM t")[-1].rows) == [(1, 1), (2, 6), (3, 6)]

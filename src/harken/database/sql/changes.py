@@ -7,7 +7,7 @@ and inserts them. Rows are as they are stored.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from sqlglot import exp
@@ -203,7 +203,7 @@ class Changes:
         """Each row with the one thing that is made of it, however often it is matched."""
         different = dict.fromkeys(chosen)
         self._check_matches(table, Counter(old for old, _ in different), statement, "UPDATE")
-        there = Counter(self._all(table))
+        there = self._times(table, [old for old, _ in different])
         return [(old, values) for old, values in different for _ in range(there[old])]
 
     def _assignments(
@@ -398,7 +398,7 @@ class Changes:
     def _check_matches(
         self, table: Table, taken: Counter[Row], statement: Statement, what: str = "MERGE"
     ) -> None:
-        there = Counter(self._all(table)) if taken else Counter()
+        there = self._times(table, taken)
         if any(count > there[row] for row, count in taken.items()):
             raise IntegrityError(
                 f"{what}: a row of {table.name} is matched by several rows of the source",
@@ -408,6 +408,12 @@ class Changes:
             )
 
     # --- rows ------------------------------------------------------------------------------
+
+    def _times(self, table: Table, rows: Collection[Row]) -> Counter[Row]:
+        """How often each of these rows is there, all of which are. Only a table without a key has
+        any twice, and has to be looked through."""
+        is_read = rows and not table.relation.is_set
+        return Counter(self._all(table) if is_read else dict.fromkeys(rows, 1))
 
     def _all(self, table: Table) -> list[Row]:
         return self._runtime.engine.matching(table.relation, {})
