@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from harken.bench.contestants import Contestant, contestant, in_turns
+from harken.bench.contestants import Contestant, contestant, in_turns, learn
 from harken.bench.figures import Figure, cpu_time
 
 SIZES = (1_000, 10_000, 100_000)
@@ -30,9 +30,7 @@ REQUIRED_FROM = 100_000
 BATCH = 20
 WARMING = 14
 """Changes before those that count: plans are made."""
-LEARNING, LEARNING_SECONDS = 1_000, 5.0
-"""Where Harken chooses it learns from so many more changes, unless they take longer than this."""
-SHORT, MOST = 3.0, 8
+SHORT, MOST = 3.0, 40
 """There are more rounds where they take no longer than so many seconds, up to so many times."""
 
 Edge = tuple[int, int]
@@ -181,13 +179,13 @@ def _figures(program: Program, graph: Graph, size: int, rounds: int) -> Iterator
         for kind, batch in (("one edge", 1), (f"{BATCH} edges", BATCH)):
             chosen = partial(random.sample, edges, min(batch, len(edges)))
             for _ in range(WARMING // 2):
-                in_turns(field, "edge", chosen(), counts=False)
-            _learn(field[-1], chosen)
+                in_turns(field, "edge", chosen(), random, counts=False)
+            learn(field[-1], "edge", chosen)
             until = cpu_time() + SHORT
             for turn in range(MOST * rounds):
                 if turn >= rounds and cpu_time() > until:
                     break
-                in_turns(field, "edge", chosen(), counts=True)
+                in_turns(field, "edge", chosen(), random, counts=True)
             params = {"view": program.name, "graph": graph.name, "edges": size, "change": kind}
             yield from _measured(field, params, graph, program, batch)
             for each in field:
@@ -218,13 +216,3 @@ def _measured(
         yield Figure(name, "external/materialized bytes", memory, params, SMALLER)
     best = min(took[each] for each in (EXTERNAL, MATERIALIZED, NAIVE))
     yield Figure(name, "auto/best", took[AUTO] / best, params, CHOICE)
-
-
-def _learn(learner: Contestant, chosen: Callable[[], list[Edge]]) -> None:
-    until = cpu_time() + LEARNING_SECONDS
-    for _ in range(LEARNING // 2):
-        edges = chosen()
-        for adding in (False, True):
-            learner.change("edge", edges, adding, counts=False)
-        if cpu_time() > until:
-            break

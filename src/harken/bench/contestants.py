@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from random import Random
 
 import harken
 from harken.bench.figures import cpu_time
 from harken.database.monitors.subscription import Subscription
 
 Row = tuple[int, ...]
+
+LEARNING, LEARNING_SECONDS = 1_000, 5.0
+"""Where Harken chooses it learns from so many changes, unless they take longer than this."""
 
 
 @dataclass(slots=True)
@@ -76,9 +80,24 @@ def contestant(
     return Contestant(strategy, db, db.monitor(view, strategy=strategy))
 
 
-def in_turns(field: list[Contestant], name: str, rows: Sequence[Row], *, counts: bool) -> None:
-    """Take rows out and put them back, in each database."""
+def in_turns(
+    field: Sequence[Contestant], name: str, rows: Sequence[Row], order: Random, *, counts: bool
+) -> None:
+    """Take rows out and put them back, in each database. The order is drawn: whoever comes after
+    one that went through all the data finds the processor's caches full of that."""
     for adding in (False, True):
-        told = [each.change(name, rows, adding, counts) for each in field]
+        turns = order.sample(field, len(field))
+        told = [each.change(name, rows, adding, counts) for each in turns]
         if any(each != told[0] for each in told):
             raise AssertionError("the strategies do not tell the same")
+
+
+def learn(learner: Contestant, name: str, chosen: Callable[[], Sequence[Row]]) -> None:
+    """Take rows out and put them back, until it knows what its ways take."""
+    until = cpu_time() + LEARNING_SECONDS
+    for _ in range(LEARNING // 2):
+        rows = chosen()
+        for adding in (False, True):
+            learner.change(name, rows, adding, counts=False)
+        if cpu_time() > until:
+            break

@@ -16,9 +16,10 @@ import contextlib
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
-from harken.bench.contestants import contestant, in_turns
+from harken.bench.contestants import contestant, in_turns, learn
 from harken.bench.figures import Figure
 
 SIZES = (10_000, 100_000)
@@ -27,8 +28,8 @@ GROUPS = 20
 """The rows of a view; each has as many derivations as there are rows of e for it."""
 HOLDING = 1_000
 """One in so many derivations that begin with a row of e holds, where there are dead ends."""
-WARMING = 40
-"""Changes before those that count: plans are made, and the choice is learnt."""
+WARMING = 10
+"""Changes before those that count: plans are made."""
 NAIVE_ROUNDS = 1
 """Recomputation takes part in so many rounds, the last ones."""
 
@@ -77,11 +78,13 @@ def _figures(view: View, size: int, rounds: int) -> Iterator[Figure]:
     with contextlib.ExitStack() as stack:
         text = f"{DECLARED}{view.rule}\n"
         field = [contestant(text, "p", each, rows, stack) for each in STRATEGIES]
+        chosen = partial(random.sample, [(-1,)] if view.changed == "g" else holding, 1)
+        learn(field[-1], view.changed, chosen)
         for number in range(WARMING + rounds):
-            row = (-1,) if view.changed == "g" else random.choice(holding)
             last = number >= WARMING + rounds - NAIVE_ROUNDS
             taking_part = [each for each in field if last or each.strategy != NAIVE]
-            in_turns(taking_part, view.changed, [row], counts=number >= WARMING)
+            counts = number >= WARMING
+            in_turns(taking_part, view.changed, chosen(), random, counts=counts)
         params = {"items": size, "derivations": size // GROUPS}
         took = {each.strategy: statistics.median(each.times) for each in field}
     name = f"counting, {view.name}"
