@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -172,16 +173,86 @@ def test_a_view_keeps_a_relation_as_it_is(db: harken.Database) -> None:
     assert sorted(db.sql("SELECT y FROM v").rows) == [(2,), (12,)]
 
 
-def test_names_that_differ_only_in_case_are_refused(db: harken.Database) -> None:
-    for program in (".decl Edge, edge(x: number)", ".decl edge(x: number) .commit .decl eDge()"):
-        with pytest.raises(harken.HarkenError) as caught:
-            db.datalog(program)
-        assert caught.value.code == "exists"
-    db.datalog(".decl Node(x: number)")
+def test_names_may_differ_in_case_only(db: harken.Database) -> None:
+    db.datalog(
+        """
+        .decl Edge(x: number, y: number)  .decl edge(x: number, y: number)  .decl EDGE()
+        edge(x, y), edge(y, x) :- Edge(x, y).
+        Edge(1, 2).
+        """
+    )
+    assert db.datalog("?- Edge(x, y).").rows == [(1, 2)]
+    assert db.datalog("?- edge(x, y).").rows == [(1, 2), (2, 1)]
+    assert db.datalog("?- EDGE().").rows == [(False,)]
+    told = {name: db.monitor(name) for name in ("Edge", "edge")}
+    db.datalog("+Edge(2, 3).")
+    assert [each.plus for each in told["Edge"].changes()] == [[(2, 3)]]
+    assert [each.plus for each in told["edge"].changes()] == [[(2, 3), (3, 2)]]
     with pytest.raises(harken.HarkenError) as caught:
-        db.datalog("?- node(x).")
+        db.datalog("?- eDge(x, y).")
     assert caught.value.code == "unknown-relation"
-    assert caught.value.hint == "did you mean Node?"
+
+
+def test_sql_tells_case_apart_only_where_it_must(db: harken.Database) -> None:
+    db.datalog(".decl Edge(x: number) .decl edge(x: number) .decl Node(x: number)")
+    db.datalog("Edge(1). edge(2). Node(3).")
+    assert db.sql("SELECT x FROM node").rows == [(3,)]
+    assert db.sql("SELECT x FROM Edge").rows == db.sql('SELECT x FROM "Edge"').rows == [(1,)]
+    assert db.sql("SELECT a.x, b.x FROM edge AS a, Edge AS b").rows == [(2, 1)]
+    db.sql("INSERT INTO Edge VALUES (4); DELETE FROM edge")
+    assert db.datalog("?- Edge(x).").rows == [(1,), (4,)]
+    assert db.datalog("?- edge(x).").rows == []
+    with pytest.raises(harken.HarkenError) as caught:
+        db.sql("SELECT x FROM EDGE")
+    assert caught.value.code == "ambiguous"
+    assert caught.value.message == "EDGE may be Edge or edge"
+    db.sql("DROP TABLE Edge")
+    assert db.sql("SELECT count(*) FROM EDGE").rows == [(0,)]
+
+
+def test_a_view_of_sql_never_comes_to_mean_another_relation(db: harken.Database) -> None:
+    db.datalog(".decl Edge(x: number) Edge(1).")
+    db.sql("CREATE VIEW v AS SELECT x FROM edge")
+    with pytest.raises(harken.HarkenError) as caught:
+        db.datalog(".decl edge(x: number)")
+    assert caught.value.code == "exists"
+    assert "the view v of SQL" in caught.value.message
+    assert db.sql("SELECT x FROM v").rows == [(1,)]
+
+
+def test_names_that_differ_in_case_are_kept_apart_in_a_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "names.db")
+    program = ".decl A(x: number) .decl a(x: number) A(1). a(2). a(x + 1) :- A(x), a(x)."
+    with harken.connect(path) as db:
+        db.datalog(program)
+        db.amosql("create function Size(integer) -> integer; set Size(1) = 5;")
+        db.amosql("create function size(integer) -> integer; set size(1) = 6;")
+    with harken.connect(path) as db:
+        db.datalog("+A(2).")
+        assert db.datalog("?- A(x).").rows == [(1,), (2,)]
+        assert db.datalog("?- a(x).").rows == [(2,), (3,)]
+        assert db.amosql("select Size(1), size(1);").rows == [(5, 6)]
+
+
+def test_a_file_of_before_names_told_case_apart_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = str(tmp_path / "old.db")
+    with harken.connect(path) as db:
+        db.datalog(".decl Edge(x: number, y: number) Edge(1, 2).")
+        db.amosql("create type Person; create function Name(Person) -> charstring;")
+    raw = sqlite3.connect(path)
+    marked = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE '%^%'"
+    names = [name for (name,) in raw.execute(marked)]
+    assert sorted(names) == ["^Edge(integer,integer)", "^Name(^Person)", "extent ^Person"]
+    for name in names:
+        raw.execute(f'ALTER TABLE "{name}" RENAME TO "{name.replace("^", "")}"')
+    raw.close()
+    with pytest.raises(harken.HarkenError, match="an earlier version"):
+        harken.connect(path, read_only=True)
+    with harken.connect(path) as db:
+        db.datalog(".decl edge(x: number) edge(7). +Edge(2, 3).")
+        assert db.datalog("?- Edge(x, y).").rows == [(1, 2), (2, 3)]
+        db.amosql('create Person instances :p; set Name(:p) = "Ann"; delete :p;')
+        assert db.amosql("select Name(p) for each Person p;").rows == []
 
 
 def test_a_relation_may_be_called_as_something_built_in_is(db: harken.Database) -> None:

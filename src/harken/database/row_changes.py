@@ -100,7 +100,7 @@ def _stored(
 def _table(runtime: Runtime, name: str) -> Table:
     """The table of a name; of a relation with rules, what is stated of it."""
     tables = SqlTables(runtime.catalog)
-    function = tables.function(name.lower())
+    function = tables.function(name)
     if function is None:
         meant = nearest(name, tables.table_names())
         raise NameFault(
@@ -108,7 +108,7 @@ def _table(runtime: Runtime, name: str) -> Table:
             code="unknown-table",
             hint=f"did you mean {meant}?" if meant else "create it first",
         )
-    table = tables.table(name.lower())
+    table = tables.table(name)
     assert table is not None
     if function.kind is FunctionKind.STORED and not is_materialized(function):
         return table

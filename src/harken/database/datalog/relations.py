@@ -42,8 +42,10 @@ class CatalogRelations:
         named = [f for f in self._catalog.named(name) if f.relation is not None and not f.system]
         if len(named) == 1:
             return named[0]
-        found = SqlTables(self._catalog).function(name.lower())
-        return None if found is not None and is_datalog(found) else found
+        tables = SqlTables(self._catalog)
+        if any(map(is_datalog, tables.folded(name))):
+            return None
+        return tables.function(name)
 
     def names(self) -> Iterator[str]:
         for function in self._catalog.functions():

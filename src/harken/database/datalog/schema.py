@@ -17,6 +17,7 @@ from harken.database.datalog.text import facts_name, is_datalog, kept, relation_
 from harken.database.memory import Dependencies
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import recheck, store
+from harken.database.sql.tables import SqlTables, is_sql
 from harken.database.system import relation_of
 from harken.errors import IntegrityError, NameFault, Span, SyntaxFault, TypeFault
 from harken.ir.assemble import assemble
@@ -111,14 +112,17 @@ class Schema:
             self._wanted[node.name] = Wanted(node, changed=True)
 
     def _refuse_same_letters(self, node: syntax.Declaration) -> None:
-        """SQL does not tell upper and lower case apart, and neither do the tables."""
-        for name in (*self._wanted, *self.relations.names()):
-            if name != node.name and name.lower() == node.name.lower():
+        """Names of Datalog tell upper and lower case apart. Those of SQL do so only where they
+        must: no view may come to mean another relation than it did."""
+        for known in SqlTables(self._catalog).folded(node.name):
+            views = [each.name for each in self._catalog.dependents(known.name) if is_sql(each)]
+            if views:
                 raise NameFault(
-                    f"there is already a relation {name}, and to SQL that is the same name",
+                    f"there is a relation {known.name}, and {node.name} is the same name to "
+                    f"the view {views[0]} of SQL",
                     code="exists",
                     span=node.span,
-                    hint="choose a name with other letters",
+                    hint="choose a name with other letters, or drop the view first",
                 )
 
     def _is_same(self, node: syntax.Declaration, known: Known) -> bool:

@@ -50,7 +50,7 @@ class Changes:
 
     def _target(self, node: exp.Expr, statement: Statement) -> Table:
         tables = SqlTables(self._runtime.catalog)
-        name = node.name.lower()
+        name = node.name
         table = tables.table(name)
         if table is None:
             near = nearest(name, tables.table_names())
@@ -157,7 +157,7 @@ class Changes:
 
     def _created(self, table: Table) -> Statement | None:
         """The CREATE TABLE of a table that SQL made."""
-        function = SqlTables(self._runtime.catalog).function(table.name.lower())
+        function = SqlTables(self._runtime.catalog).function(table.name)
         if function is None or not is_sql(function):
             return None
         (created,) = statements(function.text)
@@ -443,7 +443,7 @@ class Changes:
 
     def _is_relation(self, table: Table) -> bool:
         """Was it made by Datalog? A row that such a set has already is no error."""
-        function = SqlTables(self._runtime.catalog).function(table.name.lower())
+        function = SqlTables(self._runtime.catalog).function(table.name)
         return function is not None and is_datalog(function)
 
     def _check_unique(self, table: Table, rows: Sequence[Row]) -> None:

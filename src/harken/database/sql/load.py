@@ -23,12 +23,12 @@ def table_to_load(runtime: Runtime, name: str) -> Table | None:
     if runtime.catalog.type_named(name) is not None:
         return None
     tables = SqlTables(runtime.catalog)
-    function = tables.function(name.lower())
+    function = tables.function(name)
     if function is None:
         return None
     if function.kind is not FunctionKind.STORED or is_materialized(function):
         raise TypeFault(f"{name} is not a table", code="not-updatable")
-    return tables.table(name.lower())
+    return tables.table(name)
 
 
 def load_rows(runtime: Runtime, table: Table, rows: Any, columns: Sequence[str] | None) -> None:

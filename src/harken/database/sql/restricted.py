@@ -151,7 +151,9 @@ class _Tables(SqlTables):
         self._view = replace(table, columns=self.columns, positions=tuple(range(len(self.columns))))
 
     def table(self, name: str) -> Table | None:
-        return self._view if name == self._view.name.lower() else super().table(name)
+        found = super().table(name)
+        same = found is not None and found.name == self._view.name
+        return self._view if same else found
 
 
 def row_columns(view: Function) -> tuple[Column, ...]:

@@ -330,7 +330,7 @@ def drop(runtime: Runtime, statement: Statement) -> None:
     kind = str(node.args.get("kind", "")).upper()
     tables = node.args.get("tables") or [node.this]
     for each in tables:
-        name = each.name.lower()
+        name = each.name
         known = SqlTables(runtime.catalog).function(name)
         if known is None or kind not in ("TABLE", "VIEW"):
             if node.args.get("exists"):

@@ -112,7 +112,7 @@ class SqlSession:
         node, hint = statement.node, "write EXPLAIN SELECT ..."
         if isinstance(node, exp.Column) and not node.table:
             tables, name = SqlTables(self._runtime.catalog), node.name
-            if tables.function(name.lower()) is None:
+            if tables.function(name) is None:
                 return unknown_table(tables, name, statement.span)
             hint = f'write EXPLAIN SELECT * FROM {name}, or in Python db.explain("{name.lower()}")'
         return LanguageError(

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from harken.database.catalog import Catalog
 from harken.database.datalog.text import FACTS, is_datalog
+from harken.errors import NameFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function
 from harken.lang.sql.draft import Table
@@ -24,14 +25,30 @@ class SqlTables:
         self._catalog = catalog
 
     def function(self, name: str) -> Function | None:
-        """The function that is the table or view of this name; AMOSQL tells case apart."""
+        """The function that is the table or view of this name, in upper or lower case: where
+        Datalog or AMOSQL made several that differ in case only, that which is written so."""
         named = [f for f in self._catalog.named(name) if f.relation is not None]
         if len(named) == 1 and not named[0].system:
             return named[0]
-        for function in self._functions():
-            if function.name.lower() == name and len(self._catalog.named(function.name)) == 1:
-                return function
-        return next((f for f in self._functions() if long_name(f) == name), None)
+        folded = self.folded(name)
+        if len(folded) > 1:
+            raise NameFault(
+                f"{name} may be {' or '.join(sorted(each.name for each in folded))}",
+                code="ambiguous",
+                hint="where names differ in upper and lower case only, write them exactly so",
+            )
+        if folded:
+            return folded[0]
+        return next((f for f in self._functions() if long_name(f) == name.lower()), None)
+
+    def folded(self, name: str) -> list[Function]:
+        """Those of this name, whatever is in upper and in lower case."""
+        return [
+            function
+            for function in self._functions()
+            if function.name.lower() == name.lower()
+            and len(self._catalog.named(function.name)) == 1
+        ]
 
     def table(self, name: str) -> Table | None:
         function = self.function(name)

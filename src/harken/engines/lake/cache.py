@@ -24,6 +24,7 @@ from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.events import BRINGING, CREATE_BRINGING, NOTICED
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.layout import table_name
+from harken.engines.sqlite.names import stored_name
 from harken.ir.relations import Relation, extent_name
 
 Row = tuple[Any, ...]
@@ -67,7 +68,7 @@ class Cache:
     # --- the table -------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        return bool(self._connection.value(EXISTS, (self.name,)))
+        return bool(self._connection.value(EXISTS, (stored_name(self.name),)))
 
     def create(self) -> None:
         for statement in CREATE:

@@ -19,6 +19,7 @@ from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.layout import table_name
+from harken.engines.sqlite.names import stored_name
 from harken.engines.sqlite.recursion import (
     Bind,
     Fetch,
@@ -182,7 +183,7 @@ class SQLiteEngine:
 
     def exists(self, relation: Relation) -> bool:
         found = "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = ?)"
-        return bool(self.connection.value(found, (table_name(relation),)))
+        return bool(self.connection.value(found, (stored_name(table_name(relation)),)))
 
     def measure(self) -> None:
         """Let SQLite look at tables that have grown a good deal: it plans by their sizes, and by

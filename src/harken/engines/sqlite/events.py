@@ -21,6 +21,7 @@ from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.expressions import Sql, literal_text, quote
 from harken.engines.sqlite.layout import table_name
+from harken.engines.sqlite.names import stored_name
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Kind, Relation
 from harken.planner.screen import Alternative, Screener
@@ -63,7 +64,7 @@ class DeltaSet:
 
     def create(self) -> None:
         """Make the table if it is not there."""
-        if self._connection.value(EXISTS, (delta(self.relation).id,)):
+        if self._connection.value(EXISTS, (stored_name(delta(self.relation).id),)):
             return
         key = self._columns or self.weight
         columns = f"{layout.typed_columns(self.relation)}, " if self._columns else ""
@@ -214,7 +215,7 @@ class Capture(DeltaSet):
     def _has_orphans(self) -> bool:
         """If another process dropped the table, SQLite hides its triggers from us, and they come
         back to life with a table of the same name: then they must find their Δ-set."""
-        table = table_name(self.relation)
+        table = stored_name(table_name(self.relation))
         names = tuple(f"{event} {table}" for event in ("insert", "delete", "update"))
         found = "SELECT count(*) FROM temp.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
         return bool(self._connection.value(f"{found} AND name IN (?, ?, ?)", (table, *names)))

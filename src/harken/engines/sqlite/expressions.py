@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from harken.engines.sqlite.names import stored_name
 from harken.engines.sqlite.values import encode
 from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.terms import Constant
@@ -112,7 +113,7 @@ def constant(term: Constant) -> Sql:
 
 
 def quote(name: str) -> str:
-    escaped = name.replace('"', '""')
+    escaped = stored_name(name).replace('"', '""')
     return f'"{escaped}"'
 
 

@@ -14,6 +14,7 @@ import apsw
 from harken.engines.foreign import call, stored_rows
 from harken.engines.sqlite import faults
 from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.names import stored_name
 from harken.ir.relations import Relation
 
 Decode = Callable[[Any], Any]
@@ -49,7 +50,7 @@ def register(
     source: Any = ForeignModule(relation, rows)
     with faults.translated():
         connection.raw.create_module(
-            module,
+            stored_name(module),
             source,
             use_bestindex_object=True,
             eponymous=True,

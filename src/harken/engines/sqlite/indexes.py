@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.names import plain_name
 from harken.errors import StorageError
 from harken.ir.relations import Kind, Relation, is_extent
 from harken.ir.types import BOOLEAN
@@ -34,7 +35,7 @@ class Indexes:
             "SELECT name FROM main.sqlite_schema WHERE type = 'index' "
             "UNION ALL SELECT name FROM temp.sqlite_schema WHERE type = 'index'"
         )
-        self._known = {str(name) for (name,) in names}
+        self._known = {plain_name(name) for (name,) in names}
 
     def serves(self, relation: Relation, columns: tuple[int, ...]) -> bool:
         """Can the table be searched by some of these columns already?"""

@@ -26,6 +26,7 @@ from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.driving import RECENT, SETTLED
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.names import stored_name
 from harken.engines.sqlite.slots import FROM_ROW, Slots, last_row_of
 from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Literal
 from harken.ir.relations import Kind, Relation, Semantics
@@ -221,7 +222,7 @@ class Fixpoint:
         """Make the tables if they are not there. They were made together: a rollback took all of
         them or none."""
         own = [table for table in self.tables if not table.kept]
-        if not own or connection.value(EXISTS, (own[-1].name,)):
+        if not own or connection.value(EXISTS, (stored_name(own[-1].name),)):
             return
         for table in own:
             for sql in (table.drop, *table.create(), *map(table.index, table.lookups)):

@@ -136,7 +136,7 @@ class Joins(Translation):
         self._add_source(node, node.alias_or_name.lower(), fields, scope)
 
     def table(self, node: exp.Table) -> Table:
-        table = self._tables.table(node.name.lower())
+        table = self._tables.table(node.name)
         if table is None:
             raise unknown_table(self._tables, node.name, self._draft.place(node))
         self.mentioned.add(table.relation.name)
