@@ -19,8 +19,8 @@ from harken.database.handles import FunctionHandle
 from harken.database.intake import Step, take_step
 from harken.database.lake import register
 from harken.database.load import load_objects
+from harken.database.monitors.audience import Listener
 from harken.database.monitors.log import Keep
-from harken.database.monitors.monitors import Listener
 from harken.database.monitors.subscription import Subscription, Wishes, subscribe
 from harken.database.names import unknown_name
 from harken.database.objects import Object

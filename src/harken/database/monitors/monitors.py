@@ -13,10 +13,12 @@ Law: for each commit, the rows of a view before it, with its change, are the row
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 from harken.calculus.states import in_old_state
+from harken.database.monitors.audience import Audience, Receiver
 from harken.database.monitors.changes import (
     Change,
     Row,
@@ -25,9 +27,8 @@ from harken.database.monitors.changes import (
     net_change,
     stored_rows,
 )
-from harken.database.monitors.log import Keep, Log, Logs
+from harken.database.monitors.log import Log, Logs
 from harken.database.monitors.outbox import Durable, Outbox
-from harken.database.monitors.queue import Queue
 from harken.database.monitors.view import MonitoredView, Watched, compile_view
 from harken.database.rules.check_phase import CheckPhase
 from harken.database.rules.network import Network
@@ -39,81 +40,6 @@ from harken.ir.clauses import Program
 from harken.ir.schema import Function
 from harken.planner.prepare import prepare
 
-Listener = Callable[[Change], object]
-
-
-TIDY_AFTER = 64
-"""After so many changes, and one for each reader, a queue lets go of what all have read."""
-
-
-@dataclass(slots=True, eq=False)
-class Receiver:
-    """Who gets the changes of a view: what a subscription is to the monitors."""
-
-    view: str
-    watched: Watched
-    listener: Listener | None = None
-    durable: str | None = None
-    kept: bool = False
-    """Are its changes read from the log in the file?"""
-    keep: Keep | None = None
-    """How long that log is to keep them, if it must be made."""
-    strategy: str = "auto"
-    """How the change of the view is to be found."""
-    position: int = 0
-    """That of the last change that was handed out."""
-    place: int = 0
-    """The number of that change, among those of its session or its durable monitor."""
-    gives_way: bool = False
-    """Does it keep nobody from dropping the view?"""
-    closed: bool = False
-
-    @property
-    def title(self) -> str:
-        return f"the monitor of {self.watched}"
-
-    @property
-    def ending(self) -> str:
-        return f"close() the monitors of {self.view} in this session"
-
-    @property
-    def reads_queue(self) -> bool:
-        return self.durable is None and not self.kept
-
-
-@dataclass(slots=True)
-class Audience:
-    """Those who watch the same in this session, and what they have not been told."""
-
-    receivers: dict[Receiver, None] = field(default_factory=dict)
-    strategy: str = "auto"
-    """The last one that any of them wants."""
-    queue: Queue = field(default_factory=Queue)
-    untidy: int = 0
-
-    def join(self, receiver: Receiver) -> None:
-        if receiver.reads_queue:
-            receiver.place = self.queue.end
-        self.receivers[receiver] = None
-        if receiver.strategy != "auto":
-            self.strategy = receiver.strategy
-
-    def leave(self, receiver: Receiver) -> None:
-        del self.receivers[receiver]
-        if receiver.strategy != "auto":
-            wanted = (each.strategy for each in reversed(self.receivers))
-            self.strategy = next((each for each in wanted if each != "auto"), "auto")
-
-    def tell(self, change: Change) -> None:
-        self.queue.put(change)
-        self.untidy += 1
-        if self.untidy > len(self.receivers) + TIDY_AFTER:
-            self.tidy()
-
-    def tidy(self) -> None:
-        self.queue.forget(each.place for each in self.receivers if each.reads_queue)
-        self.untidy = 0
-
 
 class Monitors:
     def __init__(self, runtime: Runtime, network: Network, check_phase: CheckPhase) -> None:
@@ -121,6 +47,7 @@ class Monitors:
         self._network = network
         self._check_phase = check_phase
         self._planning = Planning(runtime.engine, runtime.catalog)
+        self._moments = network.moments
         self._audiences: dict[Watched, Audience] = {}
         self._listening: dict[Receiver, None] = {}
         self._durables: dict[str, Durable] = {}
@@ -206,6 +133,8 @@ class Monitors:
         """Let the network watch what the receivers and the file say, as the catalog means it."""
         self._durables = self.outbox.durables()
         self._logs = self.logs.all()
+        lasting = {*(each.watched for each in self._durables.values()), *self._logs}
+        self._moments.shared = {each.node for each in lasting}
         watched = self._watched()
         known = {view.watched for view in self._views()}
         same = known | self._broken.keys() == watched.keys() and all(
@@ -214,8 +143,10 @@ class Monitors:
         if same and self._epoch == self._runtime.catalog.epoch:
             return
         self._epoch = self._runtime.catalog.epoch
-        for each in known - watched.keys():
-            self._network.remove(each.node)
+        for view in [each for each in self._views() if each.watched not in watched]:
+            self._network.remove(view.name)
+            if view.moves:
+                self._moments.end(view.name)
         self._broken.clear()
         for each in watched:
             self._refresh(each)
@@ -238,9 +169,13 @@ class Monitors:
             made = self._network.node(watched.node)
             if made is not None and made.counted is not None:
                 self._network.build_kept(made)
+            if view.moves:
+                self._moments.begin(view.name)
         elif not node.is_for(view):
             self._redefined.add(watched)
             self._network.insert(view)
+            if view.moves and self._runtime.engine.connection.in_transaction:
+                self._moments.note(view.name)  # all its rows are compared, those of now
 
     def check_receiver(self, receiver: Receiver) -> None:
         """Another process may have deleted the function."""
@@ -307,12 +242,24 @@ class Monitors:
         part = node.part
         marked = events.marked(self._runtime.engine.connection) if part.stored else {}
         changed = marked.keys() & part.stored.keys()
-        rows = self._count(in_old_state(part.program, changed) if changed else part.program)
+        with self._last_looked_at(view):
+            rows = self._count(in_old_state(part.program, changed) if changed else part.program)
         for change in self._check_phase.monitored:
             if change.condition.name == view.name:
                 rows.subtract(change.plus)
                 rows.update(change.minus)
         return +rows
+
+    def _last_looked_at(self, view: MonitoredView) -> AbstractContextManager[None]:
+        """Let `now()` be when the view was last looked at: what its clients hold is of then."""
+        if not view.moves:
+            return nullcontext()
+        return self._runtime.engine.connection.at(self._moments.last(view.name))
+
+    def share_moment(self, watched: Watched) -> None:
+        """Other sessions are going to look at a view as well."""
+        if self.compile(watched).moves:
+            self._moments.share(watched.node)
 
     def _count(self, program: Program) -> Counter[Row]:
         return Counter(self._planning.compile(program).rows(()))
@@ -448,8 +395,9 @@ class Monitors:
         receiver.position = max(change.transaction, receiver.position)
 
     def begin_anew(self, receiver: Receiver) -> Change:
-        """All rows as they are now, in the place of what was not handed out yet."""
-        with self._runtime.engine.connection.snapshot():
+        """All rows, as of the last look, in the place of what was not handed out yet."""
+        view = self.compile(receiver.watched)
+        with self._runtime.engine.connection.snapshot(), self._last_looked_at(view):
             rows, position = self.rows(receiver.watched), self.logs.position()
         receiver.position = position
         if receiver.reads_queue:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from harken.database.monitors.audience import Listener, Receiver
 from harken.database.monitors.changes import Change, netted
 from harken.database.monitors.log import Keep
-from harken.database.monitors.monitors import Listener, Monitors, Receiver
+from harken.database.monitors.monitors import Monitors
 from harken.database.monitors.outbox import Durable
 from harken.database.monitors.view import Watched
 from harken.database.rules.recursive import check_strategy
@@ -286,6 +287,7 @@ def _ensure_log(
     with transactions.block():  # another process may have made it while we waited
         log = logs.find(watched)
         if log is None:
+            monitors.share_moment(watched)
             logs.add(watched, receiver.view, keep or Keep())
         else:
             logs.keep(log, keep or log.keep)
@@ -302,6 +304,7 @@ def _ensure_durable(
         with transactions.block():  # another process may have made it while we waited
             monitors.synchronise()
             if monitors.durable(wanted.name) is None:
+                monitors.share_moment(wanted.watched)
                 monitors.outbox.add(wanted)
                 runtime.catalog.touch_rules()
         monitors.synchronise()

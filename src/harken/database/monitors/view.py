@@ -24,6 +24,7 @@ from harken.ir.relations import Kind
 from harken.ir.schema import Function
 from harken.ir.terms import Variable
 from harken.ir.types import Type
+from harken.planner.maintenance import moving
 from harken.planner.prepare import prepare
 
 
@@ -48,6 +49,7 @@ class MonitoredView(Condition):
     watched: Watched
     mentions: frozenset[str] = frozenset()
     """The names that the condition mentions."""
+    asks_time: bool = False
 
     @property
     def name(self) -> str:
@@ -60,6 +62,10 @@ class MonitoredView(Condition):
     @property
     def needs_losses(self) -> bool:
         return True
+
+    @property
+    def moves(self) -> bool:
+        return self.asks_time
 
     @property
     def types(self) -> tuple[Type, ...]:
@@ -93,4 +99,6 @@ def compile_view(function: Function, catalog: Catalog, where: str | None = None)
             raise
         raise cannot_be_watched(function, None) from error
     watched = Watched(function.id, where)
-    return MonitoredView(program=program, watched=watched, mentions=mentions)
+    return MonitoredView(
+        program=program, watched=watched, mentions=mentions, asks_time=bool(moving(program))
+    )

@@ -19,11 +19,13 @@ from harken.database.catalog import Catalog
 from harken.database.rules.between import Between
 from harken.database.rules.conditions import Condition
 from harken.database.rules.counting import LEAST, Tally
+from harken.database.rules.moments import Moments
 from harken.database.rules.nodes import (
     COPIED,
     COUNTING,
     INCREMENTAL,
     KEPT,
+    MOVED,
     NAIVE,
     ConditionNode,
     DerivedNode,
@@ -52,6 +54,7 @@ MANY_CHANGED = 10_000
 class Network(Between):
     def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
         super().__init__(engine, catalog)
+        self.moments = Moments(engine.connection)
         self.timing: dict[str, float] | None = None
         """Where the seconds that each node takes are added up, if anyone asks."""
 
@@ -329,9 +332,19 @@ class Network(Between):
         if strategy == KEPT:
             assert node.old_state is not None
             return difference(queries[0].rows(()), self._engine.matching(node.old_state, {}))
+        if strategy == MOVED:
+            return self._moved(node, *queries)
         if node.is_weighed(strategy):
             return counted(queries[0])
         return queries[0].rows(()), queries[1].rows(()) if len(queries) > 1 else []
+
+    def _moved(self, node: ConditionNode, now: Query, before: Query) -> tuple[list[Row], list[Row]]:
+        """What a condition that asks for the time has gained and lost since it was looked at."""
+        name = node.condition.name
+        with self._engine.connection.at(self.moments.last(name)):
+            rows = before.rows(())
+        self.moments.note(name)
+        return difference(now.rows(()), rows)
 
     def _naively(self, wave: Wave, node: ConditionNode) -> Callable[[], object]:
         """The work of evaluating a condition naively."""
@@ -339,6 +352,8 @@ class Network(Between):
         if strategy == KEPT:
             return partial(self._changes, node, strategy, [node.whole(self._planning)])
         below = frozenset(wave.changed & node.influents(strategy).keys())
+        if strategy == MOVED:
+            return partial(self._changes, node, strategy, self._both_states(node, below))
         if node.is_weighed(strategy):
             queries = [node.weighted_query(strategy, below, self._planning)]
         else:
@@ -348,7 +363,7 @@ class Network(Between):
     def _naive_strategy(self, node: ConditionNode) -> str:
         """How all rows of a condition are compared with those of before."""
         if node.old_state is None:
-            return NAIVE
+            return MOVED if node.condition.moves else NAIVE
         return KEPT if self.choices.is_of_far(node) else COPIED
 
     def _queries_of(
@@ -364,6 +379,8 @@ class Network(Between):
             return strategy, below, ()
         if strategy == KEPT:
             return strategy, below, (node.whole(self._planning),)
+        if strategy == MOVED:
+            return strategy, below, self._both_states(node, below)
         if node.is_weighed(strategy):
             return strategy, below, (node.weighted_query(strategy, below, self._planning),)
         condition = node.condition
@@ -373,6 +390,9 @@ class Network(Between):
             for sign in ((1, -1) if losses else (1,))
         )
         return strategy, below, queries
+
+    def _both_states(self, node: ConditionNode, below: frozenset[str]) -> tuple[Query, Query]:
+        return node.whole(self._planning), node.rows_before(below, self._planning)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
-from harken.calculus.states import from_copies
+from harken.calculus.states import from_copies, in_old_state
 from harken.calculus.totals import Kept
 from harken.database import steps
 from harken.database.catalog import Catalog
@@ -38,7 +38,8 @@ WITH_TOTALS = "incremental, with kept totals"
 COUNTING = "counting"
 COPIED = "naive, with a copy of the old state"
 KEPT = "naive, beside the rows that are kept"
-FROM_SCRATCH = (NAIVE, COPIED, KEPT)
+MOVED = "naive, beside the rows as they were when it was last looked at"
+FROM_SCRATCH = (NAIVE, COPIED, KEPT, MOVED)
 
 LONGEST = 3_000
 """A statement of more literals than these takes SQLite seconds to prepare, or for ever."""
@@ -310,6 +311,8 @@ class ConditionNode(Monitored):
     tally: Tally | None = None
     """Whether its derivations are to be counted, if that is left open."""
     events: dict[tuple[str, frozenset[str]], tuple[Query, Query]] = field(default_factory=dict)
+    before: dict[frozenset[str], Query] = field(default_factory=dict)
+    """The queries for all rows as they were, by the stored relations that have changed."""
     action: steps.Step | None = None
     action_epoch: int = -1
 
@@ -328,6 +331,14 @@ class ConditionNode(Monitored):
         if self.condition.moves:  # what lies between may be the same in both states as of now
             names |= self.part.stored
         return names
+
+    def rows_before(self, changed: frozenset[str], planning: Planning) -> Query:
+        """The query for all rows as they were before these stored relations changed."""
+        query = self.before.get(changed)
+        if query is None:
+            query = planning.compile(in_old_state(self.part.program, changed), as_whole=True)
+            self.before[changed] = query
+        return query
 
     def is_other_way(self, condition: Condition) -> bool:
         """Does it monitor the same, but not as it is wanted now?"""

@@ -274,6 +274,15 @@ class Connection:
         finally:
             self._now = before
 
+    @contextmanager
+    def at(self, moment: datetime.datetime) -> Iterator[None]:
+        """Let `now()` be another time."""
+        before, self._now = self._now, moment
+        try:
+            yield
+        finally:
+            self._now = before
+
     def begin(self) -> None:
         self._refuse_changes_while_asking()
         self.run("BEGIN IMMEDIATE")

@@ -1,0 +1,184 @@
+"""Monitored views that ask for the time: a commit that looks at one tells what is different since
+the last look, whether by what it changed or because time has passed."""
+
+from __future__ import annotations
+
+import datetime
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import harken
+
+START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+EVENTS = "CREATE TABLE e (id INT, ts TIMESTAMP); CREATE TABLE other (a INT);"
+QUERIES = (
+    "SELECT id FROM e WHERE ts > now()",
+    "SELECT DISTINCT id FROM e WHERE ts <= now()",
+    "SELECT id, ts FROM e WHERE ts > now() ORDER BY ts, id LIMIT 2",
+    "SELECT count(*) AS n, max(id) AS m FROM e WHERE ts > current_timestamp()",
+    "SELECT a, id FROM e LEFT JOIN other ON a = id AND ts > now()",
+    "SELECT id FROM e WHERE ts >= current_date() AND id NOT IN (SELECT a FROM other)",
+)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime.datetime:
+        return self.now
+
+    def pass_days(self, days: float) -> None:
+        self.now += datetime.timedelta(days=days)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def day(number: int) -> str:
+    return f"TIMESTAMP '{START + datetime.timedelta(days=number):%Y-%m-%d %H:%M:%S}'"
+
+
+def applied(copy: Counter[Any], changes: list[harken.Change]) -> Counter[Any]:
+    for change in changes:
+        if change.fresh:
+            copy.clear()
+        copy.subtract(change.minus)
+        copy.update(change.plus)
+        assert all(count >= 0 for count in copy.values())
+    return +copy
+
+
+def test_a_row_whose_time_is_over_is_told_to_be_gone(clock: Clock) -> None:
+    with harken.connect(clock=clock) as db:
+        db.sql(EVENTS)
+        db.sql("CREATE VIEW coming AS SELECT id FROM e WHERE ts > now()")
+        monitor = db.monitor("coming")
+        db.sql(f"INSERT INTO e VALUES (1, {day(2)}), (2, {day(9)})")
+        assert monitor.changes() == [harken.Change("coming", [(1,), (2,)], [], 1)]
+        clock.pass_days(5)
+        db.sql("INSERT INTO other VALUES (1)")
+        assert monitor.changes() == []  # nothing that it reads has changed: it was not looked at
+        db.sql(f"INSERT INTO e VALUES (3, {day(6)})")
+        assert monitor.changes() == [harken.Change("coming", [(3,)], [(1,)], 2)]
+
+
+def test_what_came_and_went_between_two_looks_is_not_told(clock: Clock) -> None:
+    with harken.connect(clock=clock) as db:
+        db.sql(EVENTS)
+        db.sql("CREATE VIEW coming AS SELECT id FROM e WHERE ts > now()")
+        monitor = db.monitor("coming")
+        clock.pass_days(20)
+        db.sql(
+            f"INSERT INTO e VALUES (1, {day(15)})"
+        )  # in the future of the first look, not of now
+        db.sql(f"INSERT INTO e VALUES (2, {day(30)})")
+        assert [(each.plus, each.minus) for each in monitor.changes()] == [([(2,)], [])]
+
+
+def test_a_rollback_takes_the_look_back(clock: Clock) -> None:
+    with harken.connect(clock=clock) as db:
+        db.sql(EVENTS)
+        db.sql(f"INSERT INTO e VALUES (1, {day(2)})")
+        db.sql("CREATE VIEW coming AS SELECT id FROM e WHERE ts > now()")
+        monitor = db.monitor("coming")
+        clock.pass_days(5)
+        db.sql(f"BEGIN; INSERT INTO e VALUES (2, {day(9)})")
+        db._rules.check("deferred")
+        db.rollback()
+        assert monitor.changes() == []
+        db.sql(f"INSERT INTO e VALUES (3, {day(9)})")
+        assert monitor.changes() == [harken.Change("coming", [(3,)], [(1,)], 1)]
+
+
+def test_a_client_begins_anew_with_the_rows_of_the_last_look(clock: Clock) -> None:
+    with harken.connect(clock=clock) as db:
+        db.sql(EVENTS)
+        db.sql(f"INSERT INTO e VALUES (1, {day(2)}), (2, {day(9)})")
+        db.sql("CREATE VIEW coming AS SELECT id FROM e WHERE ts > now()")
+        first = db.monitor("coming")
+        clock.pass_days(5)
+        second = db.monitor("coming")
+        copy = applied(Counter(), [second.snapshot()])
+        db.sql(f"INSERT INTO e VALUES (3, {day(10)})")
+        changes = second.changes()
+        assert changes == first.changes()
+        assert applied(copy, changes) == Counter(db.sql("SELECT * FROM coming").rows)
+
+
+@pytest.mark.parametrize("wish", [{"durable": "box"}, {"keep": True}])
+def test_another_session_goes_on_from_the_last_look(
+    clock: Clock, tmp_path: Path, wish: dict[str, Any]
+) -> None:
+    file = tmp_path / "events.db"
+    with harken.connect(file, clock=clock) as db:
+        db.sql(EVENTS)
+        db.sql(f"INSERT INTO e VALUES (1, {day(2)}), (2, {day(9)})")
+        db.sql("CREATE VIEW coming AS SELECT id FROM e WHERE ts > now()")
+        monitor = db.monitor("coming", **wish)
+        copy = applied(Counter(), [monitor.snapshot()])
+        position = monitor.position
+    clock.pass_days(0.01)
+    with harken.connect(file, clock=clock) as writer:
+        writer.sql(f"INSERT INTO e VALUES (3, {day(4)})")
+        clock.pass_days(5)
+        writer.sql(f"INSERT INTO e VALUES (4, {day(11)})")
+    since = {"since": position} if "keep" in wish else wish
+    clock.pass_days(0)
+    with harken.connect(file, clock=clock) as db:
+        copy = applied(copy, db.monitor("coming", **since).changes())
+        assert copy == Counter(db.sql("SELECT * FROM coming").rows) == Counter([(2,), (4,)])
+
+
+def test_a_view_that_is_defined_again_is_compared_with_what_was_told(clock: Clock) -> None:
+    with harken.connect(clock=clock) as db:
+        db.sql(EVENTS)
+        db.sql(f"INSERT INTO e VALUES (1, {day(2)}), (2, {day(9)})")
+        db.sql("CREATE VIEW coming AS SELECT id FROM e WHERE ts > now()")
+        monitor = db.monitor("coming")
+        copy = applied(Counter(), [monitor.snapshot()])
+        clock.pass_days(5)
+        db.sql("CREATE OR REPLACE VIEW coming AS SELECT id + 1 AS id FROM e WHERE ts > now()")
+        copy = applied(copy, monitor.changes())
+        assert copy == Counter([(3,)])
+        clock.pass_days(5)
+        db.sql(f"INSERT INTO e VALUES (7, {day(30)})")
+        assert applied(copy, monitor.changes()) == Counter([(8,)])
+
+
+@pytest.mark.parametrize("strategy", ["auto", "external", "naive"])
+@pytest.mark.parametrize("query", QUERIES)
+def test_a_copy_holds_the_view_as_of_the_last_look(query: str, strategy: str, clock: Clock) -> None:
+    random = Random(query)
+    with harken.connect(clock=clock) as db:
+        db.sql(EVENTS)
+        db.sql(f"INSERT INTO e VALUES (1, {day(3)}), (2, {day(6)}), (2, NULL)")
+        db.sql(f"CREATE VIEW v AS {query}")
+        monitor = db.monitor("v", strategy=strategy)
+        copy = applied(Counter(), [monitor.snapshot()])
+        for _ in range(25):
+            clock.pass_days(random.choice((0, 0.5, 1, 2)))
+            elapsed = (clock.now - START).days
+            with db.transaction():
+                for _ in range(random.randint(1, 3)):
+                    id_, at = random.randint(1, 4), day(elapsed + random.randint(-4, 5))
+                    db.sql(
+                        random.choice(
+                            (
+                                f"INSERT INTO e VALUES ({id_}, {at})",
+                                f"DELETE FROM e WHERE id = {id_}",
+                                f"UPDATE e SET ts = {at} WHERE id = {id_}",
+                                f"INSERT INTO other VALUES ({id_}), ({id_})",
+                                f"DELETE FROM other WHERE a = {id_}",
+                            )
+                        )
+                    )
+            db.sql(f"INSERT INTO e VALUES (9, {day(elapsed)})")  # so that it is looked at
+            copy = applied(copy, monitor.changes())
+            assert copy == Counter(db.sql(query).rows)
