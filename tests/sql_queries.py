@@ -15,6 +15,7 @@ from sql_windows import Windows
 
 JOINS = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 FILTERS = ("LEFT SEMI JOIN", "LEFT ANTI JOIN")
+BITS = ("bit_and", "bit_or", "bit_xor")
 SETS = ("UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL")
 
 
@@ -204,11 +205,11 @@ class Queries(Windows):
 
     def _aggregate(self, columns: Columns, type_: str | None = None) -> Column:
         kinds = {
-            "bigint": ("count(*)", "count", "count", "sum", "sum", "min", "max"),
+            "bigint": ("count(*)", "count", "count", "sum", "sum", "min", "max", self.choose(BITS)),
             "double": ("sum", "min", "max"),
-            "ratio": ("avg",),
+            "ratio": ("avg", "avg", "median"),
             "boolean": ("bool_and", "bool_or", "min"),
-            "string": ("min", "max"),
+            "string": ("min", "max", "string_agg"),
             "date": ("min", "max"),
             "decimal": ("sum", "min", "max"),
         }
@@ -223,12 +224,21 @@ class Queries(Windows):
         given = type_
         if kind == "count":
             given = self._some_type(columns)
-        elif kind == "avg":
+        elif kind in ("avg", "median"):
             given = self.choose(("bigint", "double"))
         elif kind == "sum":
             given = type_
         distinct = "DISTINCT " if self.one_in(4) else ""
-        return Column(f"{kind}({distinct}{self._own_value(given, columns)}){kept}", type_)
+        value = self._own_value(given, columns)
+        if kind == "string_agg":
+            rest = f"'-' ORDER BY {'' if distinct else self._own_order(columns)}{value}"
+            return Column(f"string_agg({distinct}{value}, {rest}){kept}", type_)
+        return Column(f"{kind}({distinct}{value}){kept}", type_)
+
+    def _own_order(self, columns: Columns) -> str:
+        if not columns or self.below(2):
+            return ""
+        return f"{self.choose(columns).text} {self.choose(('DESC', 'ASC NULLS LAST'))}, "
 
     def _own_value(self, type_: str, columns: Columns) -> str:
         """A value without subqueries."""

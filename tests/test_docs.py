@@ -19,7 +19,7 @@ import pytest
 import harken
 import harken.errors
 from harken.database.system import SYSTEM_RELATIONS, TYPES_OF
-from harken.ir.operations import AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
+from harken.ir.operations import NAMED_AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
 
 ROOT = Path(__file__).parents[1]
 LANGUAGE = (ROOT / "docs/amosql.md").read_text("utf-8")
@@ -101,7 +101,7 @@ def test_every_error_code_is_listed() -> None:
 def test_every_built_in_function_is_listed() -> None:
     operations = {name for name in OPERATIONS if name not in PRIVATE_OPERATIONS}
     relations = {relation.name for relation in (*SYSTEM_RELATIONS, TYPES_OF)}
-    aggregates = {name for name in AGGREGATES if " " not in name}  # one is only for SQL
+    aggregates = {name for name in NAMED_AGGREGATES if " " not in name}  # one is only for SQL
     known = operations | relations | aggregates | {"tclose"}
     assert known - table("Built-in functions") == set()
 

@@ -32,6 +32,9 @@ CONSTRUCTS = {
     "INTERSECT ALL, EXCEPT ALL": "SELECT k FROM a EXCEPT ALL SELECT k FROM b",
     "GROUP BY, HAVING": "SELECT k, sum(x) AS s FROM a GROUP BY k HAVING count(*) > 1",
     "count(DISTINCT …)": "SELECT k, count(DISTINCT x) AS n FROM a GROUP BY k",
+    "stddev, median, string_agg, max_by and the like": (
+        "SELECT k, median(x) AS m, max_by(x, k) AS b FROM a GROUP BY k"
+    ),
     "correlated subqueries": "SELECT k, (SELECT max(y) FROM b WHERE b.k = a.k) AS m FROM a",
     "aggregates of all rows": "SELECT sum(z) AS s, count(*) AS n FROM c",
     "uncorrelated subqueries that stand for a value": (

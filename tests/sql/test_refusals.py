@@ -15,6 +15,7 @@ REFUSED = (
     "SELECT * FROM t TABLESAMPLE (1 ROWS)",
     "SELECT * FROM t VERSION AS OF 1",
     "SELECT min(id, v) FROM t",
+    "SELECT group_concat(v) FROM t",
     "SELECT count(id, v) FROM t",
     "SELECT regexp_replace('abc', 'b', 'x', 2)",
     "SELECT try_add(DATE '2020-01-01', 1)",

@@ -21,7 +21,7 @@ from harken.database.runtime import Runtime
 from harken.database.system import relation_of
 from harken.engines.sqlite.values import decoder
 from harken.errors import ForeignFault, Span, TypeFault
-from harken.ir.operations import AGGREGATES, OPERATIONS
+from harken.ir.operations import NAMED_AGGREGATES, OPERATIONS
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import (
@@ -125,7 +125,7 @@ def _check_registration(name: str, python: object) -> None:
         raise ForeignFault(
             f"{python!r} is not a function", code="foreign", hint="give something callable"
         )
-    if name in AGGREGATES or name in OPERATIONS or name in ("tclose", "print"):
+    if name in NAMED_AGGREGATES or name in OPERATIONS or name in ("tclose", "print"):
         raise TypeFault(
             f"{name} is built into the language", code="exists", hint="choose another name"
         )

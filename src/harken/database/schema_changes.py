@@ -21,7 +21,7 @@ from harken.database.sql.tables import is_materialized
 from harken.database.system import relation_of
 from harken.engines.lake.catalog import OWN
 from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
-from harken.ir.operations import AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
+from harken.ir.operations import NAMED_AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind, example
 from harken.ir.types import ALIASES, LITERAL_TYPES, OBJECT, SYSTEM_TYPES, Type
@@ -29,7 +29,7 @@ from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import find_overloads, unknown_type
 from harken.lang.amosql.translate import Translator
 
-RESERVED_FUNCTIONS = frozenset(AGGREGATES) | {"tclose", "print"}
+RESERVED_FUNCTIONS = frozenset(NAMED_AGGREGATES) | {"tclose", "print"}
 BUILT_IN_FUNCTIONS = RESERVED_FUNCTIONS | (OPERATIONS.keys() - PRIVATE_OPERATIONS)
 MAX_NAME = 200
 

@@ -65,6 +65,9 @@ class Computation:
             raise ValueError(f"unknown operation {self.operation}")
 
 
+Setting: TypeAlias = str | float | bool | tuple[int, ...] | tuple[tuple[bool, bool], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregation:
     """`R = sum(V : r(X, V))`: over the rows of the atom that agree with the bound terms.
@@ -73,6 +76,9 @@ class Aggregation:
     over the group. `value` is None for `some` and `notany`, and for `count` of rows. Over no rows
     count and sum are 0, some is false, notany is true, and the others have no value. With `or_null`
     it is SQL's: NULLs are left out, and over nothing all but count are NULL.
+
+    An aggregate of `FOLDED` is a function of the whole group in whatever order: of `value`, which
+    is not NULL, and of the `others` beside it, with `settings` that are the same for all groups.
     """
 
     result: Term
@@ -82,6 +88,8 @@ class Aggregation:
     groups: tuple[Term, ...]
     span: Span | None = field(default=None, compare=False, repr=False)
     or_null: bool = False
+    others: tuple[Variable, ...] = ()
+    settings: tuple[Setting, ...] = ()
 
     @property
     def type(self) -> Type:
@@ -259,16 +267,21 @@ def substitute(literal: Literal, mapping: Mapping[Variable, Term]) -> Literal:
             )
         case Aggregation():
             value = literal.value
-            renamed = mapping.get(value, value) if value is not None else None
-            if renamed is not None and not isinstance(renamed, Variable):
-                raise ValueError("the value of an aggregate stays a variable")
             return replace(
                 literal,
                 result=substitute_term(literal.result, mapping),
-                value=renamed,
+                value=None if value is None else _renamed(value, mapping),
+                others=tuple(_renamed(each, mapping) for each in literal.others),
                 atom=replace(literal.atom, terms=many(literal.atom.terms)),
                 groups=many(literal.groups),
             )
+
+
+def _renamed(variable: Variable, mapping: Mapping[Variable, Term]) -> Variable:
+    renamed = mapping.get(variable, variable)
+    if not isinstance(renamed, Variable):
+        raise ValueError("the value of an aggregate stays a variable")
+    return renamed
 
 
 def canonical(clause: Clause, only: str = "") -> Clause:

@@ -247,6 +247,15 @@ class Aggregate:
         return self.result or value
 
 
+_OF_NUMBERS = (
+    *("var_samp", "var_pop", "stddev_samp", "stddev_pop", "percentile"),
+    *("covar_samp", "covar_pop", "corr"),
+)
+_OF_BITS = ("bit_and", "bit_or", "bit_xor")
+_OF_ANYTHING = ("mode", "percentile_disc", "max_by", "min_by")
+FOLDED = frozenset({*_OF_NUMBERS, *_OF_BITS, *_OF_ANYTHING, "listagg"})
+"""Aggregates that only SQL has, which every engine computes in Python, from all of a group."""
+
 AGGREGATES: dict[str, Aggregate] = {
     aggregate.name: aggregate
     for aggregate in (
@@ -258,5 +267,12 @@ AGGREGATES: dict[str, Aggregate] = {
         Aggregate("single value", None, None, None),
         Aggregate("some", BOOLEAN, None, False),
         Aggregate("notany", BOOLEAN, None, True),
+        *(Aggregate(name, NUMBER, NUMERIC, None) for name in _OF_NUMBERS),
+        *(Aggregate(name, INTEGER, frozenset({INTEGER}), None) for name in _OF_BITS),
+        *(Aggregate(name, None, ORDERED, None) for name in _OF_ANYTHING),
+        Aggregate("listagg", TEXT, frozenset({TEXT}), None),
     )
 }
+
+NAMED_AGGREGATES = AGGREGATES.keys() - FOLDED
+"""Those that have a name in AMOSQL."""

@@ -51,7 +51,8 @@ def print_literal(literal: Literal) -> str:
         case Computation():
             return f"{literal.result} = {_operation(literal)}"
         case Aggregation():
-            value = f"{literal.value} : " if literal.value is not None else ""
+            values = ", ".join(map(str, (literal.value, *literal.others)))
+            value = f"{values} : " if literal.value is not None else ""
             return f"{literal.result} = {literal.aggregate}({value}{print_atom(literal.atom)})"
 
 

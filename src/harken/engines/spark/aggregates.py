@@ -10,13 +10,22 @@ that are `alike` are computed together.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 
-from harken.engines.spark.expressions import Risk, Sql, spark_type
+from harken.engines.spark.expressions import (
+    Risk,
+    Sql,
+    by_python,
+    fold_name,
+    spark_type,
+)
+from harken.engines.spark.expressions import literal as written_out
 from harken.engines.spark.faults import raising
 from harken.ir.clauses import Aggregation, Atom
+from harken.ir.operations import FOLDED
 from harken.ir.terms import Term, Variable
-from harken.ir.types import BOOLEAN, NUMBER, is_decimal
+from harken.ir.types import BOOLEAN, NUMBER, TEXT, is_decimal
 
 OF_SOMETHING = frozenset({"min", "max", "avg"})
 """Aggregates that have no value where there is no row."""
@@ -75,8 +84,20 @@ def totals(literals: Sequence[Aggregation], source: str, written: Callable[[Term
 
 def _total(literal: Aggregation) -> str:
     value = literal.value
+    if literal.aggregate in FOLDED:
+        return _folded(literal)
     argument = f"m.c{literal.atom.terms.index(value)}" if value is not None else ""
     return _AGGREGATES[literal.aggregate](argument, literal)
+
+
+def _folded(literal: Aggregation) -> str:
+    """By Python, from all rows of the group that have a value."""
+    assert literal.value is not None
+    places = [literal.atom.terms.index(each) for each in (literal.value, *literal.others)]
+    row = ", ".join(f"'r{i}', m.c{place}" for i, place in enumerate(places))
+    rows = f"collect_list(CASE WHEN m.c{places[0]} IS NOT NULL THEN named_struct({row}) END)"
+    settings = written_out(json.dumps(literal.settings), TEXT)
+    return by_python(fold_name(literal.aggregate, literal.result.type), [settings, rows])
 
 
 def _places(literal: Aggregation) -> dict[Term, list[int]]:

@@ -260,8 +260,17 @@ def python_name(function: str, arguments: int) -> str:
 
 
 def _by_python(function: str, given: list[str]) -> str:
+    return by_python(python_name(function, len(given)), given)
+
+
+def fold_name(aggregate: str, result: Type) -> str:
+    """The Python function that gives an aggregate of a whole group."""
+    return f"harken_fold_{aggregate}__{'_'.join(re.findall('[a-z0-9]+', result.name))}"
+
+
+def by_python(name: str, given: list[str]) -> str:
     """Spark runs Python functions ahead of the rows that need them, so they return their errors."""
-    call = f"{python_name(function, len(given))}({', '.join(given)})"
+    call = f"{name}({', '.join(given)})"
     return f"CASE WHEN {call}.e IS NULL THEN {call}.v ELSE raise_error({call}.e) END"
 
 

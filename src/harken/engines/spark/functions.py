@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harken.engines.builtin import FUNCTIONS
+from harken.engines.folds import fold
 from harken.engines.foreign import call, stored_rows
 from harken.engines.spark.expressions import python_name, spark_type
 from harken.engines.spark.faults import packed
@@ -22,7 +24,16 @@ from harken.engines.sqlite.values import WIDE, decoder, encode_date, encode_time
 from harken.errors import ForeignFault, HarkenError
 from harken.ir.operations import OPERATIONS
 from harken.ir.relations import Relation
-from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+from harken.ir.types import (
+    DATE,
+    INTEGER,
+    LITERAL_TYPES,
+    NUMBER,
+    TEXT,
+    TIMESTAMP,
+    Type,
+    decimal_type,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,6 +63,7 @@ SIGNATURES: dict[str, tuple[tuple[Type, ...], Type]] = {
 """The built-in functions that Spark calls in Python."""
 
 _BY_NAME = {python_name(name, len(given)): name for name, (given, _) in SIGNATURES.items()}
+_FOLD = re.compile(r"harken_fold_([a-z_]+)__([a-z]+)(?:_(\d+)_(\d+))?")
 _CALL = re.compile(r"\bharken_\w+(?=\()")
 
 
@@ -65,10 +77,18 @@ class ForeignFunction:
 
 def built_ins_in(sql: str) -> frozenset[str]:
     """The names of the built-in Python functions that a statement calls."""
-    return frozenset(_CALL.findall(sql)) & _BY_NAME.keys()
+    called = frozenset(_CALL.findall(sql))
+    return called & _BY_NAME.keys() | {name for name in called if _FOLD.fullmatch(name)}
 
 
 def register_built_in(session: SparkSession, name: str) -> None:
+    folding = _FOLD.fullmatch(name)
+    if folding is not None:
+        aggregate, kind, *digits = (each for each in folding.groups() if each is not None)
+        result = decimal_type(*map(int, digits)) if digits else LITERAL_TYPES[kind]
+        folded = _Guarded(_Folding(aggregate), _from_stored(result))
+        _register(session, name, folded, spark_type(result))
+        return
     function, _ = FUNCTIONS[_BY_NAME[name]]
     _, result = SIGNATURES[_BY_NAME[name]]
     _register(session, name, _Guarded(function, _from_stored(result)), spark_type(result))
@@ -103,6 +123,17 @@ def _register(
 
     made = udf(lambda *given: function(*given), f"STRUCT<v: {type_}, e: STRING>")
     session.udf.register(name, made if deterministic else made.asNondeterministic())
+
+
+@dataclass(frozen=True)
+class _Folding:
+    """An aggregate of a whole group, of Spark's values."""
+
+    aggregate: str
+
+    def __call__(self, settings: str, rows: Sequence[Sequence[Any]]) -> Any:
+        stored = [tuple(map(to_stored, row)) for row in rows]
+        return fold(self.aggregate, json.loads(settings), stored)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,13 @@ does not depend on the order of the rows.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+
 from harken.engines.sqlite.expressions import Risk, Sql
 from harken.engines.sqlite.grouping import GroupBy
 from harken.ir.clauses import Aggregation
+from harken.ir.operations import FOLDED
 from harken.ir.types import NUMBER, decimal_digits, is_decimal
 
 
@@ -22,8 +26,11 @@ def exact_sum(value: str) -> str:
 
 
 def of_one_group(literal: Aggregation, rows: str) -> Sql:
-    """The aggregate of all `rows`, which have the value, if it is of one, as `v`."""
-    found = _of_members(literal, "v" if literal.value is not None else "*")
+    """The aggregate of all `rows`, which have the value, if it is of one, as `v`, and a column of
+    the atom as p with its place."""
+    terms = literal.atom.terms
+    beside = ["v" if each == literal.value else f"p{terms.index(each)}" for each in literal.others]
+    found = _of_members(literal, "v" if literal.value is not None else "*", beside)
     if literal.aggregate == "sum":
         rows = f"SELECT {found} AS s FROM ({rows})"
         found = _result(literal, "s").text
@@ -35,7 +42,8 @@ def of_each_group(grouped: GroupBy, rows: str) -> str:
     groups = [f"c{i}" for i in range(grouped.groups)]
     found, shown = list(groups), list(groups)
     for number, (literal, column) in enumerate(grouped.aggregates, start=grouped.groups):
-        members = _of_members(literal, "*" if column is None else f"c{column}")
+        beside = [f"c{literal.atom.terms.index(each)}" for each in literal.others]
+        members = _of_members(literal, "*" if column is None else f"c{column}", beside)
         found.append(f"{members} AS c{number}")
         shown.append(f"{_result(literal, f'c{number}').text} AS c{number}")
     by = f" GROUP BY {', '.join(groups)}" if groups else ""
@@ -43,9 +51,13 @@ def of_each_group(grouped: GroupBy, rows: str) -> str:
     return f"SELECT {', '.join(shown)} FROM ({inner})"
 
 
-def _of_members(literal: Aggregation, value: str) -> str:
-    """The aggregate of the column `value` of members, a sum not yet checked."""
+def _of_members(literal: Aggregation, value: str, beside: Sequence[str]) -> str:
+    """The aggregate of the column `value` of members, and those `beside` it; a sum is not yet
+    checked."""
     match literal.aggregate:
+        case name if name in FOLDED:
+            settings = json.dumps(literal.settings).replace("'", "''")
+            return f"harken_{name}('{settings}', {', '.join((value, *beside))})"
         case "sum":
             whole = f"total({value})" if literal.type == NUMBER else exact_sum(value)
             return _of_some(value, whole) if literal.type.nullable else whole

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from harken.engines.failures import (
     overflow,
     too_large,
 )
+from harken.engines.folds import FOLDS, fold
 from harken.engines.sqlite.values import LARGEST, encode_date, encode_timestamp
 from harken.ir.operations import OPERATIONS
 
@@ -35,6 +37,8 @@ def register(connection: apsw.Connection, clock: Callable[[], datetime.datetime]
         )
     for name, (function, arguments) in _FAILING.items():
         connection.create_scalar_function(f"harken_{name}", function, arguments)
+    for name in FOLDS:
+        connection.create_aggregate_function(f"harken_{name}", _folding(name))
     clocks: dict[str, Callable[..., Any]] = {
         "harken_now": lambda: encode_timestamp(clock()),
         "harken_today": lambda: encode_date(clock().date()),
@@ -58,6 +62,21 @@ def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
             return None
 
     return called
+
+
+def _folding(name: str) -> Callable[[], Any]:
+    """An aggregate that keeps the rows of its group, but not those without a value."""
+
+    def step(state: dict[str, Any], settings: str, *row: Any) -> None:
+        state["settings"] = settings
+        if row[0] is not None:
+            state["rows"].append(row)
+
+    def final(state: dict[str, Any]) -> Any:
+        rows = state["rows"]
+        return fold(name, json.loads(state["settings"]), rows) if rows else None
+
+    return lambda: ({"rows": []}, step, final)
 
 
 def _overflow() -> None:

@@ -37,12 +37,12 @@ from harken.ir.clauses import (
     literal_variables,
 )
 from harken.ir.dependencies import determined
-from harken.ir.operations import AGGREGATES, OPERATIONS
+from harken.ir.operations import AGGREGATES, FOLDED, OPERATIONS
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.safety import Needs, input_columns, is_bound, order
 from harken.ir.terms import Term, Variable
 
-NATIVE = frozenset({"count", "sum", "avg", "min", "max"})
+NATIVE = frozenset({"count", "sum", "avg", "min", "max", *FOLDED})
 GROWING = ("+", "-", "*")
 """Operations whose result can be too large."""
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harken.errors import NameFault, Span, TypeFault, nearest
-from harken.ir.operations import AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
+from harken.ir.operations import NAMED_AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
 from harken.ir.schema import Function, Schema, example
 from harken.ir.types import Hierarchy, Type
 
@@ -138,7 +138,7 @@ def _specific_first(functions: list[Function], hierarchy: Hierarchy) -> tuple[Fu
 
 
 def unknown_function(schema: Schema, name: str, span: Span | None) -> NameFault:
-    built_in = (set(OPERATIONS) - PRIVATE_OPERATIONS) | set(AGGREGATES) | {"tclose", "print"}
+    built_in = (set(OPERATIONS) - PRIVATE_OPERATIONS) | set(NAMED_AGGREGATES) | {"tclose", "print"}
     if name in built_in:
         return NameFault(
             f"{name} is built into the language, not a function of the database",

@@ -25,6 +25,7 @@ from harken.ir.dependencies import determined
 from harken.ir.operations import (
     AGGREGATES,
     COMPARISONS,
+    NAMED_AGGREGATES,
     OPERATIONS,
     PRIVATE_OPERATIONS,
 )
@@ -173,9 +174,9 @@ class Translator(Draft):
     # --- calls -----------------------------------------------------------------------------
 
     def _call(self, node: syntax.Call, scope: Scope) -> tuple[list[Literal], tuple[Term, ...]]:
-        if node.function in AGGREGATES and len(node.arguments) == 1:
+        if node.function in NAMED_AGGREGATES and len(node.arguments) == 1:
             return self._aggregate(node, scope)
-        if node.function in AGGREGATES:
+        if node.function in NAMED_AGGREGATES:
             raise TypeFault(
                 f"{node.function} takes one argument, not {len(node.arguments)}",
                 code="arity",

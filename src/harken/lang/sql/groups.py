@@ -18,7 +18,8 @@ from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER, is_decimal
 from harken.lang.sql import decimals
 from harken.lang.sql.draft import Body
-from harken.lang.sql.grouping_sets import GroupingSets, sets_of
+from harken.lang.sql.folds import Folding, folded_values, is_fold
+from harken.lang.sql.grouping_sets import sets_of
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
 from harken.lang.sql.syntax import ONE, replace_columns
@@ -33,6 +34,10 @@ AGGREGATED: dict[type[exp.Expr], str] = {
     exp.LogicalAnd: "min",
     exp.LogicalOr: "max",
     exp.AnyValue: "min",  # one value is as good as another, and this one is always the same
+    exp.First: "min",
+    exp.Last: "max",
+    exp.FirstValue: "min",
+    exp.LastValue: "max",
 }
 
 
@@ -44,7 +49,7 @@ class Groups:
     aggregates: dict[str, Term]
 
 
-class Grouping(GroupingSets):
+class Grouping(Folding):
     def _grouped(
         self,
         node: exp.Select,
@@ -67,12 +72,20 @@ class Grouping(GroupingSets):
                     continue
                 wanted.setdefault(_text(found_in), unfiltered(found_in))
         key_terms = [self._expressions.value(each, scope, body) for each in keys]
-        values = [self._argument(each, scope, body) for each in wanted.values()]
+        folds = {
+            text: self._fold_values(each, scope, body)
+            for text, each in wanted.items()
+            if is_fold(each)
+        }
+        values = [
+            folds[text][0] if text in folds else self._argument(each, scope, body)
+            for text, each in wanted.items()
+        ]
         beside = {
             text: self._beside(each, scope, body)
             for text, each in wanted.items()
             if _is_distinct(each)
-        }
+        } | folds
         mentioned_terms = [*key_terms, *_present(values), *(t for b in beside.values() for t in b)]
         captured = self._captured(scope, mentioned_terms, body.literals)
         out, clause = Scope(scope.parent), Body()
@@ -87,7 +100,9 @@ class Grouping(GroupingSets):
             now = dict(zip(others, found_others, strict=True))
             values = [each and now[each] for each in values]
             beside = {text: [now[each] for each in given] for text, given in beside.items()}
-        plain = self._members(captured, key_terms, _present(values), body)
+        folds = {text: beside[text] for text in folds}
+        shown = _present([*values, *(each for given in folds.values() for each in given)])
+        plain = self._members(captured, key_terms, shown, body)
         distinct_ones = {
             text: self._distinct(captured, key_terms, _present([value, *beside[text]]), body)
             for (text, aggregate), value in zip(wanted.items(), values, strict=True)
@@ -100,7 +115,13 @@ class Grouping(GroupingSets):
             absent = self._absent(each, keys, sets)
             found.aggregates[text] = self._grouping(absent, groups[-1], clause)
         for (text, aggregate), value in zip(wanted.items(), values, strict=True):
-            place = 0 if text in distinct_ones else _place(values, value)
+            if text in folds:
+                places = [shown.index(each) for each in folds[text]]
+                found.aggregates[text] = self._fold(
+                    aggregate, places, plain, (*captured, *groups), clause
+                )
+                continue
+            place = 0 if text in distinct_ones else _place(shown, value)
             members = distinct_ones.get(text, plain)
             found.aggregates[text] = self._aggregate(
                 aggregate, value, members, place, (*captured, *groups), clause, bool(keys)
@@ -409,7 +430,9 @@ def _flat(keys: Sequence[exp.Expr]) -> list[exp.Expr]:
 
 def unfiltered(node: exp.Expr) -> exp.Expr:
     """An aggregate without its FILTER: of what does not pass it takes NULL, which it ignores."""
-    if not isinstance(node, exp.Filter) or type(node.this) not in AGGREGATED:
+    if not isinstance(node, exp.Filter):
+        return node
+    if type(node.this) not in AGGREGATED and not is_fold(node.this):
         return node
     made: exp.Expr = node.this.copy()
     condition = node.expression.this
@@ -418,6 +441,10 @@ def unfiltered(node: exp.Expr) -> exp.Expr:
         value = ONE if isinstance(value, exp.Star) else value
         return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
 
+    if is_fold(made):
+        for each in folded_values(made):
+            each.replace(kept(each))
+        return made
     argument = made.this
     if isinstance(argument, exp.Distinct):
         argument.set("expressions", [kept(each) for each in argument.expressions])
@@ -436,8 +463,8 @@ def _present(values: Sequence[Term | None]) -> list[Term]:
     return list(dict.fromkeys(each for each in values if each is not None))
 
 
-def _place(values: Sequence[Term | None], value: Term | None) -> int:
-    return 0 if value is None else _present(values).index(value)
+def _place(shown: Sequence[Term], value: Term | None) -> int:
+    return 0 if value is None else shown.index(value)
 
 
 def _texts_of(source: Source, name: str) -> list[str]:

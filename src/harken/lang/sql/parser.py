@@ -21,7 +21,7 @@ from harken.errors import LanguageError, Span, SyntaxFault, nearest
 from harken.lang.sql.known import unknown_parts
 from harken.lang.sql.syntax import normalized_throughout
 
-KEPT = ("log2", "log10", "shiftleft", "shiftright", "shiftrightunsigned")
+KEPT = ("log2", "log10", "shiftleft", "shiftright", "shiftrightunsigned", "group_concat")
 
 
 def _called(name: str) -> Callable[..., exp.Expr]:
@@ -38,7 +38,8 @@ class HarkenSpark(Spark):
     class Parser(SparkParser):
         SUPPORTS_TABLE_QUERY = True
         # It has log10(x) as log(10, x), which has other last digits, and shiftleft(a | b, c) as
-        # a | b << c, in which the other operator is stronger.
+        # a | b << c, in which the other operator is stronger; and group_concat, which is not
+        # Spark's and has a comma where nothing is said, as string_agg, which has none.
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
             **SparkParser.FUNCTIONS,
             **{name.upper(): _called(name) for name in KEPT},

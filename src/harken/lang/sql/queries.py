@@ -129,6 +129,9 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
             selected = self._expanded(node, named)
         else:
             selected = [(each, name_of(each, i)) for i, each in enumerate(node.expressions)]
+        for window in (each for item, _ in selected for each in windows_of(item)):
+            if isinstance(window.this, exp.IgnoreNulls):
+                raise self._not_yet(window, "IGNORE NULLS is not there yet")
         split = Split()
         expressions = [split.outer(each.unalias()) for each, _ in selected]
         inner = node.copy()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from harken.lang.sql.derived import derived
+from harken.lang.sql.folds import folded_values, is_fold, keys_of
 from harken.lang.sql.groups import unfiltered
 from harken.lang.sql.syntax import windows_of
 
@@ -58,7 +59,10 @@ class Split:
         made.set("this", unfiltered(made.this))
         function = made.this
         value = function.this
-        if isinstance(value, exp.Expr) and not isinstance(value, exp.Star | exp.Distinct):
+        if is_fold(function):
+            for each in [*folded_values(function), *keys_of(function)]:
+                each.replace(self.take(each))
+        elif isinstance(value, exp.Expr) and not isinstance(value, exp.Star | exp.Distinct):
             function.set("this", self.take(value))
         parts = made.args.get("partition_by") or []
         made.set("partition_by", [self.take(each) for each in parts])

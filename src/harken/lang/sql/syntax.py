@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from harken.lang.sql.aggregate_calls import spelled
+
 ONE = exp.Literal.number(1)
 STRENGTH: dict[type[exp.Expr], int] = {
     exp.BitwiseOr: 1,
@@ -59,6 +61,9 @@ def normalized(node: exp.Expr) -> exp.Expr:
         return exp.Not(this=normalized(node.copy()))
     if isinstance(node, exp.Binary) and isinstance(node.expression, exp.Anonymous):
         node.set("expression", _quantified(node.expression))
+    one_call = spelled(node)
+    if one_call is not None:
+        return one_call
     match node:
         case exp.Select() if node.args.get("windows"):
             return spelled_windows(node)
@@ -81,6 +86,15 @@ def normalized(node: exp.Expr) -> exp.Expr:
             return exp.LogicalOr(this=node.this.this)
         case exp.CountIf():
             return exp.Count(this=exp.Case(ifs=[exp.If(this=node.this, true=ONE.copy())]))
+        case exp.ApproxDistinct():
+            return exp.Count(this=exp.Distinct(expressions=[node.this]))
+        case exp.IgnoreNulls(this=exp.First() | exp.Last() | exp.AnyValue()):
+            if not isinstance(node.parent, exp.Window):  # as they do anyway
+                return without(node)
+        case exp.Window(this=exp.First() | exp.Last()):
+            first = isinstance(node.this, exp.First)
+            made = exp.FirstValue if first else exp.LastValue
+            node.set("this", made(this=node.this.this))
         case exp.Anonymous() if node.name.lower() == "row" and len(node.expressions) > 1:
             return exp.Tuple(expressions=node.expressions)
         case exp.Like(expression=exp.Any() | exp.All()) if _are_listed(node.expression.this):

@@ -22,6 +22,7 @@ from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER, is_decimal
 from harken.lang.sql import decimals
 from harken.lang.sql.draft import Body, Draft
+from harken.lang.sql.folds import folded, is_fold
 from harken.lang.sql.frames import CUMULATIVE, WHOLE, Frame, frame_of, within
 from harken.lang.sql.groups import AGGREGATED
 from harken.lang.sql.numbering import Numbering, Wanted
@@ -89,7 +90,7 @@ class Windows:
                 return self._neighbour(window, body)
             case exp.FirstValue() | exp.LastValue() | exp.NthValue():
                 return self._nth(window, body)
-        if type(window.function) not in AGGREGATED:
+        if type(window.function) not in AGGREGATED and not is_fold(window.function):
             raise self._not_yet(node, f"the window function {_spelled(window.function)}")
         if window.frame.rows:
             return self._of_rows(window, body)
@@ -146,6 +147,8 @@ class Windows:
         groups: tuple[Term, ...],
         body: Body,
     ) -> Term:
+        if is_fold(function):
+            return self._folded(function, atom, terms, groups, body)
         name, argument = AGGREGATED[type(function)], function.this
         value: Term | None = None
         if isinstance(argument, exp.Distinct):
@@ -160,14 +163,33 @@ class Windows:
         if name == "count" and value is not None and not value.type.nullable:
             value = None
         if value is not None and value in groups:  # it is what the partition has in common
-            fresh = self._draft.fresh(value.type)
-            spread = tuple(fresh if each == value else each for each in atom.terms)
-            atom, value, groups = self._apart(atom, spread, fresh, groups)
+            atom, value = self._apart(atom, value)
         nullable = name != "count"
         result = self._draft.fresh(type_.or_null(nullable))
         assert value is None or isinstance(value, Variable)
         body.add(Aggregation(result, name, value, atom, groups, or_null=nullable))
         return result
+
+    def _folded(
+        self,
+        function: exp.Expr,
+        atom: Atom,
+        terms: Sequence[Term],
+        groups: tuple[Term, ...],
+        body: Body,
+    ) -> Term:
+        """An aggregate of the whole frame."""
+        fold = folded(function, self._draft)
+        values = []
+        for each in fold.values:
+            value = terms[self._place(each)]
+            assert isinstance(value, Variable)
+            if value in groups:
+                atom, value = self._apart(atom, value)
+            values.append(value)
+        found = fold.aggregation(self._draft, values, atom, groups)
+        body.add(found)
+        return fold.shown(self._draft, found.result, body)
 
     def _check_type(self, function: exp.Expr, value: Term) -> None:
         wrong = isinstance(function, exp.Sum | exp.Avg) and not is_numeric(value.type)
@@ -179,18 +201,16 @@ class Windows:
                 span=self._draft.place(function),
             )
 
-    def _apart(
-        self, atom: Atom, terms: tuple[Term, ...], value: Variable, groups: tuple[Term, ...]
-    ) -> tuple[Atom, Variable, tuple[Term, ...]]:
+    def _apart(self, atom: Atom, value: Term) -> tuple[Atom, Variable]:
         """The same rows with a column of the group once more, as a value."""
-        inner = [self._draft.fresh(each.type) for each in terms]
-        place = next(i for i, each in enumerate(terms) if each == value)
+        inner = [self._draft.fresh(each.type) for each in atom.terms]
+        place, again = atom.terms.index(value), self._draft.fresh(value.type)
         columns = [Column(f"v{i}", each.type) for i, each in enumerate(inner)]
         heads = [((*inner, inner[place]), [Atom(atom.relation, tuple(inner))])]
         relation = self._draft.define(
             "window", (), (*columns, Column("again", value.type)), heads, bag=True
         )
-        return Atom(relation, (*atom.terms, value)), value, groups
+        return Atom(relation, (*atom.terms, again)), again
 
     def _rank(self, window: Window, body: Body, *, distinct: bool) -> Term:
         """One more than the rows before it, or than the different places before it."""

@@ -1,0 +1,178 @@
+"""Aggregates of a whole group, in Python: the same bytes on every engine.
+
+    fold(name, settings, rows)  = the aggregate of rows (value, *others) of stored values
+
+Law: the order of the rows does not matter. What is inexact is rounded once, at the end: a variance
+is that of the very numbers in the group, however they came there, so it does not drift.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import reduce
+from operator import and_, or_, xor
+from typing import Any
+
+from harken.engines.failures import too_large
+from harken.engines.sql_functions import LONGEST
+from harken.errors import ValueFault
+
+Row = tuple[Any, ...]
+Settings = Sequence[Any]
+
+
+def fold(name: str, settings: Settings, rows: Sequence[Row]) -> Any:
+    """The first of the settings says whether equal rows count once, the second how many digits
+    behind the point the values have that are taken as doubles.
+
+    >>> fold("percentile", [False, [1], 0.5, False], [(40,), (15,), (20,)])
+    2.0
+    >>> fold("listagg", [False, [], ", ", [[True, False]]], [("a", 1), ("b", 2)])
+    'b, a'
+    """
+    distinct, scales, *others = settings
+    if distinct:
+        rows = list(dict.fromkeys(rows))
+    if scales:
+        rows = [tuple(map(_double, row, scales)) for row in rows]
+    return FOLDS[name](others, rows) if rows else None
+
+
+def _double(value: float | None, scale: int) -> float | None:
+    return None if value is None else value / 10**scale + 0.0  # there is no -0.0
+
+
+# --- moments -------------------------------------------------------------------------------
+
+
+def _exact(numbers: Sequence[float]) -> tuple[list[int], int]:
+    """The numbers as integers, all over the same power of two."""
+    ratios = [each.as_integer_ratio() for each in numbers]
+    unit = max(below for _, below in ratios)
+    return [above * (unit // below) for above, below in ratios], unit
+
+
+def _number(exact: Fraction) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        raise too_large() from None
+
+
+def _co_moment(one: Sequence[int], other: Sequence[int]) -> int:
+    """n Σxy - Σx Σy, which is n² times the covariance."""
+    products = sum(x * y for x, y in zip(one, other, strict=True))
+    return len(one) * products - sum(one) * sum(other)
+
+
+def _covariance(settings: Settings, rows: Sequence[Row], *, sample: bool) -> float | None:
+    pairs = [(row[0], row[-1]) for row in rows if row[-1] is not None]
+    count = len(pairs)
+    if count < 1 + sample:
+        return None
+    one, unit = _exact([x for x, _ in pairs])
+    other, other_unit = _exact([y for _, y in pairs])
+    below = count * (count - sample) * unit * other_unit
+    return _number(Fraction(_co_moment(one, other), below))
+
+
+def _deviation(settings: Settings, rows: Sequence[Row], *, sample: bool) -> float | None:
+    variance = _covariance(settings, rows, sample=sample)
+    return None if variance is None else math.sqrt(variance)
+
+
+def _correlation(settings: Settings, rows: Sequence[Row]) -> float | None:
+    """NULL where one of them is always the same."""
+    pairs = [(x, y) for x, y in rows if y is not None]
+    if len(pairs) < 2:
+        return None
+    one, other = (_exact(each)[0] for each in zip(*pairs, strict=True))
+    both = _co_moment(one, one) * _co_moment(other, other)
+    if not both:
+        return None
+    together = _co_moment(one, other)
+    return math.copysign(math.sqrt(Fraction(together * together, both)), together)
+
+
+# --- places in an order --------------------------------------------------------------------
+
+
+def _percentile(settings: Settings, rows: Sequence[Row]) -> float:
+    """Between two values in proportion, as Spark computes it."""
+    share, descending = settings
+    values: list[float] = sorted((row[0] for row in rows), reverse=descending)
+    place: float = (len(values) - 1) * share
+    lower, higher = math.floor(place), math.ceil(place)
+    if values[lower] == values[higher]:
+        return values[lower]
+    return (higher - place) * values[lower] + (place - lower) * values[higher]
+
+
+def _percentile_disc(settings: Settings, rows: Sequence[Row]) -> Any:
+    """The first value that so many are not after."""
+    share, descending = settings
+    values = sorted((row[0] for row in rows), reverse=descending)
+    return values[max(math.ceil(share * len(values)), 1) - 1]
+
+
+def _mode(settings: Settings, rows: Sequence[Row]) -> Any:
+    """The most frequent value; of several the least, or the greatest if that is asked for."""
+    (descending,) = settings
+    counted = Counter(row[0] for row in rows)
+    most = max(counted.values())
+    found = [value for value, times in counted.items() if times == most]
+    return max(found) if descending else min(found)
+
+
+def _by(settings: Settings, rows: Sequence[Row], *, greatest: bool) -> Any:
+    """The other value where this one is the greatest or the least; of several the least."""
+    extreme = (max if greatest else min)(row[0] for row in rows)
+    found = [row[1] for row in rows if row[0] == extreme and row[1] is not None]
+    return min(found, default=None)
+
+
+def _in_order(rows: Sequence[Row], directions: Sequence[Sequence[bool]]) -> list[Row]:
+    """Sorted by what is beside the value, then by the value."""
+    found = sorted(rows, key=lambda row: row[0])
+    for place in range(len(directions), 0, -1):
+        descending, nulls_first = directions[place - 1]
+        there = [row for row in found if row[place] is not None]
+        missing = [row for row in found if row[place] is None]
+        there.sort(key=lambda row, place=place: row[place], reverse=descending)  # type: ignore[misc]
+        found = [*missing, *there] if nulls_first else [*there, *missing]
+    return found
+
+
+def _joined(settings: Settings, rows: Sequence[Row]) -> str:
+    separator, directions = settings
+    whole = str(separator).join(row[0] for row in _in_order(rows, directions))
+    if len(whole) > LONGEST:
+        raise ValueFault(f"a text would have {len(whole)} characters", code="overflow")
+    return whole
+
+
+def _bits(operation: Callable[[int, int], int]) -> Callable[[Settings, Sequence[Row]], int]:
+    return lambda settings, rows: reduce(operation, (row[0] for row in rows))
+
+
+FOLDS: dict[str, Callable[[Settings, Sequence[Row]], Any]] = {
+    "var_samp": lambda settings, rows: _covariance(settings, rows, sample=True),
+    "var_pop": lambda settings, rows: _covariance(settings, rows, sample=False),
+    "stddev_samp": lambda settings, rows: _deviation(settings, rows, sample=True),
+    "stddev_pop": lambda settings, rows: _deviation(settings, rows, sample=False),
+    "covar_samp": lambda settings, rows: _covariance(settings, rows, sample=True),
+    "covar_pop": lambda settings, rows: _covariance(settings, rows, sample=False),
+    "corr": _correlation,
+    "percentile": _percentile,
+    "percentile_disc": _percentile_disc,
+    "mode": _mode,
+    "max_by": lambda settings, rows: _by(settings, rows, greatest=True),
+    "min_by": lambda settings, rows: _by(settings, rows, greatest=False),
+    "listagg": _joined,
+    "bit_and": _bits(and_),
+    "bit_or": _bits(or_),
+    "bit_xor": _bits(xor),
+}
