@@ -45,7 +45,7 @@ from harken.bench import (
 )
 from harken.bench.figures import Figure
 
-__all__ = ["BENCHMARKS", "OVER_SIZES", "PARTS", "TPCH", "Figure", "run"]
+__all__ = ["BENCHMARKS", "OVER_SIZES", "PARTS", "SWEEPS", "TPCH", "Figure", "run"]
 
 BENCHMARKS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType(
     {
@@ -79,6 +79,8 @@ PARTS: MappingProxyType[str, Callable[..., Iterator[Figure]]] = MappingProxyType
 """Parts of others, run only when they are named."""
 TPCH = frozenset({"sql", "sql-lake", "sql-lake-sweep", "sql-load", "sql-sweep"})
 """Those on the tables of TPC-H: they have scales, not items."""
+SWEEPS = frozenset({"sql-lake-sweep", "sql-sweep"})
+"""Those that compare changes of all sizes."""
 OVER_SIZES = frozenset({"inventory", "lake", "closure", "counting", *PARTS}) - TPCH
 """Those that compare sizes with each other: they are given all of them at once."""
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from rich.console import Console, Group
+from rich.status import Status
 from rich.table import Table
 
-from harken.bench import BENCHMARKS, OVER_SIZES, PARTS, TPCH, plot, run
+from harken.bench import BENCHMARKS, OVER_SIZES, PARTS, SWEEPS, TPCH, plot, run
 from harken.bench.figures import Figure, rounded
 from harken.bench.tpch import QUERIES
 from harken.errors import HarkenError
 
+MEASURE, VALUE = 30, 12
+"""How wide the columns of a table are at the least, so that parts of it stand below each other."""
 VERDICTS = {None: "", True: "[green]holds[/]", False: "[red]misses[/]"}
 
 
@@ -40,19 +44,29 @@ def run_benchmarks(
             for figure in figures:
                 print(figure.json_line(), flush=True)
         else:
-            with progress.status(f"bench {name} …"):
-                shown = _shown(name, figures)
-            output.print(shown)
+            with progress.status(f"bench {name} …") as status:
+                for shown in _shown(name, _told(figures, status)):
+                    output.print(shown)
             output.print()
     if picture is not None:
         picture.write_text(plot.draw(measured), encoding="utf-8")
 
 
-def _shown(name: str, figures: Iterable[Figure]) -> Table | Group:
+def _shown(name: str, figures: Iterable[Figure]) -> Iterator[Table | Group]:
+    """What is to be printed, each part as soon as its figures are known."""
+    if name in SWEEPS:
+        return by_change(figures)
     if name in TPCH:
         return by_query(figures)
     by_items = name in OVER_SIZES and name != "closure"
-    return side_by_side(figures) if by_items else table(figures)
+    return side_by_side(figures) if by_items else tables(figures)
+
+
+def _told(figures: Iterable[Figure], status: Status) -> Iterator[Figure]:
+    """Let those who wait see how far it is."""
+    for figure in figures:
+        status.update(f"bench {title(figure)} …")
+        yield figure
 
 
 def _check(names: list[str], picture: Path | None) -> None:
@@ -104,67 +118,67 @@ def _kept(figures: Iterable[Figure], measured: list[Figure]) -> Iterator[Figure]
         yield figure
 
 
-def table(figures: Iterable[Figure]) -> Table:
+def tables(figures: Iterable[Figure]) -> Iterator[Table]:
     """The figures of the same work stand together under its name."""
-    shown = Table.grid(padding=(0, 2))
-    shown.add_column()
-    shown.add_column(justify="right")
-    heading = ""
-    for figure in figures:
-        heading_before, heading = heading, title(figure)
-        if heading != heading_before:
-            shown.add_row(f"[bold]{heading}[/]")
-        shown.add_row(
-            f"  {figure.measure}",
-            show(rounded(figure.value)),
-            f"needs {figure.needs}" if figure.needs else "",
-            VERDICTS[figure.holds],
-        )
-    return shown
+    for heading, group in groupby(figures, key=title):
+        shown = Table.grid(padding=(0, 2))
+        shown.add_column(min_width=MEASURE)
+        shown.add_column(justify="right", min_width=VALUE)
+        shown.add_row(f"[bold]{heading}[/]")
+        for figure in group:
+            shown.add_row(
+                f"  {figure.measure}",
+                show(rounded(figure.value)),
+                f"needs {figure.needs}" if figure.needs else "",
+                VERDICTS[figure.holds],
+            )
+        yield shown
 
 
-def side_by_side(figures: Iterable[Figure]) -> Group:
+def side_by_side(figures: Iterable[Figure]) -> Iterator[Group]:
     """A table for each name: the sizes below each other, what was measured next to each other,
     and under it the targets."""
-    parts: list[Table | str] = []
     for name, group in groupby(figures, key=lambda figure: figure.name):
         of_name = list(group)
-        parts += [
-            f"[bold]{name}[/]",
-            _grid(of_name),
-            *map(_target, filter(_has_target, of_name)),
-            "",
-        ]
-    return Group(*parts)
+        targets = map(_target, filter(_has_target, of_name))
+        yield Group(f"[bold]{name}[/]", _grid(of_name), *targets, "")
 
 
-def by_query(figures: Iterable[Figure]) -> Group:
+def by_query(figures: Iterable[Figure]) -> Iterator[Group]:
     """A table for each scale and change: the queries below each other, and under it the targets."""
-    parts: list[Table | str] = []
-    for heading, group in groupby(figures, key=_without_query):
+    for heading, group in groupby(figures, key=partial(_without, "query")):
         of_heading = list(group)
-        parts += [
-            f"[bold]{heading}[/]",
-            _grid(of_heading, "query"),
-            *map(_query_target, filter(_has_target, of_heading)),
-            "",
-        ]
-    return Group(*parts)
+        targets = map(_query_target, filter(_has_target, of_heading))
+        yield Group(f"[bold]{heading}[/]", _grid(of_heading, "query"), *targets, "")
 
 
-def _without_query(figure: Figure) -> str:
+def by_change(figures: Iterable[Figure]) -> Iterator[Group]:
+    """A table for each query and scale: the changes below each other."""
+    for heading, group in groupby(figures, key=partial(_without, "change")):
+        of_heading = list(group)
+        missed = (each for each in of_heading if each.holds is False)
+        yield Group(f"[bold]{heading}[/]", _grid(of_heading, "change"), *map(_missed, missed), "")
+
+
+def _without(param: str, figure: Figure) -> str:
     """
-    >>> _without_query(Figure("sql", "harken ms", 1.0, {"query": "q01", "change": 0.0001}))
+    >>> _without("query", Figure("sql", "harken ms", 1.0, {"query": "q01", "change": 0.0001}))
     'sql (change 0.01%)'
     """
-    params = (
-        f"{key} {f'{value:.6%}'.rstrip('%').rstrip('0').rstrip('.')}%"
-        if key == "change"
-        else f"{key} {show(value)}"
-        for key, value in figure.params.items()
-        if key != "query"
-    )
+    params = (f"{key} {_param(key, figure)}" for key in figure.params if key != param)
     return f"{figure.name} ({', '.join(params)})"
+
+
+def _param(key: str, figure: Figure) -> str:
+    value = figure.params[key]
+    if key != "change":
+        return show(value)
+    return f"{f'{value:.6%}'.rstrip('%').rstrip('0').rstrip('.')}%"
+
+
+def _missed(figure: Figure) -> str:
+    value, change = show(rounded(figure.value)), _param("change", figure)
+    return f"  {change}: {figure.measure} {value}, needs {figure.needs}: {VERDICTS[False]}"
 
 
 def _query_target(figure: Figure) -> str:
@@ -181,7 +195,7 @@ def _grid(figures: list[Figure], rows: str = "items") -> Table:
         shown.add_column(narrow, justify="right", no_wrap=True, vertical="bottom")
     cells: dict[str, dict[str, str]] = {}
     for figure in figures:
-        size = show(figure.params[rows])
+        size = _param(rows, figure)
         cells.setdefault(size, {})[figure.measure] = show(rounded(figure.value))
     for size, values in cells.items():
         shown.add_row(size, *(values.get(measure, "") for measure in measures))
