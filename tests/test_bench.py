@@ -11,7 +11,17 @@ from xml.etree import ElementTree
 import pytest
 
 from harken import bench
-from harken.bench import by_hand, closure, counting, figures, monitoring, plot, query, tpch
+from harken.bench import (
+    by_hand,
+    closure,
+    contestants,
+    counting,
+    figures,
+    monitoring,
+    plot,
+    query,
+    tpch,
+)
 from harken.bench.figures import Figure
 from harken.bench.report import run_benchmarks
 from harken.bench.shop import ALL_TOGETHER, Shop, Turn
@@ -101,7 +111,7 @@ def test_the_queries_of_tpch_at_a_toy_size() -> None:
 def test_recursive_views_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """All strategies tell the same of every view and graph, or there is no figure."""
     monkeypatch.setattr(closure, "WARMING", 4)
-    monkeypatch.setattr(closure, "LEARNING", 4)
+    monkeypatch.setattr(contestants, "LEARNING", 4)
     monkeypatch.setattr(closure, "BATCH", 3)
     monkeypatch.setattr(closure, "REQUIRED_FROM", 30)
     graphs = [each for each in closure.GRAPHS if each.name in ("random", "power-law")]
