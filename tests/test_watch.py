@@ -198,3 +198,54 @@ def test_relations_in_the_lake_are_watched_with_spark(
         {"kind": "commit", "transaction": 1},
     ]
     assert asked, "Spark was not needed"
+
+
+FACTS_OF_ALL_KINDS = """
+.decl edge(x: number, y: symbol)
+.decl start(x: number)
+start(x) :- edge(x, _).
+.decl weight(w: float)
+.decl ready()
+.decl size(n: unsigned)
+.output start, weight, ready, size
+"""
+
+
+def test_rows_go_into_relations_of_all_kinds_and_beside_rules(tmp_path: Path) -> None:
+    """What is stated of a relation with rules, and a relation without attributes, too."""
+    result, told = watched(
+        tmp_path,
+        FACTS_OF_ALL_KINDS,
+        ".dl",
+        '{"insert":{"edge":[[1,"a\\"\\n"],[1,"b"],[1,"b"]],"start":[[7]],"weight":[[1],[2.5]],'
+        '"ready":[[]],"size":[[5]]}}',
+        '{"delete":{"edge":[[1,"b"],[9,"z"]],"start":[[7],[1]],"ready":[[]]}}',
+    )
+    assert result.exit_code == 0
+    assert told == [
+        {"kind": "change", "view": "start", "plus": [[1], [7]], "minus": []},
+        {"kind": "change", "view": "weight", "plus": [[1], [2.5]], "minus": []},
+        {"kind": "change", "view": "ready", "plus": [[]], "minus": []},
+        {"kind": "change", "view": "size", "plus": [[5]], "minus": []},
+        {"kind": "commit", "transaction": 1},
+        {"kind": "change", "view": "start", "plus": [], "minus": [[7]]},
+        {"kind": "change", "view": "ready", "plus": [], "minus": [[]]},
+        {"kind": "commit", "transaction": 2},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"insert":{"size":[[-5]]}}', "size.n: -5 is below zero"),
+        ('{"insert":{"size":[[true]]}}', "size.n: true is not of type unsigned"),
+        ('{"insert":{"edge":[[1.5,"a"]]}}', "edge.x: 1.5 is not of type number"),
+        ('{"delete":{"weight":[["a"]]}}', 'weight.w: "a" is not of type float'),
+        ('{"insert":{"ready":[[1]]}}', "ready has 0 attributes, and a row has 1 value"),
+        ('{"insert":{"edge":[[9223372036854775808,"a"]]}}', "edge.x: "),
+    ],
+)
+def test_a_value_of_another_kind_is_named(tmp_path: Path, line: str, message: str) -> None:
+    result, _ = watched(tmp_path, FACTS_OF_ALL_KINDS, ".dl", line)
+    assert result.exit_code == 1
+    assert message in result.stderr

@@ -12,14 +12,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harken.database.database import Database
-from harken.database.datalog.clauses import facts_relation
+from harken.database.datalog.rows import add_facts, remove_facts
 from harken.database.datalog.text import is_datalog
 from harken.database.json_values import reader
 from harken.database.runtime import Runtime
+from harken.database.sets import add_rows
 from harken.database.sql.tables import SqlTables, is_materialized
 from harken.errors import HarkenError, IntegrityError, NameFault, TypeFault, nearest
 from harken.ir.relations import Relation
-from harken.ir.schema import FunctionKind
+from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.draft import Table
 
 Row = tuple[Any, ...]
@@ -36,42 +37,49 @@ def apply(db: Database, insert: Rows, delete: Rows) -> None:
 
 def delete_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
     """A row that is there several times goes once."""
+    runtime = db._runtime
     with db._transactions.statement():
-        engine = db._runtime.engine
-        relation, stored = _stored(db._runtime, name, rows)
-        engine.expect(relation, stored)
-        for row in stored:
-            engine.remove_row(relation, row)
+        function = _function(runtime, name)
+        if is_datalog(function):
+            delete_facts(db, function.name, rows)
+        else:
+            runtime.engine.remove_many(*_stored(runtime, name, function, rows))
 
 
 def insert_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    runtime = db._runtime
     with db._transactions.statement():
-        _insert(db._runtime, *_stored(db._runtime, name, rows))
+        function = _function(runtime, name)
+        if is_datalog(function):
+            insert_facts(db, function.name, rows)
+        else:
+            _insert(runtime, *_stored(runtime, name, function, rows))
+
+
+def delete_facts(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Delete rows of a relation, or of what is stated of one with rules."""
+    with db._transactions.statement():
+        remove_facts(db._runtime, name, rows)
+        db._rules.synchronise()
+
+
+def insert_facts(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    with db._transactions.statement():
+        add_facts(db._runtime, name, rows)
+        db._rules.synchronise()  # a relation with rules may have got a place for facts
 
 
 def _insert(runtime: Runtime, relation: Relation, rows: list[Row]) -> None:
-    engine = runtime.engine
-    if not relation.is_set:
-        engine.insert_many(relation, rows)
-        return
-    engine.expect(relation, rows)
-    for row in dict.fromkeys(rows):
-        if engine.contains(relation, row):
-            continue
-        key = relation.key
-        if key is not None and engine.matching(relation, {i: row[i] for i in key}):
-            raise IntegrityError(
-                f"{relation.name} already has a row with this key",
-                code="row-exists",
-                hint="delete that one in the same transaction",
-            )
-        engine.insert_many(relation, [row])
+    if relation.is_set:
+        add_rows(runtime.engine, relation, rows, "delete that one in the same transaction")
+    else:
+        runtime.engine.insert_many(relation, rows)
 
 
 def _stored(
-    runtime: Runtime, name: str, rows: Sequence[Sequence[Any]]
+    runtime: Runtime, name: str, function: Function, rows: Sequence[Sequence[Any]]
 ) -> tuple[Relation, list[Row]]:
-    table = _table(runtime, name)
+    table = _table(runtime, name, function)
     readers = [reader(column.type) for column in table.columns]
     encoders = [runtime.objects.encoder(column.type) for column in table.columns]
     found = []
@@ -97,8 +105,7 @@ def _stored(
     return table.relation, found
 
 
-def _table(runtime: Runtime, name: str) -> Table:
-    """The table of a name; of a relation with rules, what is stated of it."""
+def _function(runtime: Runtime, name: str) -> Function:
     tables = SqlTables(runtime.catalog)
     function = tables.function(name)
     if function is None:
@@ -108,15 +115,16 @@ def _table(runtime: Runtime, name: str) -> Table:
             code="unknown-table",
             hint=f"did you mean {meant}?" if meant else "create it first",
         )
-    table = tables.table(name)
-    assert table is not None
-    if function.kind is FunctionKind.STORED and not is_materialized(function):
-        return table
-    facts = facts_relation(function.name, runtime.catalog) if is_datalog(function) else None
-    if facts is None:
+    return function
+
+
+def _table(runtime: Runtime, name: str, function: Function) -> Table:
+    if function.kind is not FunctionKind.STORED or is_materialized(function):
         raise TypeFault(
             f"{name} is derived, and only stored rows are inserted and deleted",
             code="not-updatable",
             hint="change what it is derived from",
         )
-    return Table(name, facts, table.columns, table.positions)
+    table = SqlTables(runtime.catalog).table(name)
+    assert table is not None
+    return table

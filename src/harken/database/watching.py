@@ -15,8 +15,8 @@ from typing import Any
 from harken.database.database import Database
 from harken.database.monitors.changes import Change
 from harken.database.results import Result
-from harken.database.row_changes import delete_rows, insert_rows
-from harken.errors import HarkenError, SafetyFault, Span, TypeFault, ValueFault
+from harken.database.row_changes import delete_facts, delete_rows, insert_facts, insert_rows
+from harken.errors import HarkenError, SafetyFault, Span, TypeFault
 from harken.lang.datalog import syntax
 from harken.lang.datalog.components import expand
 from harken.lang.datalog.parser import parse
@@ -147,19 +147,7 @@ def _bad(line: str, part: str, error: HarkenError | str) -> BadLine:
 
 
 def _by_datalog(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:
-    if any(value is None for row in rows for value in row):
-        raise ValueFault(f"{name}: a relation of Datalog has no NULLs", code="bad-value")
-    sign = "+" if side == "insert" else "-"
-    facts = (f"{sign}{name}({', '.join(map(_symbol, row))})." for row in rows)
-    db.run_datalog("\n".join(facts), _nothing)
-
-
-def _symbol(value: Any) -> str:
-    if not isinstance(value, str):
-        return json.dumps(value)
-    for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\t", "\\t")):
-        value = value.replace(plain, escaped)
-    return f'"{value}"'
+    (insert_facts if side == "insert" else delete_facts)(db, name, rows)
 
 
 def _by_sql(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:

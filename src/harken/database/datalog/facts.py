@@ -14,9 +14,10 @@ from harken.database.datalog.reading import Reading, Row
 from harken.database.datalog.schema import Schema
 from harken.database.datalog.text import is_datalog
 from harken.database.runtime import Runtime
+from harken.database.sets import add_rows
 from harken.database.sql.tables import is_materialized
 from harken.engines.sqlite.values import encode
-from harken.errors import HarkenError, IntegrityError, Span, TypeFault
+from harken.errors import HarkenError, Span, TypeFault
 from harken.ir.relations import Relation
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant
@@ -55,6 +56,13 @@ class Facts:
             known = relation_named(self._schema.relations, name, span)
             self._add(self._target(name, span), [stored_row(known, row) for row in rows])
 
+    def remove(self, name: str, rows: Sequence[Row], span: Span) -> None:
+        """Remove rows with their attributes in the order of declaration."""
+        if rows:
+            known = relation_named(self._schema.relations, name, span)
+            relation = self._target(name, span)
+            self._runtime.engine.remove_many(relation, [stored_row(known, row) for row in rows])
+
     def state(self, atoms: Sequence[syntax.Atom]) -> None:
         """Add the facts that a program states."""
         rows: dict[str, list[Row]] = {}
@@ -80,23 +88,7 @@ class Facts:
         return found
 
     def _add(self, relation: Relation, rows: Sequence[Row]) -> None:
-        engine = self._runtime.engine
-        if relation.key == tuple(range(relation.arity)):
-            engine.add_many(relation, rows)
-            return
-        engine.expect(relation, list(rows))
-        for row in rows:
-            if engine.contains(relation, row):
-                continue
-            if relation.key is not None:
-                taken = engine.matching(relation, {i: row[i] for i in relation.key})
-                if taken:
-                    raise IntegrityError(
-                        f"{relation.name} already has a row with this key",
-                        code="row-exists",
-                        hint="remove that one first",
-                    )
-            engine.insert_many(relation, [row])
+        add_rows(self._runtime.engine, relation, rows, "remove that one first")
 
 
 @contextmanager

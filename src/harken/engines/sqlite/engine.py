@@ -204,7 +204,7 @@ class SQLiteEngine:
 
     def add_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
         """Insert those that are not there yet; all columns of the relation are its key."""
-        self.connection.run_many(layout_changes(relation).set, rows)
+        many.add(self.connection, relation, rows)
 
     def insert_column(self, relation: Relation, first: int, column: Sequence[Any]) -> None:
         """The rows (first, column[0]), (first + 1, column[1]), ...; of an extent only the first

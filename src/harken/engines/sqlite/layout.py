@@ -138,6 +138,11 @@ def insertion(relation: Relation, count: int) -> str:
     return insert + f", {row}" * (count - 1)
 
 
+def addition(relation: Relation, count: int) -> str:
+    """`set`, of so many rows."""
+    return insertion(relation, count) + _on_conflict(relation)
+
+
 def removal(relation: Relation, count: int) -> str:
     """`remove`, of so many rows."""
     table, arity = _table(relation), relation.arity

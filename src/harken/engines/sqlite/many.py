@@ -30,6 +30,11 @@ def insert(connection: Connection, relation: Relation, rows: Iterable[Row]) -> N
     _run(connection, relation, _insertions(relation), rows)
 
 
+def add(connection: Connection, relation: Relation, rows: Iterable[Row]) -> None:
+    """Insert those that are not there yet; all columns of the relation are its key."""
+    _run(connection, relation, _additions(relation), rows)
+
+
 def remove(connection: Connection, relation: Relation, rows: Iterable[Row]) -> None:
     """Of a bag, as many copies as are given."""
     _run(connection, relation, _removals(relation), rows)
@@ -61,6 +66,11 @@ def _size(relation: Relation) -> int:
 def _insertions(relation: Relation) -> tuple[str, str]:
     changes = layout.changes(relation)
     return changes.insert, layout.insertion(relation, _size(relation))
+
+
+@lru_cache(maxsize=1024)
+def _additions(relation: Relation) -> tuple[str, str]:
+    return layout.changes(relation).set, layout.addition(relation, _size(relation))
 
 
 @lru_cache(maxsize=1024)

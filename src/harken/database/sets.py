@@ -1,0 +1,32 @@
+"""Rows added to a stored set: those that it has already change nothing.
+
+Law: afterwards the set has just the rows it had and those that were given, or nothing happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harken.engines.lake.engine import LakeEngine
+from harken.errors import IntegrityError
+from harken.ir.relations import Relation
+
+Row = tuple[Any, ...]
+
+
+def add_rows(engine: LakeEngine, relation: Relation, rows: Sequence[Row], hint: str) -> None:
+    """`hint` says what to do about a row that has the key of another."""
+    if relation.key == tuple(range(relation.arity)):
+        engine.add_many(relation, rows)
+        return
+    engine.expect(relation, rows)
+    for row in dict.fromkeys(rows):
+        if engine.contains(relation, row):
+            continue
+        key = relation.key
+        if key is not None and engine.matching(relation, {i: row[i] for i in key}):
+            raise IntegrityError(
+                f"{relation.name} already has a row with this key", code="row-exists", hint=hint
+            )
+        engine.insert_many(relation, [row])
