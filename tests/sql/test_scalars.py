@@ -24,6 +24,30 @@ if TYPE_CHECKING:
 MOMENT = datetime.datetime(2020, 1, 5, tzinfo=datetime.UTC)
 
 GIVES: dict[str, dict[str, Any]] = {
+    "texts beside values of other types": {
+        "1 + '2'": 3,
+        "'7' / 2": 3.5,
+        "'7' % '4'::BIGINT": 3,
+        "0.5 + '2'": 2.5,
+        "-'1'": -1.0,
+        "abs('-1.5')": 1.5,
+        "floor('1.5')": 1,
+        "coalesce(NULL, '2', 3)": 2,
+        "CASE WHEN true THEN 1.5 ELSE '2' END": 1.5,
+        "if(false, DATE '2020-01-05', '2020-1-6')": datetime.date(2020, 1, 6),
+        "upper('2020-1-5') = DATE '2020-01-05'": True,
+        "trim(' true ') = true": True,
+        "reverse('21') > 11": True,
+        "concat('1', '.5') = 1.50": True,
+        "DATE '2020-01-05' IN (substring('x2020-01-05', 2), NULL)": True,
+        "123 LIKE '1%'": True,
+        "upper(1.50)": "1.50",
+        "length(12345)": 5,
+        "substring(DATE '2020-01-05', 1, 4)": "2020",
+        "year(lower('2020-01-05'))": 2020,
+        "CAST(TIMESTAMP '2020-01-05 10:00:00.120' AS STRING)": "2020-01-05 10:00:00.12",
+        "CAST(TIMESTAMP '2020-01-05 10:00:00' AS STRING)": "2020-01-05 10:00:00",
+    },
     "patterns": {
         "'abc' RLIKE 'b'": True,
         "'abc' REGEXP '^b'": False,

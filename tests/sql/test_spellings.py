@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import pytest
@@ -25,6 +26,20 @@ CASES: dict[str, tuple[str, list[Any]]] = {
         "UNION ALL SELECT NULL, NULL",
         [(1, None), (3, None), (3, None), (None, "y"), (None, "z"), (None, None)],
     ),
+    "a text and a number in one column": (
+        "SELECT a FROM u UNION ALL SELECT '4' EXCEPT SELECT concat(a, '') FROM u WHERE f",
+        [(3,), (4,)],
+    ),
+    "a text and a decimal in one column": (
+        "SELECT 0.5 AS n UNION SELECT concat(a, '.5') FROM u",
+        [(0.5,), (1.5,), (3.5,)],
+    ),
+    "a date and a text, a date and a timestamp": (
+        "SELECT DATE '2020-01-01' AS d UNION SELECT '2020-1-1' "
+        "EXCEPT SELECT TIMESTAMP '2020-01-01 00:00:01'",
+        [(datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC),)],
+    ),
+    "sums of texts": ("SELECT sum(concat(a, '')) AS s, avg('2') AS m FROM u", [(7.0, 2.0)]),
     "NULL on both sides, and then a number": (
         "SELECT NULL AS n UNION SELECT NULL UNION SELECT 1",
         [(None,), (1,)],

@@ -469,6 +469,7 @@ class Database:
         if self._closed:
             return
         self._transactions.commit()
+        self._sql.drop_temporary()
         self._closed = True
         self._rules.monitors.close()
         try:

@@ -144,7 +144,9 @@ def _parse_timestamp(text: str) -> int:
 
 
 def show_timestamp(value: datetime.datetime) -> str:
-    return value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ")
+    """As Spark does: of the fraction of a second the zeros at the end are not written."""
+    text = value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ")
+    return text.rstrip("0") if "." in text else text
 
 
 def _date_part(part: str) -> Callable[[int], int]:

@@ -21,6 +21,7 @@ from harken.ir.clauses import (
     literal_terms,
     substitute_term,
 )
+from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Kind, Relation, is_extent
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import Hierarchy
@@ -47,8 +48,8 @@ def simplify(clause: Clause, hierarchy: Hierarchy) -> Clause | None:
     decided = [_truth(literal) for literal in kept]
     if False in decided:
         return None
-    remaining = tuple(
-        literal for literal, truth in zip(kept, decided, strict=True) if truth is None
+    remaining = without_unread_results(
+        [literal for literal, truth in zip(kept, decided, strict=True) if truth is None], head
     )
     missing = _not_null(head, clause.head.relation, remaining)
     return Clause(replace(clause.head, terms=head), (*remaining, *missing))
@@ -102,6 +103,31 @@ def _without_echoes(body: tuple[Literal, ...], head: Sequence[Term]) -> tuple[Li
             if any(_echoes(literal, other, uses) for other in others):
                 kept = [each for each in kept if each is not literal]
     return tuple(kept)
+
+
+def without_unread_results(body: Sequence[Literal], head: Sequence[Term]) -> tuple[Literal, ...]:
+    """What is computed and then read by nobody is not computed: a row stays the row that it is, and
+    does not fail over a value that no one asked for."""
+    kept = list(body)
+    while True:
+        uses = Counter([*head, *(term for literal in kept for term in _terms(literal))])
+        read = [literal for literal in kept if not _is_unread(literal, uses)]
+        if len(read) == len(kept):
+            return tuple(kept)
+        kept = read
+
+
+def _is_unread(literal: Literal, uses: Counter[Term]) -> bool:
+    if isinstance(literal, Aggregation):
+        always = literal.or_null or AGGREGATES[literal.aggregate].on_nothing is not None
+    else:
+        always = isinstance(literal, Computation) and literal.operation != "ambiguous"
+    return (
+        always
+        and isinstance(literal, Computation | Aggregation)
+        and isinstance(literal.result, Variable)
+        and uses[literal.result] == 1
+    )
 
 
 def _echoes(atom: Atom, other: Literal, uses: Counter[Term]) -> bool:

@@ -20,10 +20,18 @@ from harken.database.system import relation_of
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
-from harken.lang.sql.parser import Statement
+from harken.lang.sql.parser import Statement, text_after
 from harken.lang.sql.types import shown, type_of
 
 LONGEST_NAME = 200
+PROPERTIES = (
+    exp.FileFormatProperty,
+    exp.MaterializedProperty,
+    exp.LocationProperty,
+    exp.TemporaryProperty,
+)
+FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "avro", "text", "hive", "delta"})
+"""What Spark would keep the rows as; Harken keeps them in its own file, and says the same."""
 CONSTRAINTS = (
     exp.UniqueColumnConstraint,
     exp.CheckColumnConstraint,
@@ -40,9 +48,7 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
     kind = str(node.args.get("kind", "")).upper()
     if kind not in ("TABLE", "VIEW"):
         raise LanguageError(f"CREATE {kind} is not there", code="unsupported", span=statement.span)
-    named = node.find(exp.Table)
-    assert named is not None
-    name = named.name.lower()
+    name = created_name(node)
     known = SqlTables(runtime.catalog).function(name)
     if known is not None:
         if node.args.get("exists"):
@@ -67,6 +73,12 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
         return _create_view(runtime, statement, node, name)
     _create_table(runtime, statement, node, name)
     return None
+
+
+def created_name(node: exp.Create) -> str:
+    named = node.find(exp.Table)
+    assert named is not None
+    return named.name.lower()
 
 
 def is_view(function: Function) -> bool:
@@ -112,7 +124,7 @@ def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name
         results=results,
         kind=FunctionKind.STORED,
         bag=not key,
-        text=f"CREATE TABLE {statement.text.split(None, 2)[2]}",
+        text=f"CREATE TABLE {text_after('TABLE', statement)}",
     )
     defaults(Reading(runtime), statement, columns)
     parents = {each.parent for each in constraints_of(statement, runtime.catalog) if each.parent}
@@ -177,6 +189,8 @@ def _in_lake(node: exp.Create, statement: Statement) -> bool:
     for each in node.find_all(exp.FileFormatProperty):
         if each.name.lower() == "lake":
             return True
+        if each.name.lower() in FILE_FORMATS:
+            continue
         raise LanguageError(
             f"a table is not kept as {each.name}",
             code="unsupported",
@@ -189,8 +203,7 @@ def _in_lake(node: exp.Create, statement: Statement) -> bool:
 def _check_properties(node: exp.Create, statement: Statement) -> None:
     properties = node.args.get("properties")
     for each in properties.expressions if properties is not None else ():
-        known = exp.FileFormatProperty | exp.MaterializedProperty | exp.LocationProperty
-        if not isinstance(each, known):
+        if not isinstance(each, PROPERTIES):
             raise LanguageError(
                 f"{each.sql('spark')} is not there yet",
                 code="unsupported",
@@ -302,14 +315,13 @@ def _create_view(
             hint="recursion is not there yet",
         )
     kept = any(isinstance(each, exp.MaterializedProperty) for each in node.find_all(exp.Property))
-    rest = statement.text[statement.text.lower().index("view") + 4 :].strip()
     function = Function(
         name=name,
         parameters=(),
         results=view_columns(node, rows, statement),
         kind=FunctionKind.STORED if kept else FunctionKind.DERIVED,
         bag=kept or not rows.relation.is_set,
-        text=f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {rest}",
+        text=f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {text_after('VIEW', statement)}",
     )
     if kept:
         return store(runtime, function, dependencies=Dependencies(mentioned), resident=True)
@@ -352,6 +364,12 @@ def drop(runtime: Runtime, statement: Statement) -> None:
         _drop(runtime, known, bool(node.args.get("cascade")), statement)
 
 
+def drop_named(runtime: Runtime, name: str) -> None:
+    known = SqlTables(runtime.catalog).function(name)
+    if known is not None:
+        _drop(runtime, known, False, None)
+
+
 def _staying(runtime: Runtime, function: Function, others: list[Function]) -> dict[str, str]:
     """What depends on a table and does not go with it, and how each can be ended."""
     found = {
@@ -368,7 +386,7 @@ def _drop(
     runtime: Runtime,
     function: Function,
     cascade: bool,
-    statement: Statement,
+    statement: Statement | None,
     doomed: frozenset[str] = frozenset(),
 ) -> None:
     """`doomed` are those that are being dropped already: relations may depend on each other."""
@@ -385,7 +403,7 @@ def _drop(
         raise IntegrityError(
             f"{function.name} cannot be dropped: {', '.join(users)} would no longer work",
             code="in-use",
-            span=statement.span,
+            span=statement.span if statement is not None else None,
             hint="; then ".join(ways),
         )
     for view in views:

@@ -7,6 +7,7 @@ transaction of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from sqlglot import exp
 
@@ -31,6 +32,7 @@ class SqlSession:
         self._changes = Changes(runtime, self._reading)
         self._created: list[str] = []
         self._dropped: list[str] = []
+        self._temporary: dict[str, None] = {}
         self.when_created: Callable[[str], None] = lambda name: None
         """Told the name of each view that is created."""
         self.when_dropped: Callable[[str], None] = lambda name: None
@@ -50,6 +52,19 @@ class SqlSession:
         except HarkenError as error:
             error.locate(text, source)
             raise
+
+    def drop_temporary(self) -> None:
+        """At the end of the session: what is temporary goes, unless something that stays reads it.
+
+        The newest goes first, for it may read the others."""
+        for name in reversed(self._temporary):
+            try:
+                self._changing(partial(schema.drop_named, self._runtime, name))
+            except HarkenError:
+                continue
+        if self._temporary:
+            self._transactions.commit()
+        self._temporary.clear()
 
     def _execute(self, statement: Statement) -> None:
         try:
@@ -132,6 +147,8 @@ class SqlSession:
             self._dropped += [name for name in known if name not in there]
             return
         kept = schema.create(self._runtime, statement)
+        if isinstance(node, exp.Create) and node.find(exp.TemporaryProperty) is not None:
+            self._temporary[schema.created_name(node)] = None
         self._rules.synchronise()
         if kept is not None:
             self._rules.fill(kept)

@@ -17,6 +17,7 @@ from harken.lang.sql.draft import Draft
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.queries import Queries
 from harken.lang.sql.rows import Rows
+from harken.planner.unread import without_unread_columns
 
 
 def translate_query(
@@ -27,6 +28,7 @@ def translate_query(
     draft = Draft(statement, owner)
     queries = Queries(draft, SqlTables(catalog))
     rows = queries.query(node)
+    draft.definitions = without_unread_columns(rows.relation, draft.definitions)
     return rows, draft, frozenset(queries.mentioned)
 
 

@@ -401,11 +401,6 @@ def _substring(text: str, start: str, length: str | None = None) -> str:
     return f"substring({text}, {first} + 1, greatest({last} - {first}, 0))"
 
 
-def _show_timestamp(moment: str) -> str:
-    text = f"CAST({moment} AS STRING)"
-    return f"(CASE WHEN length({text}) > 19 THEN rpad({text}, 26, '0') ELSE {text} END)"
-
-
 def _shift(function: str) -> Callable[..., str]:
     """By the last six bits of a number: Spark counts them with 32."""
     return lambda a, b: f"{function}({a}, CAST(pmod({b}, 64L) AS INT))"
@@ -465,7 +460,7 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("to_string", (INTEGER,)): _as(TEXT),
     ("to_string", (BOOLEAN,)): _as(TEXT),
     ("to_string", (DATE,)): _as(TEXT),
-    ("to_string", (TIMESTAMP,)): _show_timestamp,
+    ("to_string", (TIMESTAMP,)): _as(TEXT),
     ("to_integer", (NUMBER,)): _to_integer("{x}"),
     ("to_number", (NUMBER,)): _same,
     ("to_date", (TIMESTAMP,)): _as(DATE),

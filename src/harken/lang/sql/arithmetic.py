@@ -49,6 +49,8 @@ class Arithmetic(Trying):
             return self._moved(symbol, node, scope, body)
         left = self.value(node.this, scope, body)
         right = self.value(node.expression, scope, body)
+        if TEXT in (left.type, right.type) and any(is_decimal(e.type) for e in (left, right)):
+            left, right = (self.brought_to(each, NUMBER, body, node) for each in (left, right))
         if not {left.type, right.type} & {DATE, TIMESTAMP}:
             left, right = self.alike(left, right, body, node)
         if left.type == TEXT and Constant(None, NULL_TYPE) not in (left, right):
@@ -120,7 +122,7 @@ class Arithmetic(Trying):
 
     def _whole(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         """The whole number below another, or above it."""
-        given = self.value(node.this, scope, body)
+        given = self.numeric(self.value(node.this, scope, body), body, node)
         if given.type == INTEGER:
             return given
         name, text = (

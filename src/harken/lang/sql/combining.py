@@ -97,7 +97,7 @@ class Combining(Translation):
                 terms.append(term)
                 continue
             wanted = self._common_type([term, self._draft.fresh(column.type)], node)
-            terms.append(self._draft.coerce(term, wanted, body, node))
+            terms.append(self._as(term, wanted, body, node))
         return terms, body.literals
 
     def _counted(

@@ -10,7 +10,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from harken.errors import LanguageError, TypeFault, ValueFault
-from harken.ir.operations import OPERATIONS
+from harken.ir.operations import OPERATIONS, Operation, Signature
 from harken.ir.readings import parse_boolean, parse_date, parse_timestamp
 from harken.ir.terms import Constant, Term
 from harken.ir.types import (
@@ -26,7 +26,7 @@ from harken.ir.types import (
 )
 from harken.lang.sql import decimals
 from harken.lang.sql.draft import Body, Draft
-from harken.lang.sql.types import is_numeric, shown
+from harken.lang.sql.types import NAMES, is_numeric, shown
 
 NULL_TYPE = TEXT.or_null()
 """The type of a bare NULL, until it meets another."""
@@ -34,6 +34,9 @@ HIERARCHY = Hierarchy({})
 MOMENTS = {DATE, TIMESTAMP}
 READ = {BOOLEAN: "spark_boolean", DATE: "spark_date", TIMESTAMP: "spark_timestamp"}
 """How a text becomes a value of another type."""
+CONVERTING = frozenset(
+    name for name in OPERATIONS if name.startswith(("to_", "try_", "spark_", "read_"))
+)
 WHOLE = re.compile(r"[+-]?[0-9]+")
 NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -55,6 +58,13 @@ class Conversions:
                 break
         if left.type == right.type:
             return left, right
+        if TEXT in (left.type, right.type):
+            wanted = together((left.type, right.type))
+            if wanted is not None:
+                return (
+                    self.brought_to(left, wanted, body, node),
+                    self.brought_to(right, wanted, body, node),
+                )
         if {left.type, right.type} == MOMENTS:
             return self._moment(left, body), self._moment(right, body)
         if is_numeric(left.type) and is_numeric(right.type):
@@ -80,19 +90,26 @@ class Conversions:
 
     def _of_one_type(self, values: Sequence[Term], body: Body, node: exp.Expr) -> list[Term]:
         known = [each for each in values if each != Constant(None, NULL_TYPE)]
-        wanted = known[0].type if known else NULL_TYPE
-        if known and all(is_numeric(each.type) for each in known):
-            wanted = numeric_type(each.type for each in known)
-        mixed = {each.type for each in known} == MOMENTS
-        wanted = TIMESTAMP if mixed else wanted
-        found = []
-        for value in values:
-            if mixed and value.type == DATE:
-                value = self._moment(value, body)
-            converted = self._literal_as(value, wanted, node)
-            plain = value if converted is None else converted
-            found.append(self._draft.coerce(plain, wanted, body, node))
-        return found
+        wanted = together([each.type for each in known]) if known else NULL_TYPE
+        wanted = known[0].type if wanted is None else wanted
+        return [self.brought_to(each, wanted, body, node) for each in values]
+
+    def brought_to(self, term: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
+        """A value as one of the type that it has together with others, see `together`."""
+        if wanted == TIMESTAMP and term.type == DATE:
+            return self._moment(term, body)
+        converted = self._literal_as(term, wanted, node)
+        if converted is not None:
+            return self._draft.coerce(converted, wanted, body, node)
+        if term.type == TEXT and wanted != TEXT:
+            return self._converted(term, wanted, body, node)
+        return self._draft.coerce(term, wanted, body, node)
+
+    def numeric(self, term: Term, body: Body, node: exp.Expr) -> Term:
+        """A text where a number is wanted is a double."""
+        if term == Constant(None, NULL_TYPE):
+            return Constant(None, NUMBER.or_null())
+        return self.brought_to(term, NUMBER, body, node) if term.type == TEXT else term
 
     def _apply(self, name: str, values: Sequence[Term], body: Body, node: exp.Expr) -> Term:
         operation = OPERATIONS.get(name)
@@ -112,6 +129,8 @@ class Conversions:
                 ),
                 None,
             )
+        if signature is None and operation is not None and operation.symbol is None:
+            signature, values = self._implied(operation, values, body, node)
         if signature is None:
             given = ", ".join(shown(each) for each in types)
             raise TypeFault(
@@ -124,6 +143,27 @@ class Conversions:
             for value, wanted in zip(values, signature.arguments, strict=True)
         ]
         return self._draft.compute(name, terms, signature.result, body)
+
+    def _implied(
+        self, operation: Operation, values: Sequence[Term], body: Body, node: exp.Expr
+    ) -> tuple[Signature | None, Sequence[Term]]:
+        """A signature that the values fit when they are converted without being told to; what
+        converts by itself takes them as they are."""
+        if operation.name in CONVERTING:
+            return None, values
+        for signature in operation.signatures:
+            pairs = list(zip(values, signature.arguments, strict=False))
+            if len(signature.arguments) == len(values) and all(
+                HIERARCHY.is_subtype(given.type, wanted) or is_implied(given.type, wanted)
+                for given, wanted in pairs
+            ):
+                return signature, [
+                    self._converted(given, wanted, body, node)
+                    if is_implied(given.type, wanted)
+                    else given
+                    for given, wanted in pairs
+                ]
+        return None, values
 
     # --- literals and casts ----------------------------------------------------------------
 
@@ -254,6 +294,27 @@ def decimal_of(term: Term) -> Type:
     if isinstance(term, Constant) and term.type == INTEGER and isinstance(term.value, int):
         return decimals.of_integer(term.value)
     return decimals.as_decimal(term.type)
+
+
+def is_implied(given: Type, wanted: Type) -> bool:
+    """Does an argument of one type become one of another without being told to?"""
+    if wanted == TEXT:
+        return given in NAMES or is_decimal(given)
+    return (given == TEXT and (is_numeric(wanted) or wanted in READ)) or {given, wanted} == MOMENTS
+
+
+def together(types: Iterable[Type]) -> Type | None:
+    """The type that values of all of these have where one is wanted. A text is read: as an integer
+    beside integers, as a double beside other numbers, else as what it stands beside."""
+    given = set(types)
+    others = given - {TEXT}
+    if len(given) == 1:
+        return given.pop()
+    if all(map(is_numeric, others)):
+        return NUMBER if TEXT in given and others != {INTEGER} else numeric_type(others)
+    if others == MOMENTS:
+        return TIMESTAMP
+    return others.pop() if len(others) == 1 and others <= READ.keys() else None
 
 
 def numeric_type(types: Iterable[Type]) -> Type:

@@ -138,7 +138,7 @@ class Expressions(Arithmetic):
             case exp.Neg(this=exp.Literal(is_string=False)) if node.this.name == str(2**63):
                 return Constant(-(2**63), INTEGER)
             case exp.Neg():
-                given = self.value(node.this, scope, body)
+                given = self.numeric(self.value(node.this, scope, body), body, node)
                 if isinstance(given, Constant) and isinstance(given.value, int | float | Decimal):
                     return Constant(-given.value, given.type)
                 if is_decimal(given.type):
@@ -148,7 +148,7 @@ class Expressions(Arithmetic):
                 return exact
             case exp.Div():
                 sides = [
-                    self._draft.coerce(self.value(each, scope, body), NUMBER, body, each)
+                    self._draft.coerce(self._numeric(each, scope, body), NUMBER, body, each)
                     for each in (node.left, node.right)
                 ]
                 return compute("/", sides, NUMBER, body)
@@ -190,7 +190,9 @@ class Expressions(Arithmetic):
                 digits = node.args.get("decimals")
                 if (exact := self._rounded(node, scope, body)) is not None:
                     return exact
-                value = self._draft.coerce(self.value(node.this, scope, body), NUMBER, body, node)
+                value = self._draft.coerce(
+                    self._numeric(node.this, scope, body), NUMBER, body, node
+                )
                 if digits is None:
                     digits = exp.Literal.number(0)
                 return self._apply("round", [value, self.value(digits, scope, body)], body, node)
@@ -216,6 +218,8 @@ class Expressions(Arithmetic):
         if named is not None:
             name, keys = named
             values = [self.value(node.args[key], scope, body) for key in keys if node.args.get(key)]
+            if name == "abs":
+                values = [self.numeric(each, body, node) for each in values]
             if name == "abs" and is_decimal(values[0].type):
                 return compute("abs", values, values[0].type, body)
             return self._apply(name, values, body, node)
@@ -263,7 +267,12 @@ class Expressions(Arithmetic):
         return self._draft.coerce(self.value(node, scope, body), BOOLEAN, body, node)
 
     def _text(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        return self._draft.coerce(self.value(node, scope, body), TEXT, body, node)
+        given = self.value(node, scope, body)
+        converted = self._literal_as(given, TEXT, node)
+        return self._as_text(given if converted is None else converted, body, node)
+
+    def _numeric(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        return self.numeric(self.value(node, scope, body), body, node)
 
     def _pair(self, node: exp.Expr, scope: Scope, body: Body) -> tuple[Term, Term]:
         left = self.value(node.this, scope, body)

@@ -293,6 +293,8 @@ class Grouping(Folding):
         if argument is None or isinstance(argument, exp.Star):
             return None
         value = self._expressions.value(argument, scope, body)
+        if isinstance(node, exp.Sum | exp.Avg):
+            value = self._expressions.numeric(value, body, node)
         if isinstance(node, exp.Sum | exp.Avg) and not is_numeric(value.type):
             raise TypeFault(
                 f"{AGGREGATED[type(node)]} of {shown(value.type)}",

@@ -108,6 +108,13 @@ def cut(text: str) -> list[tuple[int, str]]:
     return [(part[0].start, text[part[0].start : part[-1].end + 1]) for part in parts]
 
 
+def text_after(word: str, statement: Statement) -> str:
+    """What stands after the first time that a word does."""
+    tokens = DIALECT.tokenize(statement.text)
+    end = next(token.end for token in tokens if token.text.upper() == word)
+    return statement.text[end + 1 :].strip()
+
+
 def is_closed(text: str) -> bool:
     """Is this nothing but whole statements, each with its semicolon?"""
     try:

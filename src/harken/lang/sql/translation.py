@@ -15,12 +15,12 @@ from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, Type
 from harken.lang.sql.conditions import Conditions
-from harken.lang.sql.conversions import NULL_TYPE, numeric_type
+from harken.lang.sql.conversions import NULL_TYPE, together
 from harken.lang.sql.draft import Body, Draft, Tables, used
 from harken.lang.sql.expressions import Expressions
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Scope
-from harken.lang.sql.types import is_numeric, shown
+from harken.lang.sql.types import shown
 
 if TYPE_CHECKING:
     from harken.lang.sql.queries import Queries
@@ -96,20 +96,20 @@ class Translation:
         known = [t for t in terms if not (isinstance(t, Constant) and t.value is None)]
         nullable = any(t.type.nullable for t in terms)
         types = {t.type for t in known}
-        if len(types) > 1 and not all(map(is_numeric, types)):
+        found = together(types) if types else terms[0].type
+        if found is None:
             raise TypeFault(
                 f"{' and '.join(sorted(map(shown, types)))} cannot be in one column",
                 code="type-mismatch",
                 span=self._draft.place(node),
                 hint="convert one of them with CAST",
             )
-        found = numeric_type(types) if len(types) > 1 else (known or list(terms))[0].type
         return found.or_null(nullable)
 
     def _as(self, term: Term, type_: Type, body: Body, node: exp.Expr) -> Term:
         if isinstance(term, Constant) and term.value is None:
             return Constant(None, type_.or_null())
-        return self._draft.coerce(term, type_, body, node)
+        return self._expressions.brought_to(term, type_, body, node)
 
     def _as_set(
         self, relation: Relation, captured: Sequence[Variable], columns: Sequence[Column]
