@@ -11,7 +11,7 @@ does: those it `affects` are its reference count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from harken.calculus.counting import Derivations
 from harken.calculus.firsts import FirstRows
@@ -164,6 +164,17 @@ class Topology:
         self._disconnect(node)
         for other in others:
             self._attach(self._conditions[other].condition)
+
+    def hold(self, kind: type[Condition], wanted: Iterable[Condition]) -> None:
+        """Of the conditions of this kind, have those that are wanted and no others."""
+        named = {each.name: each for each in wanted}
+        for condition in list(self.conditions()):
+            if isinstance(condition, kind) and condition.name not in named:
+                self.remove(condition.name)
+        for name, each in named.items():
+            node = self.node(name)
+            if node is None or not node.is_for(each):
+                self.insert(each)
 
     def _attach(self, condition: Condition) -> None:
         before = self._conditions.get(condition.name)

@@ -273,19 +273,13 @@ class Constraints:
         if catalog.epoch == self._epoch:
             return
         self._epoch = catalog.epoch
-        wanted = {
-            each.name: each
+        wanted = [
+            each
             for function in catalog.functions()
             if is_sql(function) and function.text[:12].lower() == "create table"
             for each in compile_constraints(function, catalog)
-        }
-        for condition in list(self._network.conditions()):
-            if isinstance(condition, WatchedConstraint) and condition.name not in wanted:
-                self._network.remove(condition.name)
-        for name, compiled in wanted.items():
-            node = self._network.node(name)
-            if node is None or not node.is_for(compiled):
-                self._network.insert(compiled)
+        ]
+        self._network.hold(WatchedConstraint, wanted)
 
 
 def enforce(runtime: Runtime, changes: Iterable[ConditionChange]) -> None:

@@ -97,15 +97,8 @@ class KeptViews:
         if catalog.epoch == self._epoch:
             return
         self._epoch = catalog.epoch
-        wanted = {f"materialized {f.id}": f for f in catalog.functions() if is_materialized(f)}
-        for condition in list(self._network.conditions()):
-            if isinstance(condition, KeptView) and condition.name not in wanted:
-                self._network.remove(condition.name)
-        for name, function in wanted.items():
-            node = self._network.node(name)
-            compiled = compile_kept(function, catalog)
-            if node is None or not node.is_for(compiled):
-                self._network.insert(compiled)
+        kept = filter(is_materialized, catalog.functions())
+        self._network.hold(KeptView, [compile_kept(each, catalog) for each in kept])
 
     def fill(self, function: Function) -> None:
         """Let the table of a new view have the rows that its query has now. What that takes is the
