@@ -163,8 +163,8 @@ ERRORS: dict[str, tuple[str, str, str, str]] = {
     "a division by zero": (P + "p(1 / 0).", "division-by-zero", "", "division by zero"),
     "a text that is no number": (P + 'p(to_number("x")).', "bad-value", "", "is not an integer"),
     "a bad pattern": (P + 'p(1) :- match("(", "a").', "bad-value", '"("', "no pattern"),
-    "a fact of several rows": (P + "p(range(1, 3)).", "syntax", "p(range(1, 3))", "2 rows"),
-    "a fact of no row": (P + "p(min x : { p(x) }).", "syntax", "", "0 rows"),
+    "a fact of several rows": (P + "+p(range(1, 3)).", "syntax", "p(range(1, 3))", "2 rows"),
+    "a fact of no row": (P + "+p(min x : { p(x) }).", "syntax", "", "0 rows"),
     "a range that is too long": (
         P + "p(x) :- x = range(0, 1000000000). .output p",
         "too-complex",
@@ -259,6 +259,7 @@ OUTSIDE = {
     "a disjunction in an aggregate": (".decl p(x: number) p(c) :- c = count : { p(1); p(2) }."),
     "btree_max": ".decl p(x: number) btree_max",
     "autoinc": ".decl p(x: number) p(autoinc()).",
+    "annotations": "@[doc = 1] .decl p(x: number)",
 }
 
 

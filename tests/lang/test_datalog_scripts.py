@@ -280,3 +280,21 @@ def test_a_relation_may_be_called_as_parts_of_harken_are(db: harken.Database) ->
     outputs = db.datalog("?- query(x). ?- fact(x). .output program, query, fact")
     assert [each.rows for each in outputs] == [[(2,)], [(4,)], [(3,)], [(2,)], [(4,)]]
     assert db.datalog("?- query(x), false.").rows == []
+
+
+def test_a_fact_of_an_aggregate_follows_what_it_is_made_of() -> None:
+    with harken.connect() as db:
+        program = """
+            .decl total(n: number)  total(sum x : { r(x) }).
+            .decl low(n: number)    low(range(0, 3)).  low(7).
+            .decl r(x: number)      r(1).  r(2).
+        """
+        db.datalog(program)
+        assert db.datalog("?- total(n).").rows == [(3,)]
+        assert db.datalog("?- low(n).").rows == [(0,), (1,), (2,), (7,)]
+        told = db.monitor("total")
+        db.datalog("+r(5).")
+        db.datalog(program)
+        db.datalog("-r(1). -r(2). -r(5).")
+        changes = [(each.plus, each.minus) for each in told.changes()]
+        assert changes == [([(8,)], [(3,)]), ([(0,)], [(8,)])]

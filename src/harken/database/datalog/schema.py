@@ -7,7 +7,7 @@ defined by each other, so all of them are known before any is checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from harken.database.datalog.clauses import facts_relation, translate_rules
@@ -137,7 +137,7 @@ class Schema:
         text = self._program.text_of(rule)
         for name in dict.fromkeys(head.name for head in rule.heads):
             head = next(each for each in rule.heads if each.name == name)
-            if rule.body is None:
+            if rule.is_fact:
                 self._note_facts(name, head)
                 continue
             wanted = self._about(name, head)
@@ -288,21 +288,23 @@ def _shown(known: Known) -> str:
     return ", ".join(f"{name}: {type_}" for name, type_ in pairs)
 
 
-def ignored(program: Text) -> Iterator[tuple[str, Span]]:
-    """What is read and has no effect: the words, and where they are."""
-    return _ignored(program.statements, frozenset())
+def ignored(program: Text, inlined: Collection[Span] = ()) -> Iterator[tuple[str, Span]]:
+    """What is read and has no effect: the words, and where they are. `inlined` are the declarations
+    that are written out."""
+    return _ignored(program.statements, frozenset(), inlined)
 
 
 def _ignored(
-    statements: Iterable[syntax.Statement], useful: frozenset[str]
+    statements: Iterable[syntax.Statement], useful: frozenset[str], inlined: Collection[Span]
 ) -> Iterator[tuple[str, Span]]:
     for statement in statements:
         match statement:
             case syntax.Ignored():
                 yield f"{statement.what} has no effect", statement.span
             case syntax.Declaration():
+                words = useful | {"inline"} if statement.span in inlined else useful
                 for word, span in statement.qualifiers:
-                    if word not in useful:
+                    if word not in words:
                         yield f"`{word}` has no effect", span
             case syntax.Component():
-                yield from _ignored(statement.statements, frozenset({"overridable"}))
+                yield from _ignored(statement.statements, frozenset({"overridable"}), inlined)

@@ -8,7 +8,7 @@ it. The steps, `+fact.`, `-fact.`, `?- query.`, `.monitor` and `.commit`, are do
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -21,9 +21,10 @@ from harken.database.monitors.changes import Change
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
-from harken.errors import HarkenError
+from harken.errors import HarkenError, Span
 from harken.lang.datalog import syntax
 from harken.lang.datalog.components import components_of, expand
+from harken.lang.datalog.inlining import write_out, written_out
 from harken.lang.datalog.known import Known, relation_named
 from harken.lang.datalog.parser import Program, parse
 
@@ -66,8 +67,9 @@ class DatalogSession:
         `facts`; outputs are written to `output`, or told as results if that is None."""
         try:
             written = parse(text)
-            _warn(written, source, warn)
-            program = expand(written, self.components)
+            expanded = expand(written, self.components)
+            _warn(written, written_out(expanded.statements), source, warn)
+            program = write_out(expanded)
             with self.transactions.text():
                 _Run(self, program, facts, output, strategy).run()
             self.components.update(components_of(written.statements))
@@ -124,7 +126,7 @@ class _Run:
         stated = [
             head
             for statement in self._program.statements
-            if isinstance(statement, syntax.Rule) and statement.body is None
+            if isinstance(statement, syntax.Rule) and statement.is_fact
             for head in statement.heads
         ]
         self._facts.state(stated)
@@ -213,8 +215,13 @@ def _declared(known: Known, row: tuple[object, ...]) -> tuple[object, ...]:
     return tuple(row[i] for i in known.positions)
 
 
-def _warn(program: Program, source: str | None, warn: Callable[[str], None] | None) -> None:
-    for message, span in ignored(program):
+def _warn(
+    program: Program,
+    inlined: Collection[Span],
+    source: str | None,
+    warn: Callable[[str], None] | None,
+) -> None:
+    for message, span in ignored(program, inlined):
         line, column = span.position(program.text)
         place = ":".join(str(part) for part in (source, line, column) if part)
         if warn is not None:

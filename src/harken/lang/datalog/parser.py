@@ -134,6 +134,8 @@ class _Parser:
         return syntax.Rule(tuple(heads), body, reader.since(start))
 
     def _head(self) -> syntax.Atom:
+        if self._reader.is_symbol("@"):
+            raise unsupported("annotations (`@[...]`)", self._reader.next.span)
         if self._reader.next.kind != "name":
             raise self._reader.unexpected("a declaration, a rule or a fact")
         return self._formulas.atom()

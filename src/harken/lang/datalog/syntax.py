@@ -155,13 +155,22 @@ class TypeDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Without a body it is a fact."""
-
     heads: tuple[Atom, ...]
     body: Formula | None
     span: Span = field(compare=False, repr=False)
     made: bool = field(default=False, compare=False, repr=False)
     """By a component: it is not what stands at its place in the text."""
+
+    @property
+    def is_fact(self) -> bool:
+        """Without a body it is a fact, but `total(sum x : { r(x) }).` follows the rows of r, and
+        `low(range(0, 9)).` is many."""
+        given = (each for head in self.heads for each in head.arguments)
+        parts = (part for each in given for part in subexpressions(each))
+        return self.body is None and not any(
+            isinstance(part, Aggregate) or (isinstance(part, Functor) and part.name == "range")
+            for part in parts
+        )
 
 
 @dataclass(frozen=True, slots=True)
