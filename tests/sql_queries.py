@@ -136,6 +136,11 @@ class Queries(Windows):
         if once:
             made.append(self.window(shown, self.over(shown)))
         values = [*shown, *made]
+        counted = [each.text for each in made if each.type == "bigint"]
+        if counted and self.one_in(4):
+            rest += (
+                f" QUALIFY {self.choose(counted)} {self.choose(COMPARISONS)} {1 + self.below(3)}"
+            )
         if types is None:
             names = [f"c{i}" for i in range(len(values))]
             items = ", ".join(f"{v.text} AS {n}" for v, n in zip(values, names, strict=True))

@@ -82,7 +82,9 @@ class Windows(Expressions):
             kind = self.choose(("rank", "dense_rank", "percent_rank", "cume_dist"))
             type_ = "ratio" if kind in ("percent_rank", "cume_dist") else "bigint"
             return Column(f"{kind}() OVER ({order})", type_)
-        if self.below(2):
+        if self.one_in(4):
+            order += f" GROUPS BETWEEN {self.choose((*DISTANCES, *RANGES))}"
+        elif self.below(2):
             frames = DISTANCES if by.type in SUMMED else RANGES
             order += f" RANGE BETWEEN {self.choose((*frames, *RANGES))}"
         return self._aggregated(columns, order)
@@ -104,7 +106,10 @@ class Windows(Expressions):
             rest += f", {self.literal(of.type)}" if self.below(2) else ""
         if kind.endswith("value") and self.below(2):
             frame = f" ROWS BETWEEN {self.choose(ROWS)}"
-        return Column(f"{kind}({of.text}{rest}) OVER ({over.text}{frame})", of.type)
+        if kind.endswith("value") and self.one_in(6):
+            frame = f" GROUPS BETWEEN {self.choose(DISTANCES)}"
+        nulls = " IGNORE NULLS" if self.one_in(4) else ""
+        return Column(f"{kind}({of.text}{rest}{nulls}) OVER ({over.text}{frame})", of.type)
 
     def _aggregated(self, columns: Columns, over: str) -> Column:
         of = self.choose(columns)
@@ -112,9 +117,11 @@ class Windows(Expressions):
             given = Expressions(self.random).condition(columns, 0)
             return Column(f"count(*) FILTER (WHERE {given}) OVER ({over})", "bigint")
         if of.type in SUMMED and self.below(2):
-            return Column(f"sum({of.text}) OVER ({over})", SUMMED[of.type])
+            distinct = "DISTINCT " if self.one_in(4) else ""
+            return Column(f"sum({distinct}{of.text}) OVER ({over})", SUMMED[of.type])
         if self.below(2):
             return Column(f"{self.choose(('min', 'max'))}({of.text}) OVER ({over})", of.type)
         if of.type == "bigint" and self.below(2):
             return Column(f"avg({of.text}) OVER ({over})", "ratio")
-        return Column(f"count({self.choose(('*', of.text))}) OVER ({over})", "bigint")
+        counted = self.choose(("*", of.text, f"DISTINCT {of.text}"))
+        return Column(f"count({counted}) OVER ({over})", "bigint")

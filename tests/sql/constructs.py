@@ -43,6 +43,10 @@ CONSTRUCTS = {
     "window functions with PARTITION BY": (
         "SELECT k, rank() OVER (PARTITION BY k ORDER BY x) AS r FROM a"
     ),
+    "IGNORE NULLS, frames of GROUPS, DISTINCT in a window, QUALIFY": (
+        "SELECT k, last(x) IGNORE NULLS OVER (PARTITION BY k ORDER BY x GROUPS 1 PRECEDING) AS l"
+        " FROM a QUALIFY count(DISTINCT x) OVER (PARTITION BY k) > 1"
+    ),
     "window functions over all rows": "SELECT k, rank() OVER (ORDER BY x) AS r FROM a",
     "ORDER BY … LIMIT": "SELECT k FROM a ORDER BY x LIMIT 10",
     "WITH RECURSIVE … UNION": (

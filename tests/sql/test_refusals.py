@@ -11,7 +11,6 @@ REFUSED = (
     "UPDATE t SET v = 1 LIMIT 1",
     "UPDATE t SET v = 1, v = 2",
     "DELETE FROM t RETURNING id",
-    "SELECT * EXCEPT (id) FROM t",
     "SELECT * FROM t TABLESAMPLE (1 ROWS)",
     "SELECT * FROM t VERSION AS OF 1",
     "SELECT min(id, v) FROM t",

@@ -134,6 +134,17 @@ def _by(settings: Settings, rows: Sequence[Row], *, greatest: bool) -> Any:
     return min(found, default=None)
 
 
+def _nth(settings: Settings, rows: Sequence[Row]) -> Any:
+    """The value at so manieth place, from the start or the end, of rows (place, value)."""
+    count, from_end, without_nulls = settings
+    found = sorted(
+        (row for row in rows if row[1] is not None or not without_nulls),
+        key=lambda row: row[0],
+        reverse=from_end,
+    )
+    return found[int(count) - 1][1] if len(found) >= count else None
+
+
 def _in_order(rows: Sequence[Row], directions: Sequence[Sequence[bool]]) -> list[Row]:
     """Sorted by what is beside the value, then by the value."""
     found = sorted(rows, key=lambda row: row[0])
@@ -171,6 +182,7 @@ FOLDS: dict[str, Callable[[Settings, Sequence[Row]], Any]] = {
     "mode": _mode,
     "max_by": lambda settings, rows: _by(settings, rows, greatest=True),
     "min_by": lambda settings, rows: _by(settings, rows, greatest=False),
+    "nth_value": _nth,
     "listagg": _joined,
     "bit_and": _bits(and_),
     "bit_or": _bits(or_),

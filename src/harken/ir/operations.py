@@ -252,7 +252,7 @@ _OF_NUMBERS = (
     *("covar_samp", "covar_pop", "corr"),
 )
 _OF_BITS = ("bit_and", "bit_or", "bit_xor")
-_OF_ANYTHING = ("mode", "percentile_disc", "max_by", "min_by")
+_OF_ANYTHING = ("mode", "percentile_disc", "max_by", "min_by", "nth_value")
 FOLDED = frozenset({*_OF_NUMBERS, *_OF_BITS, *_OF_ANYTHING, "listagg"})
 """Aggregates that only SQL has, which every engine computes in Python, from all of a group."""
 

@@ -94,10 +94,22 @@ def _folded(literal: Aggregation) -> str:
     """By Python, from all rows of the group that have a value."""
     assert literal.value is not None
     places = [literal.atom.terms.index(each) for each in (literal.value, *literal.others)]
+    if literal.aggregate == "nth_value":
+        return _nth(literal, places)
     row = ", ".join(f"'r{i}', m.c{place}" for i, place in enumerate(places))
     rows = f"collect_list(CASE WHEN m.c{places[0]} IS NOT NULL THEN named_struct({row}) END)"
     settings = written_out(json.dumps(literal.settings), TEXT)
     return by_python(fold_name(literal.aggregate, literal.result.type), [settings, rows])
+
+
+def _nth(literal: Aggregation, places: Sequence[int]) -> str:
+    """The value at a place in an order, by Spark itself: windows ask for it row by row."""
+    *_, count, from_end, without_nulls = literal.settings
+    place, value = (f"m.c{each}" for each in places)
+    row = f"named_struct('p', {place}, 'v', {value})"
+    if without_nulls:
+        row = f"CASE WHEN {value} IS NOT NULL THEN {row} END"
+    return f"try_element_at(array_sort(collect_list({row})), {'-' * bool(from_end)}{count}).v"
 
 
 def _places(literal: Aggregation) -> dict[Term, list[int]]:

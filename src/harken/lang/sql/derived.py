@@ -18,6 +18,12 @@ def derived(node: exp.Window) -> exp.Expr | None:
     match node.this:
         case exp.Lag() | exp.Lead() if node.this.args.get("default") is not None:
             return _or_default(node)
+        case exp.IgnoreNulls(this=exp.Lag() | exp.Lead() as function) if function.args.get(
+            "default"
+        ):
+            plain = node.copy()
+            default = plain.this.this.args.pop("default")
+            return exp.Coalesce(this=plain, expressions=[exp.Paren(this=default)])
         case exp.Ntile():
             tiles = node.this.this
             if isinstance(tiles, exp.Literal) and tiles.name.isdigit() and int(tiles.name) > 0:

@@ -1,6 +1,7 @@
 """Frames of windows: from which row to which row of its partition a window function looks.
 
-ROWS counts rows; RANGE takes those whose place in the order is not further away. NULL is a place of
+ROWS counts rows, GROUPS those that are equal in the order as one; RANGE takes those whose place in
+the order is not further away. NULL is a place of
 its own: at no distance from itself, and beyond every distance from the others.
 """
 
@@ -35,10 +36,10 @@ UNITS = ("weeks", "days", "hours", "minutes", "seconds")
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """How far after the row it begins and ends: None is without bound, 0 this row (of RANGE: and
-    its equals)."""
+    """How far after the row it begins and ends: None is without bound, 0 this row (but for ROWS:
+    and its equals)."""
 
-    rows: bool
+    kind: str
     start: Distance | None
     end: Distance | None
 
@@ -47,9 +48,13 @@ class Frame:
         """No distance: only bounds, and the row itself."""
         return not self.start and not self.end
 
+    @property
+    def is_whole(self) -> bool:
+        return self.start is None and self.end is None
 
-CUMULATIVE = Frame(False, None, 0)
-WHOLE = Frame(False, None, None)
+
+CUMULATIVE = Frame("RANGE", None, 0)
+WHOLE = Frame("RANGE", None, None)
 
 
 def frame_of(node: exp.Window, draft: Draft) -> Frame:
@@ -58,13 +63,14 @@ def frame_of(node: exp.Window, draft: Draft) -> Frame:
     if spec is None:
         return WHOLE if node.args.get("order") is None else CUMULATIVE
     kind = str(spec.args.get("kind")).upper()
-    if kind not in ("ROWS", "RANGE"):
-        raise _fault(f"a frame of {kind} is not there yet", node, draft)
+    if kind == "GROUPS" and node.args.get("order") is None:
+        raise _fault("a frame of GROUPS is one of an order", node, draft)
     start = _bound(spec.args.get("start"), spec.args.get("start_side"), "PRECEDING", node, draft)
     end = _bound(spec.args.get("end"), spec.args.get("end_side"), "FOLLOWING", node, draft)
-    if kind == "ROWS" and not all(each is None or isinstance(each, int) for each in (start, end)):
-        raise _fault("a frame of ROWS counts whole rows", node, draft)
-    return Frame(kind == "ROWS", start, end)
+    whole = all(each is None or isinstance(each, int) for each in (start, end))
+    if kind != "RANGE" and not whole:
+        raise _fault(f"a frame of {kind} counts whole {kind.lower()}", node, draft)
+    return Frame(kind, start, end)
 
 
 def _bound(

@@ -13,7 +13,8 @@ from sqlglot import exp
 _QUERY = "with_ with limit offset order"
 _CHANGE = "with_ with"
 PARTS: dict[type[exp.Expr], str] = {
-    exp.Select: f"{_QUERY} kind expressions from_ from joins where group having distinct laterals",
+    exp.Select: f"{_QUERY} kind expressions from_ from joins where group having distinct laterals"
+    " qualify",
     exp.Union: f"{_QUERY} this expression distinct by_name",
     exp.Intersect: f"{_QUERY} this expression distinct",
     exp.Except: f"{_QUERY} this expression distinct",
@@ -24,7 +25,7 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.Join: "this on using side kind method global_",
     exp.Lateral: "this alias view",
     exp.Distinct: "expressions",
-    exp.Star: "",
+    exp.Star: "except_ replace",
     exp.Limit: "this expression",
     exp.Offset: "this expression",
     exp.Group: "expressions all rollup cube grouping_sets",
@@ -96,7 +97,15 @@ def unknown_parts(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
             for name, value in each.args.items():
                 if name not in allowed and value not in (None, False, [], ""):
                     yield each, name.strip("_").replace("_", " ").upper()
+        if isinstance(each, exp.Star) and _has_changes(each):
+            around = each.parent.parent if isinstance(each.parent, exp.Column) else each.parent
+            if not isinstance(around, exp.Select):  # count(* EXCEPT (a))
+                yield each, "EXCEPT or REPLACE behind a * that is not selected"
         if isinstance(each, exp.Table) and (each.db or each.catalog):
             yield each, "a name with a dot"
         if isinstance(each, exp.Select) and not each.expressions:
             yield each, "SELECT of nothing"
+
+
+def _has_changes(star: exp.Expr) -> bool:
+    return bool(star.args.get("except_") or star.args.get("replace"))

@@ -15,6 +15,8 @@ from dataclasses import replace
 from sqlglot import exp
 
 from harken.errors import TypeFault
+from harken.ir.clauses import Atom
+from harken.ir.types import BOOLEAN
 from harken.lang.sql.aliases import mentions_aliases, spelled_out
 from harken.lang.sql.combining import Combining
 from harken.lang.sql.draft import Body
@@ -28,6 +30,7 @@ from harken.lang.sql.split import Split
 from harken.lang.sql.subqueries import Subqueries
 from harken.lang.sql.syntax import replace_columns, windows_of
 from harken.lang.sql.translation import name_of
+from harken.lang.sql.types import shown
 from harken.lang.sql.windows import Windows
 
 
@@ -75,11 +78,13 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
         raise self._not_yet(node, "this is not a query")
 
     def _refuse(self, node: exp.Expr) -> None:
-        for name in ("laterals", "qualify", "windows", "pivots", "match", "sample", "connect"):
+        for name in ("laterals", "windows", "pivots", "match", "sample", "connect"):
             if node.args.get(name):
                 raise self._not_yet(node, f"{name.upper()} is not there yet")
 
     def _select(self, node: exp.Select, outer: Scope | None) -> Rows:
+        if node.args.get("qualify") is not None:
+            return self._qualified(node, outer)
         if any(windows_of(each) for each in node.expressions):
             if mentions_aliases(node.expressions):
                 named = Scope(outer)
@@ -102,6 +107,29 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
         terms = [self._expressions.value(each, scope, body) for each, _ in selected]
         names = [name for _, name in selected]
         return self._rows(names, terms, body, scope, bag=distinct is None)
+
+    def _qualified(self, node: exp.Select, outer: Scope | None) -> Rows:
+        """The rows for which QUALIFY holds: it is one more column, which is not shown."""
+        inner = node.copy()
+        condition = inner.args.pop("qualify").this
+        inner.set("distinct", None)
+        inner.append("expressions", exp.alias_(condition, "qualify itself", quoted=True))
+        rows = self.query(inner, outer)
+        terms = [self._draft.fresh(column.type) for column in rows.columns]
+        last = terms[-1]
+        if last.type != BOOLEAN:
+            raise TypeFault(
+                f"QUALIFY is a condition, and this is {shown(last.type)}",
+                code="type-mismatch",
+                span=self._draft.place(condition),
+            )
+        body = Body([Atom(rows.relation, (*rows.captured, *terms))])
+        body.require(last)
+        columns, bag = rows.columns[:-1], node.args.get("distinct") is None
+        heads = [(terms[:-1], body.literals)]
+        relation = self._draft.define("qualified", rows.captured, columns, heads, bag=bag)
+        unknown = frozenset(each for each in rows.unknown if each < len(columns))
+        return Rows(relation, rows.captured, rows.names[:-1], unknown)
 
     def _with_aliases(self, node: exp.Select, scope: Scope) -> exp.Select:
         """The query with the lateral aliases of its select list spelled out."""
@@ -129,9 +157,6 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
             selected = self._expanded(node, named)
         else:
             selected = [(each, name_of(each, i)) for i, each in enumerate(node.expressions)]
-        for window in (each for item, _ in selected for each in windows_of(item)):
-            if isinstance(window.this, exp.IgnoreNulls):
-                raise self._not_yet(window, "IGNORE NULLS is not there yet")
         split = Split()
         expressions = [split.outer(each.unalias()) for each, _ in selected]
         inner = node.copy()

@@ -57,12 +57,14 @@ class Split:
     def _taken(self, node: exp.Window) -> exp.Window:
         made = node.copy()
         made.set("this", unfiltered(made.this))
-        function = made.this
+        function = made.this.this if isinstance(made.this, exp.IgnoreNulls) else made.this
         value = function.this
         if is_fold(function):
             for each in [*folded_values(function), *keys_of(function)]:
                 each.replace(self.take(each))
-        elif isinstance(value, exp.Expr) and not isinstance(value, exp.Star | exp.Distinct):
+        elif isinstance(value, exp.Distinct):
+            value.set("expressions", [self.take(each) for each in value.expressions])
+        elif isinstance(value, exp.Expr) and not isinstance(value, exp.Star):
             function.set("this", self.take(value))
         parts = made.args.get("partition_by") or []
         made.set("partition_by", [self.take(each) for each in parts])

@@ -9,6 +9,8 @@ from sqlglot import exp
 from harken.lang.sql.aggregate_calls import spelled
 
 ONE = exp.Literal.number(1)
+LEAST_OR_GREATEST = (exp.First, exp.Last, exp.FirstValue, exp.LastValue)
+"""What has no order in a group, where NULLs are left out anyway."""
 STRENGTH: dict[type[exp.Expr], int] = {
     exp.BitwiseOr: 1,
     exp.BitwiseXor: 2,
@@ -88,13 +90,13 @@ def normalized(node: exp.Expr) -> exp.Expr:
             return exp.Count(this=exp.Case(ifs=[exp.If(this=node.this, true=ONE.copy())]))
         case exp.ApproxDistinct():
             return exp.Count(this=exp.Distinct(expressions=[node.this]))
-        case exp.IgnoreNulls(this=exp.First() | exp.Last() | exp.AnyValue()):
-            if not isinstance(node.parent, exp.Window):  # as they do anyway
-                return without(node)
-        case exp.Window(this=exp.First() | exp.Last()):
-            first = isinstance(node.this, exp.First)
-            made = exp.FirstValue if first else exp.LastValue
-            node.set("this", made(this=node.this.this))
+        case exp.IgnoreNulls(this=exp.AnyValue()):  # as it does anyway
+            return without(node)
+        case exp.IgnoreNulls() if isinstance(node.this, LEAST_OR_GREATEST) and not _is_over(node):
+            return without(node)
+        case exp.First() | exp.Last() if _is_over(node):
+            made = exp.FirstValue if isinstance(node, exp.First) else exp.LastValue
+            return made(this=node.this)
         case exp.Anonymous() if node.name.lower() == "row" and len(node.expressions) > 1:
             return exp.Tuple(expressions=node.expressions)
         case exp.Like(expression=exp.Any() | exp.All()) if _are_listed(node.expression.this):
@@ -176,6 +178,14 @@ def without(node: exp.Expr) -> exp.Expr:
     inside = node.this
     assert isinstance(inside, exp.Expr)
     return inside
+
+
+def _is_over(node: exp.Expr) -> bool:
+    """Is it the function of a window?"""
+    around = node.parent
+    while isinstance(around, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        around = around.parent
+    return isinstance(around, exp.Window)
 
 
 def _is_of_booleans(call: exp.Expr, value: exp.Expr) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from sqlglot import exp
 
-from harken.errors import LanguageError, TypeFault
+from harken.errors import LanguageError, NameFault, TypeFault, nearest
 from harken.ir.clauses import Aggregation, Atom, Literal, Program
 from harken.ir.relations import Column, Relation
 from harken.ir.safety import required_inputs
@@ -68,7 +68,7 @@ class Translation:
         """The select list with its names, `*` spelled out."""
         found: list[tuple[exp.Expr, str]] = []
         for each in node.expressions:
-            table = None
+            table, star = None, each.this if isinstance(each, exp.Column) else each
             if isinstance(each, exp.Column) and isinstance(each.this, exp.Star):
                 table = each.table.lower()
                 if table not in [source.alias for source in scope.sources]:
@@ -76,14 +76,40 @@ class Translation:
             elif not isinstance(each, exp.Star):
                 found.append((each, name_of(each, len(found))))
                 continue
-            for source in scope.sources:
-                if table is None or source.alias == table:
-                    for one in source.fields:
-                        if table is None and one.name in source.merged:
-                            continue
-                        column = exp.column(one.name, table=source.alias)
-                        found.append((column, one.name))
+            columns = [
+                (exp.column(one.name, table=source.alias), one.name)
+                for source in scope.sources
+                if table is None or source.alias == table
+                for one in source.fields
+                if table is not None or one.name not in source.merged
+            ]
+            found += self._changed(star, columns)
         return found
+
+    def _changed(
+        self, star: exp.Expr, columns: list[tuple[exp.Column, str]]
+    ) -> list[tuple[exp.Expr, str]]:
+        """The columns of `*` without those of EXCEPT, and those of REPLACE with other values."""
+        dropped = {_named(each): each for each in star.args.get("except_") or []}
+        replaced = {(None, e.alias.lower()): e for e in star.args.get("replace") or []}
+        known = {way for column, name in columns for way in ((None, name), (column.table, name))}
+        for way, each in (dropped | replaced).items():
+            if way not in known:
+                near = nearest(way[1], {name for _, name in columns})
+                raise NameFault(
+                    f"there is no column {way[1]} in *",
+                    code="unknown-column",
+                    span=self._draft.place(each),
+                    hint=f"do you mean {near}?" if near and near != way[1] else None,
+                )
+        left = [
+            (replaced.get((None, name), column), name)
+            for column, name in columns
+            if (None, name) not in dropped and (column.table, name) not in dropped
+        ]
+        if not left:
+            raise self._not_yet(star, "EXCEPT leaves no column")
+        return left
 
     def _capture_outwards(self, captured: Sequence[Variable], scope: Scope) -> None:
         """What an inner query captured and this one does not have, it captures as well."""
@@ -146,3 +172,9 @@ def name_of(node: exp.Expr, position: int) -> str:
     """What a column is called: as it says, or as the column that it is, or as it is written."""
     plain = isinstance(node, exp.Alias | exp.Column | exp.Literal | exp.Subquery)
     return (plain and node.alias_or_name) or node.sql("spark").lower() or f"col{position + 1}"
+
+
+def _named(column: exp.Expr) -> tuple[str | None, str]:
+    """A column by its table, if it is said, and its name."""
+    table = column.args.get("table")
+    return (table.name.lower() if table is not None else None), column.name.lower()

@@ -17,7 +17,7 @@ from sqlglot import exp
 from harken.errors import LanguageError, TypeFault
 from harken.ir.clauses import Aggregation, Atom, Comparison, Literal
 from harken.ir.operations import AGGREGATES
-from harken.ir.relations import Column
+from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER, is_decimal
 from harken.lang.sql import decimals
@@ -25,12 +25,14 @@ from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.folds import folded, is_fold
 from harken.lang.sql.frames import CUMULATIVE, WHOLE, Frame, frame_of, within
 from harken.lang.sql.groups import AGGREGATED
-from harken.lang.sql.numbering import Numbering, Wanted
+from harken.lang.sql.numbering import Numbering, Stage, Wanted
 from harken.lang.sql.ordering import Order, direction, earlier
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.types import is_numeric, shown
 
 ONE = Constant(1, INTEGER)
+OF_ROWS = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
+"""What gives the value of one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,11 @@ class Window:
     def function(self) -> exp.Expr:
         function = self.node.this
         assert isinstance(function, exp.Expr)
-        return function.this if isinstance(function, exp.RespectNulls) else function
+        return function.this if self.ignores_nulls else function
+
+    @property
+    def ignores_nulls(self) -> bool:
+        return isinstance(self.node.this, exp.IgnoreNulls)
 
     @property
     def wanted(self) -> Wanted:
@@ -79,6 +85,8 @@ class Windows:
             ),
             frame_of(node, self._draft),
         )
+        if window.ignores_nulls and not isinstance(window.function, OF_ROWS):
+            raise self._not_yet(node, f"{_spelled(window.function)} with IGNORE NULLS")
         match window.function:
             case exp.RowNumber():
                 return self._numbering.number(window.wanted)
@@ -92,52 +100,82 @@ class Windows:
                 return self._nth(window, body)
         if type(window.function) not in AGGREGATED and not is_fold(window.function):
             raise self._not_yet(node, f"the window function {_spelled(window.function)}")
-        if window.frame.rows:
-            return self._of_rows(window, body)
-        return self._of_range(window, window.function, window.frame, body)
+        return self._aggregate(window, window.function, window.frame, body)
 
     # --- aggregates ------------------------------------------------------------------------
 
-    def _of_range(self, window: Window, function: exp.Expr, frame: Frame, body: Body) -> Term:
-        """An aggregate of the partition, or of its rows up to this one and those equal to it, or
-        of those that are not far from it in the order."""
+    def _aggregate(self, window: Window, function: exp.Expr, frame: Frame, body: Body) -> Term:
+        atom, groups = self._frame(window, frame, None, body)
+        return self._over(function, atom, atom.terms[-len(self.row) :], groups, body)
+
+    def _frame(
+        self, window: Window, frame: Frame, stage: Stage | None, body: Body
+    ) -> tuple[Atom, tuple[Term, ...]]:
+        """The rows of the frame, and what says which frame it is; with their numbers, if there is a
+        stage to read them from."""
+        base = stage.relation if stage is not None else self._rows.relation
+        if frame.kind == "ROWS":
+            stage = self._numbering.stage(window.wanted)
+            return self._between(window, stage.relation, stage.number, frame, base)
+        if frame.kind == "GROUPS" and not frame.is_plain:
+            number = self._rank(window, body, distinct=True)
+            assert isinstance(number, Variable)
+            return self._between(window, self._ranked(window, base), number, frame, base)
+        return self._in_range(window, frame, base)
+
+    def _in_range(
+        self, window: Window, frame: Frame, base: Relation
+    ) -> tuple[Atom, tuple[Term, ...]]:
+        """The partition, or its rows up to this one and those equal to it, or those that are not
+        far from it in the order."""
         groups = self._groups(window.parts)
-        other = [self._draft.fresh(column.type) for column in self._rows.columns]
-        if frame == WHOLE or (frame.is_plain and not window.keys):  # then all rows are equal
+        columns = base.columns[len(self._captured) :]
+        other = [self._draft.fresh(column.type) for column in columns]
+        if frame.is_whole or (frame.is_plain and not window.keys):  # then all rows are equal
             terms = [self.row[i] if i in window.parts else each for i, each in enumerate(other)]
-            atom = Atom(self._rows.relation, (*self._captured, *terms))
-            return self._over(function, atom, terms, groups, body)
+            return Atom(base, (*self._captured, *terms)), groups
         same: list[Literal] = [Comparison("=", other[p], self.row[p]) for p in window.parts]
         ways = within(frame, self.row, other, window.keys, window.node, self._draft)
         by = [self.row[place] for place, _, _ in window.keys]
         arguments = list(dict.fromkeys((*groups, *by)))
-        heads = [
-            (other, [Atom(self._rows.relation, (*self._captured, *other)), *same, *way])
-            for way in ways
-        ]
-        relation = self._draft.define("window", arguments, self._rows.columns, heads, bag=True)
-        fresh = [self._draft.fresh(column.type) for column in self._rows.columns]
-        atom = Atom(relation, (*arguments, *fresh))
-        return self._over(function, atom, fresh, tuple(arguments), body)
+        heads = [(other, [Atom(base, (*self._captured, *other)), *same, *way]) for way in ways]
+        relation = self._draft.define("window", arguments, columns, heads, bag=True)
+        fresh = [self._draft.fresh(column.type) for column in columns]
+        return Atom(relation, (*arguments, *fresh)), tuple(arguments)
 
-    def _of_rows(self, window: Window, body: Body) -> Term:
-        """An aggregate of the rows from so many before to so many after."""
-        draft, stage = self._draft, self._numbering.stage(window.wanted)
-        inner = self._numbering.fresh_row(stage)
-        inside = Body([Atom(stage.relation, (*self._captured, *inner))])
+    def _between(
+        self, window: Window, numbered: Relation, number: Variable, frame: Frame, base: Relation
+    ) -> tuple[Atom, tuple[Term, ...]]:
+        """The rows of the base whose number, the last column of `numbered`, is from so many before
+        to so many after."""
+        draft, columns = self._draft, base.columns[len(self._captured) :]
+        inner = [draft.fresh(each.type) for each in numbered.columns[len(self._captured) :]]
+        inside = Body([Atom(numbered, (*self._captured, *inner))])
         for part in window.parts:
             inside.add(Comparison("=", inner[part], self.row[part]))
-        for bound, operator in ((window.frame.start, ">="), (window.frame.end, "<=")):
+        for bound, operator in ((frame.start, ">="), (frame.end, "<=")):
             if bound is not None:
-                limit = self._later(stage.number, bound, inside)
+                limit = self._later(number, bound, inside)
                 inside.add(Comparison(operator, inner[-1], limit))
-        arguments = list(dict.fromkeys((*self._groups(window.parts), stage.number)))
-        shown = inner[: len(self.row)]
-        heads = [(shown, inside.literals)]
-        relation = draft.define("window", arguments, self._rows.columns, heads, bag=True)
-        fresh = [draft.fresh(column.type) for column in self._rows.columns]
-        atom = Atom(relation, (*arguments, *fresh))
-        return self._over(window.function, atom, fresh, tuple(arguments), body)
+        arguments = list(dict.fromkeys((*self._groups(window.parts), number)))
+        heads = [(inner[: len(columns)], inside.literals)]
+        relation = draft.define("window", arguments, columns, heads, bag=True)
+        fresh = [draft.fresh(column.type) for column in columns]
+        return Atom(relation, (*arguments, *fresh)), tuple(arguments)
+
+    def _ranked(self, window: Window, base: Relation) -> Relation:
+        """The rows of the base with their dense rank, as frames of GROUPS count."""
+        columns = base.columns[len(self._captured) :]
+        row = [self._draft.fresh(column.type) for column in columns]
+        body = Body([Atom(base, (*self._captured, *row))])
+        rank = self._rank(window, body, distinct=True, row=row)
+        return self._draft.define(
+            "ranked",
+            self._captured,
+            (*columns, Column("rank", INTEGER)),
+            [((*row, rank), body.literals)],
+            bag=True,
+        )
 
     def _over(
         self,
@@ -152,7 +190,9 @@ class Windows:
         name, argument = AGGREGATED[type(function)], function.this
         value: Term | None = None
         if isinstance(argument, exp.Distinct):
-            raise self._not_yet(function, "DISTINCT in a window")
+            if name not in ("min", "max"):  # those are the same of a set
+                atom, terms = self._once(function, atom, terms, groups)
+            argument = argument.expressions[0]
         if isinstance(argument, exp.Column):
             value = terms[self._place(argument)]
             self._check_type(function, value)
@@ -169,6 +209,25 @@ class Windows:
         assert value is None or isinstance(value, Variable)
         body.add(Aggregation(result, name, value, atom, groups, or_null=nullable))
         return result
+
+    def _once(
+        self, function: exp.Expr, atom: Atom, terms: Sequence[Term], groups: tuple[Term, ...]
+    ) -> tuple[Atom, Sequence[Term]]:
+        """The rows with different values, none of them NULL; all else of them is not looked at."""
+        places = [self._place(each) for each in function.this.expressions]
+        if len(places) > 1 and not isinstance(function, exp.Count):
+            raise self._not_yet(function, "DISTINCT of several columns, but to count them,")
+        inner = Body([atom])
+        for place in places:
+            inner.not_null(terms[place])
+        values = [terms[place] for place in dict.fromkeys(places)]
+        columns = [Column(f"d{i}", each.type) for i, each in enumerate(values)]
+        known = [each for each in groups if isinstance(each, Variable)]
+        heads = [(values, inner.literals)]
+        relation = self._draft.define("once", known, columns, heads, bag=False)
+        fresh = [self._draft.fresh(each.type) for each in values]
+        now = dict(zip(values, fresh, strict=True))
+        return Atom(relation, (*known, *fresh)), [now.get(each, each) for each in terms]
 
     def _folded(
         self,
@@ -212,13 +271,17 @@ class Windows:
         )
         return Atom(relation, (*atom.terms, again)), again
 
-    def _rank(self, window: Window, body: Body, *, distinct: bool) -> Term:
-        """One more than the rows before it, or than the different places before it."""
-        keys = window.keys
-        by = [self.row[place] for place, _, _ in keys]
+    def _rank(
+        self, window: Window, body: Body, *, distinct: bool, row: Sequence[Variable] | None = None
+    ) -> Term:
+        """One more than the rows before it, or than the different places before it; of this row, or
+        of another."""
+        keys, row = window.keys, self.row if row is None else row
+        by = [row[place] for place, _, _ in keys]
         other = [self._draft.fresh(column.type) for column in self._rows.columns]
-        same: list[Literal] = [Comparison("=", other[p], self.row[p]) for p in window.parts]
-        arguments = list(dict.fromkeys((*self._groups(window.parts), *by)))
+        same: list[Literal] = [Comparison("=", other[p], row[p]) for p in window.parts]
+        parts = (row[part] for part in window.parts)
+        arguments = list(dict.fromkeys((*self._captured, *parts, *by)))
         shown = [other[place] for place, _, _ in keys] if distinct else other
         columns = [Column(f"b{i}", each.type) for i, each in enumerate(shown)]
         relation = self._draft.define(
@@ -227,7 +290,7 @@ class Windows:
             columns,
             [
                 (shown, [Atom(self._rows.relation, (*self._captured, *other)), *same, *way])
-                for way in earlier(other, self.row, keys)
+                for way in earlier(other, row, keys)
             ],
             bag=not distinct,
         )
@@ -244,13 +307,18 @@ class Windows:
         distance = self._whole(window, 1)
         if isinstance(window.function, exp.Lag):
             distance = -distance
+        if window.ignores_nulls and distance:
+            beside = Frame("ROWS", None, -1) if distance < 0 else Frame("ROWS", 1, None)
+            return self._counted(window, beside, abs(distance), distance < 0, body)
         there = self._later(self._numbering.number(window.wanted), distance, body)
         return self._at(window, there, body)
 
     def _nth(self, window: Window, body: Body) -> Term:
         """The value of the first, the last or another row of the frame; NULL if it has none."""
-        if not window.frame.rows and not window.frame.is_plain:
-            raise self._not_yet(window.node, f"{_spelled(window.function)} at a distance of RANGE")
+        if window.ignores_nulls or not (window.frame.kind == "ROWS" or window.frame.is_plain):
+            last = isinstance(window.function, exp.LastValue)
+            count = 1 if last else self._whole(window, 1)
+            return self._counted(window, window.frame, count, last, body)
         start, end = self._start(window, body), self._end(window, body)
         there = end
         if not isinstance(window.function, exp.LastValue):
@@ -262,11 +330,31 @@ class Windows:
         nothing = Constant(None, found.type.or_null())
         return self._draft.compute("choose", (inside, found, nothing), found.type, body)
 
+    def _counted(
+        self, window: Window, frame: Frame, count: int, from_end: bool, body: Body
+    ) -> Term:
+        """The value of the row so many rows from the start or the end of a frame."""
+        stage = self._numbering.stage(window.wanted)
+        atom, groups = self._frame(window, frame, stage, body)
+        width = len(stage.relation.columns) - len(self._captured)
+        *inner, number = atom.terms[-width:]
+        value = inner[self._place(window.function.this)]
+        if value in groups:
+            atom, value = self._apart(atom, value)
+        assert isinstance(number, Variable)
+        assert isinstance(value, Variable)
+        settings = (False, (), count, from_end, window.ignores_nulls)
+        result = self._draft.fresh(value.type.or_null())
+        body.add(
+            Aggregation(result, "nth_value", number, atom, groups, None, True, (value,), settings)
+        )
+        return result
+
     def _start(self, window: Window, body: Body) -> Term:
         """The number of the first row of the frame."""
-        if window.frame.start is None or (not window.frame.rows and not window.keys):
+        if window.frame.start is None or (window.frame.kind != "ROWS" and not window.keys):
             return ONE
-        if not window.frame.rows:
+        if window.frame.kind != "ROWS":
             return self._rank(window, body, distinct=False)
         number = self._numbering.number(window.wanted)
         there = self._later(number, window.frame.start, body)
@@ -276,9 +364,9 @@ class Windows:
     def _end(self, window: Window, body: Body) -> Term:
         """The number of the last row of the frame; less than that of the first if it has none."""
         counted = exp.Count(this=exp.Star())
-        if not window.frame.rows and window.frame.end is not None:
-            return self._of_range(window, counted, CUMULATIVE, body)
-        last = self._of_range(window, counted, WHOLE, body)
+        if window.frame.kind != "ROWS" and window.frame.end is not None:
+            return self._aggregate(window, counted, CUMULATIVE, body)
+        last = self._aggregate(window, counted, WHOLE, body)
         if window.frame.end is None:
             return last
         number = self._numbering.number(window.wanted)
