@@ -103,6 +103,8 @@ VIEWS = {
     "sets": "SELECT g, f, median(x) AS a, max_by(d, x) AS b FROM t GROUP BY CUBE (g, f)",
     "framed": "SELECT g, x, var_samp(y) OVER (PARTITION BY g ORDER BY x) AS a,"
     " string_agg(s, ',' ORDER BY s DESC) OVER (PARTITION BY g) AS b FROM t",
+    "computed": "SELECT g, max_by(x + 1, y * 2) AS a, string_agg(s || '.', '' ORDER BY -x) AS b,"
+    " covar_pop(x + 1, y) AS c FROM t GROUP BY g",
     "correlated": "SELECT x, (SELECT median(u.y) FROM t AS u WHERE u.g = t.g) AS a FROM t",
 }
 
@@ -111,6 +113,13 @@ VIEWS = {
 @pytest.mark.parametrize("seed", range(2))
 def test_the_changes_are_exact(strategy: str, seed: int) -> None:
     shake(Watched(SCHEMA, VIEWS, strategy), seed, 12)
+
+
+def test_what_is_computed_for_them_is_read() -> None:
+    db = harken.connect()
+    db.sql(f"{SCHEMA}; INSERT INTO t VALUES {ROWS}")
+    query = "SELECT max_by(x + 1, y * 2) AS a, string_agg(s || '.', ',' ORDER BY -x) AS b FROM t"
+    assert db.sql(query).rows == [(8, "c.,b.,b.,a.")]
 
 
 def test_a_variance_does_not_drift() -> None:

@@ -101,7 +101,7 @@ def _all(literal: Literal) -> tuple[Term, ...]:
     if not isinstance(literal, Aggregation):
         return literal_terms(literal)
     value = () if literal.value is None else (literal.value,)
-    return (*literal_terms(literal), *literal.atom.terms, *value)
+    return (*literal_terms(literal), *literal.atom.terms, *value, *literal.others)
 
 
 def _without(definition: Definition, unread: Mapping[str, Collection[int]]) -> Definition:
