@@ -10,7 +10,6 @@ REFUSED = (
     "DELETE FROM t WHERE id > 2 LIMIT 1",
     "UPDATE t SET v = 1 LIMIT 1",
     "UPDATE t SET v = 1, v = 2",
-    "DELETE FROM t RETURNING id",
     "SELECT * FROM t TABLESAMPLE (1 ROWS)",
     "SELECT * FROM t VERSION AS OF 1",
     "SELECT min(id, v) FROM t",

@@ -7,88 +7,47 @@ and inserts them. Rows are as they are stored.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from sqlglot import exp
 
-from harken.database.datalog.text import is_datalog
-from harken.database.runtime import Runtime
-from harken.database.sql.reading import Found, Reading
-from harken.database.sql.storing import converter
-from harken.database.sql.tables import SqlTables, is_materialized, is_sql
-from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
-from harken.ir.relations import Column, Kind
+from harken.database.sql.conflicts import Conflicts, written
+from harken.database.sql.reading import Found
+from harken.database.sql.row_changes import Chosen, Row
+from harken.errors import LanguageError, NameFault
 from harken.ir.types import Type
 from harken.lang.sql.draft import Table
-from harken.lang.sql.parser import Statement, statements
-
-Row = tuple[Any, ...]
-Chosen = tuple[Row, tuple[Any, ...]]
-"""A row, and what is computed of it."""
+from harken.lang.sql.parser import Statement
 
 
-class Changes:
-    def __init__(self, runtime: Runtime, reading: Reading) -> None:
-        self._runtime = runtime
-        self._reading = reading
-
-    def run(self, statement: Statement) -> None:
+class Changes(Conflicts):
+    def run(self, statement: Statement) -> Found | None:
+        """Change what a statement says; what its RETURNING gives, if it has one."""
         match statement.node:
             case exp.Insert():
-                self._insert(statement, statement.node)
+                return self._insert(statement, statement.node)
             case exp.Update():
-                self._update(statement, statement.node)
+                return self._update(statement, statement.node)
             case exp.Delete():
-                self._delete(statement, statement.node)
+                return self._delete(statement, statement.node)
             case exp.TruncateTable():
                 for each in statement.node.expressions:
                     table = self._target(each, statement)
                     self._apply(table, self._all(table), [])
             case exp.Merge():
                 self._merge(statement, statement.node)
+        return None
 
-    def _target(self, node: exp.Expr, statement: Statement) -> Table:
-        tables = SqlTables(self._runtime.catalog)
-        name = node.name
-        table = tables.table(name)
-        if table is None:
-            near = nearest(name, tables.table_names())
-            raise NameFault(
-                f"there is no table {name}",
-                code="unknown-table",
-                span=statement.place(node),
-                hint=f"do you mean {near}?" if near else None,
-            )
-        function = tables.function(name)
-        if table.relation.kind is not Kind.STORED or (function and is_materialized(function)):
-            raise TypeFault(
-                f"{name} is a view, and only tables are changed",
-                code="not-updatable",
-                span=statement.place(node),
-                hint="change the tables that it is made of",
-            )
-        return table
-
-    # --- statements ------------------------------------------------------------------------
-
-    def _insert(self, statement: Statement, node: exp.Insert) -> None:
+    def _insert(self, statement: Statement, node: exp.Insert) -> Found | None:
         target = node.this
         names = None
         if isinstance(target, exp.Schema):
             names = [each.name.lower() for each in target.expressions]
             target = target.this
         table = self._target(target, statement)
-        if node.args.get("conflict") is not None:
-            raise LanguageError(
-                "ON CONFLICT is not there",
-                code="unsupported",
-                span=statement.span,
-                hint="use MERGE",
-            )
         if node.args.get("default"):
-            self._apply(table, [], self._placed(table, [], Found((), (), [()]), statement))
-            return
+            rows = self._placed(table, [], Found((), (), [()]), statement)
+            return self._inserted(table, node, rows, statement)
         if node.expression is None:
             raise LanguageError(
                 "INSERT takes VALUES or a query", code="syntax", span=statement.span
@@ -99,80 +58,48 @@ class Changes:
             source = self._with_defaults(table, names, source)
         source = _under(node, source.this if isinstance(source, exp.Subquery) else source)
         rows = self._placed(table, names, self._reading.rows(statement, source), statement)
-        self._apply(table, self._all(table) if node.args.get("overwrite") else [], rows)
-
-    def _with_defaults(self, table: Table, names: Sequence[str], node: exp.Expr) -> exp.Expr:
-        """VALUES with what DEFAULT stands for."""
-        node = node.copy()
-        for row in node.expressions:
-            for name, value in zip(names, row.expressions, strict=False):
-                if _is_default(value):
-                    value.replace(self._default(table, name))
-        return node
-
-    def _placed(
-        self, table: Table, names: list[str] | None, found: Found, statement: Statement
-    ) -> list[Row]:
-        """Rows of a query as rows of the table: columns by name, in the order of the relation."""
-        given = [column.name for column in table.columns] if names is None else names
-        known = {column.name: i for i, column in enumerate(table.columns)}
-        for name in given:
-            if name not in known:
-                near = nearest(name, known)
-                raise NameFault(
-                    f"{table.name} has no column {name}",
-                    code="unknown-column",
-                    span=statement.span,
-                    hint=f"do you mean {near}?" if near else None,
-                )
-        if len(set(given)) < len(given):
-            raise TypeFault("a column is named twice", code="exists", span=statement.span)
-        if len(given) != len(found.names):
-            raise TypeFault(
-                f"{table.name} takes {len(given)} values, and there are {len(found.names)}",
-                code="arity",
-                span=statement.span,
-            )
-        defaults = self._defaults(table) if len(given) < len(table.columns) else {}
-        makers: list[tuple[int, int | None, Any]] = []
-        for column, position in zip(table.columns, table.positions, strict=True):
-            if column.name in given:
-                at = given.index(column.name)
-                makers.append((position, at, converter(found.types[at], column.type, statement)))
-            else:
-                makers.append((position, None, defaults.get(column.name)))
-        rows = []
-        for row in found.rows:
-            made: list[Any] = [None] * len(table.columns)
-            for position, place, how in makers:
-                made[position] = how if place is None else how(row[place])
-            rows.append(tuple(made))
-        self._check_nulls(table, rows)
-        return rows
-
-    def _defaults(self, table: Table) -> dict[str, Any]:
-        """The values of columns that are not given; without one it is NULL."""
-        created = self._created(table)
-        return {} if created is None else defaults(self._reading, created, table.columns)
-
-    def _created(self, table: Table) -> Statement | None:
-        """The CREATE TABLE of a table that SQL made."""
-        function = SqlTables(self._runtime.catalog).function(table.name)
-        if function is None or not is_sql(function):
+        if node.args.get("overwrite"):
+            self._apply(table, self._all(table), rows)
             return None
-        (created,) = statements(function.text)
-        return created
+        return self._inserted(table, node, rows, statement)
 
-    def _default(self, table: Table, name: str) -> exp.Expr:
-        created = self._created(table)
-        columns = created.node.find_all(exp.ColumnDef) if created is not None else ()
-        for each in columns:
-            default = each.find(exp.DefaultColumnConstraint)
-            if each.name.lower() == name and default is not None:
-                return exp.Paren(this=default.this.copy())
-        return exp.null()
+    def _inserted(
+        self, table: Table, node: exp.Insert, rows: list[Row], statement: Statement
+    ) -> Found | None:
+        """Rows that come, or change those that they are in conflict with."""
+        gone: list[Row] = []
+        conflict = node.args.get("conflict")
+        if conflict is not None:
+            rows, met = self._conflicts(table, conflict, rows, statement)
+            gone, changed = self._settled(table, node, met, statement)
+            rows = [*rows, *changed]
+        self._apply(table, gone, rows)
+        return self._returned(table, node, rows, statement)
 
-    def _delete(self, statement: Statement, node: exp.Delete) -> None:
+    def _settled(
+        self, table: Table, node: exp.Insert, met: Sequence[Row], statement: Statement
+    ) -> tuple[list[Row], list[Row]]:
+        """What ON CONFLICT DO UPDATE makes of the rows that others are in conflict with."""
+        conflict = node.args["conflict"]
+        if not conflict.expressions:
+            return [], []
+        names, values = self._assignments(table, conflict.expressions, statement)
+        where = conflict.args.get("where")
+        target = node.this.this if isinstance(node.this, exp.Schema) else node.this
+        query = self._choosing(table, target, where, values)
+        query = query.join(written(table, met, "excluded", statement), join_type="cross")
+        same = (
+            exp.EQ(
+                this=exp.column(name, table=target.alias_or_name),
+                expression=exp.column(name, table="excluded"),
+            )
+            for name in self._conflict_columns(table, conflict, statement)[0]
+        )
+        chosen, types = self._chosen(table, query.where(*same), statement)
+        self._check_matches(table, Counter(old for old, _ in chosen), statement, "ON CONFLICT")
+        return self._rewriting(table, names, chosen, types, statement)
+
+    def _delete(self, statement: Statement, node: exp.Delete) -> Found | None:
         table = self._target(node.this, statement)
         where = node.args.get("where")
         if node.args.get("using"):  # a row goes once, however often it is matched
@@ -183,9 +110,11 @@ class Changes:
             where = exp.Where(this=exp.Exists(this=match.where(where.this.copy() if where else "")))
         query = self._choosing(table, node.this, where, [])
         chosen, _ = self._chosen(table, _under(node, query), statement)
-        self._apply(table, [old for old, _ in chosen], [])
+        gone = [old for old, _ in chosen]
+        self._apply(table, gone, [])
+        return self._returned(table, node, gone, statement)
 
-    def _update(self, statement: Statement, node: exp.Update) -> None:
+    def _update(self, statement: Statement, node: exp.Update) -> Found | None:
         table = self._target(node.this, statement)
         names, values = self._assignments(table, node.expressions, statement)
         query = self._choosing(table, node.this, node.args.get("where"), values)
@@ -195,7 +124,9 @@ class Changes:
         chosen, types = self._chosen(table, _under(node, query), statement)
         if source is not None:
             chosen = self._matched_once(table, chosen, statement)
-        self._replace(table, names, chosen, types, statement)
+        gone, come = self._rewriting(table, names, chosen, types, statement)
+        self._apply(table, gone, come)
+        return self._returned(table, node, come, statement)
 
     def _matched_once(
         self, table: Table, chosen: Sequence[Chosen], statement: Statement
@@ -206,68 +137,15 @@ class Changes:
         there = self._times(table, [old for old, _ in different])
         return [(old, values) for old, values in different for _ in range(there[old])]
 
-    def _assignments(
-        self, table: Table, nodes: Sequence[exp.Expr], statement: Statement
-    ) -> tuple[list[str], list[exp.Expr]]:
-        nodes = [part for each in nodes for part in _single(each)]
-        if any(not isinstance(each, exp.EQ) for each in nodes):
-            raise LanguageError(
-                "SET * is not there",
-                code="unsupported",
-                span=statement.span,
-                hint="name the columns",
-            )
-        names = [each.this.name.lower() for each in nodes]
-        if len(set(names)) < len(names):
-            raise TypeFault("a column is set twice", code="exists", span=statement.span)
-        known = [column.name for column in table.columns]
-        for name, each in zip(names, nodes, strict=True):
-            if name not in known:
-                near = nearest(name, known)
-                raise NameFault(
-                    f"{table.name} has no column {name}",
-                    code="unknown-column",
-                    span=statement.place(each),
-                    hint=f"do you mean {near}?" if near else None,
-                )
-        return names, [
-            self._default(table, name) if _is_default(each.expression) else each.expression
-            for name, each in zip(names, nodes, strict=True)
-        ]
-
-    def _choosing(
-        self, table: Table, target: exp.Expr, where: exp.Expr | None, values: Sequence[exp.Expr]
-    ) -> exp.Select:
-        """The query for the rows that a condition chooses, with values computed of each."""
-        alias = target.alias_or_name
-        columns = [exp.column(column.name, table=alias) for column in table.columns]
-        query = exp.select(*columns, *(each.copy() for each in values)).from_(target.copy())
-        return query if where is None else query.where(where.this.copy())
-
-    def _chosen(
-        self, table: Table, query: exp.Expr, statement: Statement
-    ) -> tuple[list[Chosen], tuple[Type, ...]]:
-        """The rows of such a query as they are stored, with their values, and the types of
-        those."""
-        found = self._reading.rows(statement, query)
-        width = len(table.columns)
-        chosen = [(self._stored(table, row[:width]), row[width:]) for row in found.rows]
-        return chosen, found.types[width:]
-
-    def _stored(self, table: Table, row: Sequence[Any]) -> Row:
-        made: list[Any] = [None] * len(row)
-        for position, value in zip(table.positions, row, strict=True):
-            made[position] = value
-        return tuple(made)
-
-    def _replace(
+    def _rewriting(
         self,
         table: Table,
         names: Sequence[str],
         chosen: Sequence[Chosen],
         types: Sequence[Type],
         statement: Statement,
-    ) -> None:
+    ) -> tuple[list[Row], list[Row]]:
+        """The rows that go, and what comes for each."""
         places = self._converters(table, names, types, statement)
         gone, come = [], []
         for old, values in chosen:
@@ -277,7 +155,7 @@ class Changes:
             gone.append(old)
             come.append(tuple(new))
         self._check_nulls(table, come)
-        self._apply(table, gone, come)
+        return gone, come
 
     def _merge(self, statement: Statement, node: exp.Merge) -> None:
         """Of the WHENs of a kind the first whose condition holds for a row is its."""
@@ -363,17 +241,6 @@ class Changes:
         alias = source.alias_or_name
         return names, [exp.column(name, table=alias or None) for name in names]
 
-    def _converters(
-        self, table: Table, names: Sequence[str], types: Sequence[Type], statement: Statement
-    ) -> list[Any]:
-        """For each column that is set, its place and how a value of another type becomes its."""
-        places = []
-        for name, type_ in zip(names, types, strict=True):
-            at = next(i for i, column in enumerate(table.columns) if column.name == name)
-            convert = converter(type_, table.columns[at].type, statement)
-            places.append((table.positions[at], convert))
-        return places
-
     def _unmatched(
         self,
         table: Table,
@@ -395,91 +262,6 @@ class Changes:
         query = query.where(exp.not_(exp.Exists(this=matched)), *tests)
         return self._placed(table, names, self._reading.rows(statement, query), statement)
 
-    def _check_matches(
-        self, table: Table, taken: Counter[Row], statement: Statement, what: str = "MERGE"
-    ) -> None:
-        there = self._times(table, taken)
-        if any(count > there[row] for row, count in taken.items()):
-            raise IntegrityError(
-                f"{what}: a row of {table.name} is matched by several rows of the source",
-                code="not-unique",
-                span=statement.span,
-                hint="let the source have one row for each row of the table",
-            )
-
-    # --- rows ------------------------------------------------------------------------------
-
-    def _times(self, table: Table, rows: Collection[Row]) -> Counter[Row]:
-        """How often each of these rows is there, all of which are. Only a table without a key has
-        any twice, and has to be looked through."""
-        is_read = rows and not table.relation.is_set
-        return Counter(self._all(table) if is_read else dict.fromkeys(rows, 1))
-
-    def _all(self, table: Table) -> list[Row]:
-        return self._runtime.engine.matching(table.relation, {})
-
-    def _check_nulls(self, table: Table, rows: Iterable[Row]) -> None:
-        for column, position in zip(table.columns, table.positions, strict=True):
-            if not column.type.nullable and any(row[position] is None for row in rows):
-                raise IntegrityError(
-                    f"{table.name}.{column.name} cannot be NULL",
-                    code="null",
-                    hint="give it a value, or declare the column without NOT NULL",
-                )
-
-    def _apply(self, table: Table, gone: Sequence[Row], come: Sequence[Row]) -> None:
-        engine, relation = self._runtime.engine, table.relation
-        left = Counter(come)
-        left.subtract(gone)  # what goes and comes back is no change
-        engine.expect(relation, list(left))
-        old = [row for row, count in left.items() for _ in range(-count)]
-        engine.remove_many(relation, old)
-        new = [row for row, count in left.items() for _ in range(count)]
-        if self._is_relation(table):
-            engine.add_many(relation, new)
-            return
-        self._check_unique(table, new)
-        engine.insert_many(relation, new)
-
-    def _is_relation(self, table: Table) -> bool:
-        """Was it made by Datalog? A row that such a set has already is no error."""
-        function = SqlTables(self._runtime.catalog).function(table.name)
-        return function is not None and is_datalog(function)
-
-    def _check_unique(self, table: Table, rows: Sequence[Row]) -> None:
-        key = table.relation.key
-        if key is None:
-            return
-        seen: set[Row] = set()
-        for row in rows:
-            value = tuple(row[i] for i in key)
-            if value in seen or self._runtime.engine.matching(
-                table.relation, dict(zip(key, value, strict=True))
-            ):
-                names = ", ".join(table.relation.columns[i].name for i in key)
-                shown_key = ", ".join(map(repr, value))
-                raise IntegrityError(
-                    f"{table.name} already has a row with {names} = {shown_key}",
-                    code="row-exists",
-                    hint="UPDATE it, or use MERGE",
-                )
-            seen.add(value)
-
-
-def defaults(reading: Reading, created: Statement, columns: Sequence[Column]) -> dict[str, Any]:
-    """The defaults of a CREATE TABLE as they are stored; refused where one is of another type than
-    its column."""
-    found: dict[str, Any] = {}
-    for each in created.node.find_all(exp.ColumnDef):
-        default = each.find(exp.DefaultColumnConstraint)
-        if default is None:
-            continue
-        column = next(c for c in columns if c.name == each.name.lower())
-        value = reading.rows(created, exp.select(default.this.copy()))
-        convert = converter(value.types[0], column.type, created)
-        found[column.name] = convert(value.rows[0][0])
-    return found
-
 
 def _under(change: exp.Expr, query: exp.Expr) -> exp.Expr:
     """The query of a change with the WITH of that change."""
@@ -493,16 +275,3 @@ def _under(change: exp.Expr, query: exp.Expr) -> exp.Expr:
         common.set("expressions", [*common.expressions, *own.expressions])
     query.set("with_", common)
     return query
-
-
-def _is_default(node: exp.Expr) -> bool:
-    if isinstance(node, exp.Column):
-        return not node.table and not node.this.quoted and node.name.upper() == "DEFAULT"
-    return isinstance(node, exp.Var) and node.name.upper() == "DEFAULT"
-
-
-def _single(node: exp.Expr) -> list[exp.Expr]:
-    """SET (a, b) = (1, 2), which is read as a condition, as assignments."""
-    while isinstance(node, exp.Paren):
-        node = node.this
-    return list(node.flatten()) if isinstance(node, exp.And) else [node]

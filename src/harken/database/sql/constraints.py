@@ -215,6 +215,12 @@ def _keys_of(parent: str, table: str, statement: Statement, catalog: Catalog) ->
     return found
 
 
+def keys_of(table: str, catalog: Catalog, statement: Statement) -> list[list[str]]:
+    """The columns that tell the rows of a table apart, each of them once."""
+    found = _keys_of(table, "", statement, catalog)
+    return [key for i, key in enumerate(found) if sorted(key) not in map(sorted, found[:i])]
+
+
 def _unique_columns(statement: Statement) -> list[list[str]]:
     keys, unique = [], []
     for each, column in declared(statement.node.this):

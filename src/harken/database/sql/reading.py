@@ -47,7 +47,9 @@ class Reading:
         self._epoch = -1
 
     def show(self, statement: Statement) -> None:
-        found = self.ordered(statement)
+        self.emit(self.ordered(statement))
+
+    def emit(self, found: Found) -> None:
         rows = decode_rows(found.rows, found.types, self._runtime.catalog.home)
         self._runtime.emit("rows", found.names, rows)
 

@@ -10,10 +10,10 @@ from harken.database import definitions
 from harken.database.memory import Dependencies
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import recheck, store
-from harken.database.sql.changes import defaults
 from harken.database.sql.constraints import compile_constraints, constraints_of
 from harken.database.sql.located import create_located
 from harken.database.sql.reading import Reading
+from harken.database.sql.row_changes import defaults
 from harken.database.sql.tables import SqlTables, is_materialized, is_sql
 from harken.database.sql.views import refuse_equal_names, translate_query, view_columns
 from harken.database.system import relation_of

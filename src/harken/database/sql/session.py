@@ -15,7 +15,7 @@ from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.sql import schema
 from harken.database.sql.changes import Changes
-from harken.database.sql.reading import Reading
+from harken.database.sql.reading import Found, Reading
 from harken.database.sql.tables import SqlTables, is_sql
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
@@ -115,7 +115,7 @@ class SqlSession:
             case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge() | exp.TruncateTable() if (
                 not statement.explained
             ):
-                self._changing(lambda: self._changes.run(statement))
+                self._change(statement)
             case _ if statement.explained:
                 raise self._not_explained(statement)
             case _:
@@ -155,6 +155,14 @@ class SqlSession:
         for name in self.views():
             if name not in known:
                 self._created.append(name)
+
+    def _change(self, statement: Statement) -> None:
+        """What RETURNING gives is shown when nothing can go wrong with the statement any more."""
+        found: list[Found | None] = []
+        self._changing(lambda: found.append(self._changes.run(statement)))
+        for each in found:
+            if each is not None:
+                self._reading.emit(each)
 
     def _changing(self, work: Callable[[], None]) -> None:
         """A statement that changes something, in the open transaction or in one of its own."""

@@ -35,9 +35,11 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.CTE: "this alias materialized",  # it changes no row
     exp.Window: "this partition_by order spec over",
     exp.WindowSpec: "kind start start_side end end_side",
-    exp.Insert: f"{_CHANGE} this expression overwrite default",
-    exp.Update: f"{_CHANGE} this expressions where from_",
-    exp.Delete: f"{_CHANGE} this where using",
+    exp.Insert: f"{_CHANGE} this expression overwrite default conflict returning",
+    exp.OnConflict: "expressions action conflict_keys where",
+    exp.Returning: "expressions",
+    exp.Update: f"{_CHANGE} this expressions where from_ returning",
+    exp.Delete: f"{_CHANGE} this where using returning",
     exp.Merge: "this using on whens",
     exp.When: "matched source condition then",
     exp.TruncateTable: "expressions",
@@ -84,7 +86,7 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.In: "this expressions query negate",
 }
 _ALLOWED = {kind: frozenset(names.split()) for kind, names in PARTS.items()}
-_REFUSED = (exp.Pivot, exp.TableSample, exp.Into, exp.Lock, exp.Returning, exp.Version)
+_REFUSED = (exp.Pivot, exp.TableSample, exp.Into, exp.Lock, exp.Version)
 
 
 def unknown_parts(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
