@@ -19,6 +19,7 @@ Law: the weights of ΔP, summed for each row, are the multiplicities in P minus 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
@@ -82,8 +83,7 @@ def differentiate_bag(
     """
     if program.definitions[program.goal.id].first is not None:
         return recompute_bag(program, changed, nodes)
-    affected = affected_relations(program, changed, nodes)
-    finder = Affected(program, changed, affected, required_inputs(program))
+    finder = _finder(program, changed, nodes)
     target = weighted(program.goal)
     clauses: list[Clause] = []
     made: dict[str, Definition] = {}
@@ -95,6 +95,23 @@ def differentiate_bag(
             clauses += _terms(clause, target, finder)
     known = {**program.definitions, **old_definitions(program, changed, nodes), **finder.made}
     return Program(target, {**known, **made, target.id: Definition(target, tuple(clauses))})
+
+
+def count_terms(program: Program, changed: Collection[str], nodes: Collection[str] = ()) -> int:
+    """How many terms `differentiate_bag` has: they double with each factor that changes."""
+    definition = program.definitions[program.goal.id]
+    if definition.first is not None:
+        return 2
+    finder = _finder(program, changed, nodes)
+    return sum(
+        math.prod(1 + len(_variants(f, i, finder)) for i, f in enumerate(factors)) - 1
+        for factors in (_factors(clause.body, finder) for clause in definition.clauses)
+    )
+
+
+def _finder(program: Program, changed: Collection[str], nodes: Collection[str]) -> Affected:
+    affected = affected_relations(program, changed, nodes)
+    return Affected(program, changed, affected, required_inputs(program))
 
 
 def _changes_together(clause: Clause, finder: Affected) -> bool:

@@ -38,6 +38,16 @@ from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.engine import Query
 from harken.planner.network import Part
 
+SEVERAL = 3
+"""Plans for so many changed relations are long, and there are many combinations: each is made when
+it is worth it. Those for one or two are made at once."""
+LITERALS = 5e-6
+"""To make a plan takes so many seconds, times the square of the literals in its statement."""
+SHORT_PLAN = 0.1
+"""What takes fewer seconds is done at once."""
+BUILT_AGAIN = 3.0
+"""Totals that were not followed are built again, and what reads them has gone naive twice."""
+
 
 class Between(Topology):
     def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
@@ -119,6 +129,10 @@ class Between(Topology):
         if not node.table.validity.holds():
             wave.to_build.append(node)
             return "not kept yet"
+        if self._waits(node, FOLLOWED, changed, wave, BUILT_AGAIN):
+            self._miss(node, wave)
+            wave.flooded.add(node.id)
+            return "not kept: a plan for so many changes takes longer"
         followers = self._followers(node, wave, changed)
         try:
             with self._tallied(node, wave):
@@ -268,9 +282,32 @@ class Between(Topology):
         strategy = self.choices.strategy(node, sizes, wave.sizes, incremental, known)
         if strategy == INCREMENTAL and self._are_coming(node, wave):
             return NAIVE
-        if strategy == NAIVE or not node.is_unwieldy(strategy, frozenset(sizes)):
-            return strategy
-        return NAIVE
+        changed = frozenset(sizes)
+        if strategy == NAIVE or node.is_unwieldy(strategy, changed):
+            return NAIVE
+        return NAIVE if self._waits(node, strategy, changed, wave) else strategy
+
+    def _waits(
+        self, node: Node, strategy: str, changed: frozenset[str], wave: Wave, times: float = 1.0
+    ) -> bool:
+        """Is a plan for what has changed still to be made, and does that take longer than naive
+        evaluation has for want of it, this time included? It takes `times` as long here."""
+        if node.id in wave.waiting:
+            return True
+        if len(changed) < SEVERAL or node.is_planned(strategy, changed) or self._is_bound(node):
+            return False
+        to_plan = LITERALS * node.length(strategy, changed) ** 2
+        waited = node.waited.get(changed, 0.0) + times * self.choices.naive_seconds(node)
+        if to_plan < SHORT_PLAN or waited >= to_plan:
+            return False
+        node.waited[changed] = waited
+        wave.waiting.add(node.id)
+        return True
+
+    def _is_bound(self, node: Node) -> bool:
+        """Is it settled how its change is found, or is it Spark that would evaluate it?"""
+        settled = self.choices.forced is not None or self.choices.is_of_far(node)
+        return settled or any(each.strategy != "auto" for each in self._conditions_above(node))
 
     def _is_flooded(self, node: Node, wave: Wave) -> bool:
         """Is so much new that to evaluate the views above takes less than to follow it? They have

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from harken.calculus.bags import differentiate_bag, recompute_bag
+from harken.calculus.bags import count_terms, differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
 from harken.calculus.states import from_copies, in_old_state
 from harken.calculus.totals import Kept
@@ -98,7 +98,9 @@ class Monitored:
     plans: dict[tuple[str, frozenset[str]], Plans] = field(default_factory=dict)
     costs: Costs | None = None
     weighted: dict[tuple[str, frozenset[str]], Query] = field(default_factory=dict)
-    unwieldy: dict[tuple[str, frozenset[str]], bool] = field(default_factory=dict)
+    lengths: dict[tuple[str, frozenset[str]], int] = field(default_factory=dict)
+    waited: dict[frozenset[str], float] = field(default_factory=dict)
+    """For what changed the seconds that naive evaluation took, for want of a plan."""
     experience: Experience | None = None
     from_scratch: Query | None = None
     is_fresh: bool = False
@@ -159,27 +161,45 @@ class Monitored:
             return recompute(part.program, changed)
         if strategy == COPIED:
             return recompute(part.program, changed, copied=True)
-        if strategy == WITH_TOTALS:
-            assert self.kept is not None
-            part = self.kept
-        if strategy == COUNTING:
-            assert self.counted is not None
-            part = self.counted
+        part = self._part_for(strategy)
         return differentiate(part.program, changed, checked, part.nodes)
 
     def is_unwieldy(self, strategy: str, changed: frozenset[str]) -> bool:
         """Is the statement for the change so long that preparing it costs more than it saves?
         Where everything is made of one relation that changed, each mention of it, in both states
         of the others, adds to what is looked at again."""
+        length = self.length(strategy, changed)
+        return length > LONGEST and length > 2 * self.length(NAIVE, frozenset(self.part.stored))
+
+    def length(self, strategy: str, changed: frozenset[str]) -> int:
+        """How many literals the statement for the change has; if there are so many that it is not
+        made, how many at the least."""
         key = (strategy, changed)
-        known = self.unwieldy.get(key)
+        known = self.lengths.get(key)
         if known is None:
-            length = written_out(self._stated(strategy, changed))
-            known = length > LONGEST and length > 2 * written_out(
-                self._stated(NAIVE, frozenset(self.part.stored))
-            )
-            self.unwieldy[key] = known
+            known = self._term_count(strategy, changed)
+            if known <= LONGEST:
+                known = written_out(self._stated(strategy, changed))
+            self.lengths[key] = known
         return known
+
+    def is_planned(self, strategy: str, changed: frozenset[str]) -> bool:
+        key = (strategy, changed)
+        return key in self.plans or key in self.weighted
+
+    def _term_count(self, strategy: str, changed: frozenset[str]) -> int:
+        if self.part.relation.is_set or strategy in FROM_SCRATCH:
+            return 0
+        part = self._part_for(strategy)
+        return count_terms(part.program, changed, part.nodes)
+
+    def _part_for(self, strategy: str) -> Part:
+        """What differentials are made of."""
+        if strategy == WITH_TOTALS and self.kept is not None:
+            return self.kept
+        if strategy == COUNTING and self.counted is not None:
+            return self.counted
+        return self.part
 
     def _stated(self, strategy: str, changed: frozenset[str]) -> Program:
         if self.part.relation.is_set:
@@ -199,7 +219,7 @@ class Monitored:
             return recompute_bag(self.part.program, changed)
         if strategy == COPIED:
             return recompute_bag(self.part.program, changed, stored=self.old_state)
-        part = self.kept if strategy == WITH_TOTALS and self.kept is not None else self.part
+        part = self._part_for(strategy)
         return differentiate_bag(part.program, changed, part.nodes)
 
     @property
@@ -276,6 +296,12 @@ class TotalsNode(DerivedNode):
         for query, weight in followers:
             self.table.gather(query, weight)
         return self.table.follow(self.delta)
+
+    def length(self, strategy: str, changed: frozenset[str]) -> int:
+        return Monitored.length(self, INCREMENTAL, changed)
+
+    def is_planned(self, strategy: str, changed: frozenset[str]) -> bool:
+        return changed in self.followers
 
     def followers_of(self, changed: frozenset[str], planning: Planning) -> list[tuple[Query, str]]:
         """The queries for changed members, each with what a row of it weighs."""

@@ -56,6 +56,8 @@ class Wave:
     """What is kept and was followed by plans that were made for it just now."""
     to_turn: list[ConditionNode] = field(default_factory=list)
     """Conditions whose derivations are to be counted from now on, or are not any more."""
+    waiting: set[str] = field(default_factory=set)
+    """Nodes that go naive because the plan for what changed would take longer to make."""
     flooded: set[str] = field(default_factory=set)
     """Totals that it would take longer to follow than all from scratch: the next wave sees."""
 
