@@ -156,7 +156,7 @@ def test_what_is_no_number_or_does_not_fit_is_an_error(text: str) -> None:
 REFUSED = (
     "floor(2.345, 1)",
     "round(2.5, n)",
-    "locate('b', 'abc', 2)",
+    "to_date('2020-01-05', 'yyyy-MM-dd')",
     "'a' LIKE 'a!b' ESCAPE '!'",
     "datediff(MONTH, DATE '2020-01-01', DATE '2020-02-01')",
 )

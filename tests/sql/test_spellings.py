@@ -26,6 +26,24 @@ CASES: dict[str, tuple[str, list[Any]]] = {
         "UNION ALL SELECT NULL, NULL",
         [(1, None), (3, None), (3, None), (None, "y"), (None, "z"), (None, None)],
     ),
+    "counting rows without NULL, and rows that differ": (
+        "SELECT count(a, c) AS n, count(t.*) AS m, count(DISTINCT *) AS d, "
+        "count(DISTINCT t.*) FILTER (WHERE b = 1) AS e FROM t",
+        [(3, 3, 3, 1)],
+    ),
+    "rolled up by a condition": (
+        "SELECT b, count(*) AS n, grouping__id AS g FROM t GROUP BY ROLLUP (b, a > 1) "
+        "HAVING grouping__id > 0",
+        [(1, 2, 1), (2, 2, 1), (None, 4, 3)],
+    ),
+    "sorted in partitions, of which there is one": (
+        "SELECT a FROM t WHERE b = 2 DISTRIBUTE BY a SORT BY a DESC",
+        [(2,), (1,)],
+    ),
+    "the first rows by a number that is cast": (
+        "SELECT a FROM t ORDER BY a DESC LIMIT CAST(2 AS INT)",
+        [(3,), (2,)],
+    ),
     "a text and a number in one column": (
         "SELECT a FROM u UNION ALL SELECT '4' EXCEPT SELECT concat(a, '') FROM u WHERE f",
         [(3,), (4,)],

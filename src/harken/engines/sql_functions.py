@@ -13,6 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from harken.engines.failures import bad_argument, too_large
+from harken.engines.sql_dates import DATE_FUNCTIONS
+from harken.engines.sql_texts import TEXT_FUNCTIONS
 from harken.engines.sqlite.values import LARGEST, SMALLEST, encode_date, encode_timestamp
 from harken.errors import ValueFault
 from harken.ir.java_patterns import compiled, refusal
@@ -202,6 +204,10 @@ SQL_FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "try_subtract": (lambda a, b: _within(a - b), 2),
     "try_multiply": (lambda a, b: _within(a * b), 2),
     "try_divide": (_try_divide, 2),
+    "rint": (lambda x: float(round(x)), 1),
+    "factorial": (lambda n: math.factorial(n) if 0 <= n <= 20 else None, 1),
+    **TEXT_FUNCTIONS,
+    **DATE_FUNCTIONS,
     "spark_boolean": (parse_boolean, 1),
     "spark_date": (lambda text: encode_date(parse_date(text)), 1),
     "spark_timestamp": (lambda text: encode_timestamp(parse_timestamp(text)), 1),

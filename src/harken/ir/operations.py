@@ -76,6 +76,7 @@ _OF_A_NUMBER = (
 )
 _LOGARITHMS = ("ln", "log2", "log10", "log1p")
 _TRIED = ("try_add", "try_subtract", "try_multiply")
+_OF_A_TEXT = ("soundex", "hex_of_text", "md5", "sha1")
 _READ = {"spark_boolean": BOOLEAN, "spark_date": DATE, "spark_timestamp": TIMESTAMP}
 
 _SQL_OPERATIONS = (
@@ -90,6 +91,29 @@ _SQL_OPERATIONS = (
     Operation("ascii", (_sig(TEXT, INTEGER),)),
     Operation("chr", (_sig(INTEGER, TEXT),), fallible=True),
     Operation("split_part", (_sig(TEXT, TEXT, INTEGER, TEXT),), fallible=True),
+    Operation("translate", (_sig(TEXT, TEXT, TEXT, TEXT),)),
+    Operation("overlay", (_sig(TEXT, TEXT, INTEGER, INTEGER, TEXT),)),
+    Operation("position_from", (_sig(TEXT, TEXT, INTEGER, INTEGER),)),
+    Operation("substring_index", (_sig(TEXT, TEXT, INTEGER, TEXT),)),
+    *(Operation(name, (_sig(TEXT, TEXT, INTEGER),)) for name in ("find_in_set", "levenshtein")),
+    *(Operation(name, (_sig(TEXT, TEXT),)) for name in _OF_A_TEXT),
+    *(Operation(name, (_sig(TEXT, INTEGER),)) for name in ("octet_length", "crc32")),
+    *(Operation(name, (_sig(INTEGER, TEXT),)) for name in ("hex_of_integer", "bin")),
+    Operation("bit_count", (_sig(INTEGER, INTEGER),)),
+    Operation("sha2", (_sig(TEXT, INTEGER, TEXT),)),
+    *(
+        Operation(name, (_sig(TEXT, TEXT, INTEGER),), fallible=True)
+        for name in ("regexp_count", "regexp_instr")
+    ),
+    Operation("regexp_substr", (_sig(TEXT, TEXT, TEXT),), fallible=True),
+    Operation("rint", (_sig(NUMBER, NUMBER),)),
+    Operation("factorial", (_sig(INTEGER, INTEGER),)),
+    Operation("make_date", (_sig(INTEGER, INTEGER, INTEGER, DATE),), fallible=True),
+    Operation("next_day", (_sig(DATE, TEXT, DATE),), fallible=True),
+    Operation("months_between", (_sig(TIMESTAMP, TIMESTAMP, NUMBER),)),
+    Operation("date_format", (_sig(TIMESTAMP, TEXT, TEXT),), fallible=True),
+    Operation("floor_timestamp", (_sig(TIMESTAMP, INTEGER, TIMESTAMP),)),
+    *(Operation(name, (_sig(DATE, INTEGER),)) for name in ("iso_week", "iso_year")),
     Operation("shift_left_wrapping", (_sig(INTEGER, INTEGER, INTEGER),)),
     *(Operation(name, (_sig(NUMBER, NUMBER),), fallible=True) for name in _OF_A_NUMBER),
     *(Operation(name, (_sig(NUMBER, NUMBER),)) for name in _LOGARITHMS),
@@ -216,7 +240,8 @@ OF_ANY_TYPE = frozenset({"is null", "choose", "coalesce", "is =", "is !="})
 
 
 _NULL_INSTEAD = frozenset(
-    {*_LOGARITHMS, "log"} | {op.name for op in _SQL_OPERATIONS if op.name.startswith("try_")}
+    {*_LOGARITHMS, "log", "factorial", "sha2", "regexp_substr"}
+    | {op.name for op in _SQL_OPERATIONS if op.name.startswith("try_")}
 )
 """Operations that are NULL where they have no value."""
 

@@ -147,7 +147,7 @@ class _Guarded:
         if None in given:
             return None
         try:
-            value = self.function(*given)
+            value = self.function(*map(_stored_time, given))
             return (self.show(value) if self.show and value is not None else value), None
         except HarkenError as error:
             return None, packed(error)
@@ -179,6 +179,10 @@ class _Rows:
             ], None
         except HarkenError as error:
             return None, packed(error)
+
+
+def _stored_time(value: Any) -> Any:
+    return to_stored(value) if isinstance(value, datetime.date) else value
 
 
 def to_stored(value: Any) -> Any:

@@ -36,6 +36,10 @@ TO_TENS = (
     "WHEN x < 0 THEN CAST(x - y AS BIGINT) DIV z * z END"
 )
 """x to the nearest multiple of z, which y is half of."""
+MONTHS_LATER = (
+    "CAST(add_months(CAST(x AS DATE), y) AS TIMESTAMP) + (x - CAST(CAST(x AS DATE) AS TIMESTAMP))"
+)
+"""A timestamp so many months later, at the same time of the day."""
 SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
 
 
@@ -160,10 +164,13 @@ class Arithmetic(Trying):
         if given.type == TIMESTAMP and unit in SECONDS:
             seconds = Constant(float(size * SECONDS[unit]), NUMBER)
             return self._apply("+", [given, seconds], body, node)
+        if given.type == TIMESTAMP and unit in ("MONTH", "YEAR"):
+            later = exp.Literal.number(str(size * (12 if unit == "YEAR" else 1)))
+            return self.value(filled(MONTHS_LATER, node.this, later), scope, body)
         raise self._unsupported(
             node,
             f"{unit}S cannot be added to {shown(given.type)}: days, months and years can be "
-            "added to a date, and days, hours, minutes and seconds to a timestamp",
+            "added to a date, and hours, minutes and seconds to a timestamp, too",
         )
 
 

@@ -176,6 +176,10 @@ class Expressions(Arithmetic):
             case _ if type(node) in TRIED:
                 sides = [self.value(each, scope, body) for each in (node.this, node.expression)]
                 return self._tried(node, sides[0], sides[1], body)
+            case exp.Hex():
+                given = self.value(node.this, scope, body)
+                kind = "text" if given.type == TEXT else "integer"
+                return self._apply(f"hex_of_{kind}", [given], body, node)
             case exp.DPipe() | exp.Concat():
                 parts = node.expressions or [node.this, node.args["expression"]]
                 return self._concatenated(parts, scope, body)
@@ -322,9 +326,7 @@ class Expressions(Arithmetic):
         return result
 
     def _as_date(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        given = self.value(node.this, scope, body)
-        converted = self._literal_as(given, DATE, node)
-        return given if converted is None else converted
+        return self._converted(self.value(node.this, scope, body), DATE, body, node)
 
     def _is(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         given = self.value(node.this, scope, body)

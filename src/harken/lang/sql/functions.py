@@ -18,6 +18,8 @@ _MONTH_START = f"({_DAY} - (day({_DAY}) - 1))"
 _WEEKDAY = f"({_DAY} - DATE '0001-01-01' + 1) % 7 + 1"
 _YEAR_START = f"add_months({_MONTH_START}, 1 - month({_DAY}))"
 _QUARTER = "(month(x) + 2) DIV 3"
+_EPOCH = "TIMESTAMP '1970-01-01 00:00:00'"
+_SECONDS = "CAST(x - floor_timestamp(x, 60000000) AS DECIMAL(8, 6))"
 _YEARDAY = f"{_DAY} - {_YEAR_START} + 1"
 
 SAID: dict[type[exp.Expr], tuple[tuple[str, ...], str]] = {
@@ -37,18 +39,65 @@ SAID: dict[type[exp.Expr], tuple[tuple[str, ...], str]] = {
     exp.DayOfMonth: (("this",), "day(x)"),
     exp.DayOfWeek: (("this",), _WEEKDAY),
     exp.DayOfYear: (("this",), _YEARDAY),
+    exp.BitLength: (("this",), "8 * octet_length(x)"),
+    exp.Negative: (("this",), "-x"),
+    exp.Space: (("this",), "repeat(' ', x)"),
+    exp.UnixDate: (("this",), "CAST(x AS DATE) - DATE '1970-01-01'"),
+    exp.DateFromUnixDate: (("this",), "DATE '1970-01-01' + x"),
+    exp.UnixSeconds: (("this",), f"floor(x - {_EPOCH})"),
+    exp.EqualNull: (("this", "expression"), "x <=> y"),
+    exp.IsNan: (("this",), "false"),
+    exp.Nanvl: (("this", "expression"), "CAST(x AS DOUBLE)"),
     exp.LastDay: (("this",), f"add_months({_MONTH_START}, 1) - 1"),
 }
 """What a function is said by, with x, y and z for its arguments."""
 
-EXTRACTED = {"quarter": _QUARTER, "dow": _WEEKDAY, "dayofweek": _WEEKDAY, "doy": _YEARDAY}
-"""What EXTRACT takes out of a date, beside its year, month and day."""
+NAMED: dict[tuple[str, int], str] = {
+    ("isnull", 1): "x IS NULL",
+    ("isnotnull", 1): "x IS NOT NULL",
+    ("nullifzero", 1): "nullif(x, 0)",
+    ("zeroifnull", 1): "coalesce(x, 0)",
+    ("positive", 1): "x",
+    ("sgn", 1): "sign(x)",
+    ("pmod", 2): "CASE WHEN x % y < 0 THEN (x % y + y) % y ELSE x % y END",
+    ("btrim", 1): "trim(x)",
+    ("btrim", 2): "trim(BOTH y FROM x)",
+    ("weekday", 1): f"({_WEEKDAY} + 5) % 7",
+    ("timestamp_seconds", 1): f"{_EPOCH} + CAST(x AS DOUBLE)",
+    **{(name, 1): f"CAST(x AS {name})" for name in ("bigint", "smallint", "tinyint", "decimal")},
+}
+"""Those that sqlglot has no node for, by their name and how many arguments they take."""
+
+EXTRACTED = {
+    **dict.fromkeys(("quarter", "qtr"), _QUARTER),
+    **dict.fromkeys(("dow", "dayofweek"), _WEEKDAY),
+    **dict.fromkeys(("dow_iso", "dayofweek_iso"), f"({_WEEKDAY} + 5) % 7 + 1"),
+    "doy": _YEARDAY,
+    **dict.fromkeys(("week", "weeks", "w"), "iso_week(x)"),
+    "yearofweek": "iso_year(x)",
+    **dict.fromkeys(("years", "yr", "yrs", "y"), "year(x)"),
+    **dict.fromkeys(("months", "mon", "mons"), "month(x)"),
+    **dict.fromkeys(("days", "d"), "day(x)"),
+    **dict.fromkeys(("hours", "hr", "hrs", "h"), "hour(x)"),
+    **dict.fromkeys(("minutes", "min", "mins", "m"), "minute(x)"),
+    **dict.fromkeys(("second", "seconds", "sec", "secs", "s"), _SECONDS),
+}
+"""What EXTRACT takes out of a date, beside its year, month, day, hour and minute."""
 
 TRUNCATED = {
     **dict.fromkeys(("YEAR", "YYYY", "YY"), _YEAR_START),
     "QUARTER": f"add_months({_MONTH_START}, -((month({_DAY}) - 1) % 3))",
     **dict.fromkeys(("MONTH", "MON", "MM"), _MONTH_START),
     "WEEK": f"{_DAY} - ({_WEEKDAY} + 5) % 7",
+}
+
+
+MICROSECONDS = {
+    "HOUR": 3_600_000_000,
+    "MINUTE": 60_000_000,
+    "SECOND": 1_000_000,
+    "MILLISECOND": 1_000,
+    "MICROSECOND": 1,
 }
 
 
@@ -63,9 +112,14 @@ def said(node: exp.Expr) -> exp.Expr | None:
             return _truncated(node)
         case exp.Escape():
             return _escaped(node)
-        case exp.Anonymous(expressions=[_]) if node.name.lower() in ("isnull", "isnotnull"):
-            test = "x IS NULL" if node.name.lower() == "isnull" else "x IS NOT NULL"
-            return filled(test, *node.expressions)
+        case exp.Anonymous(expressions=[exp.Literal(is_string=True) as part, value]) if (
+            node.name.lower() in ("date_part", "datepart")
+        ):
+            return exp.Extract(this=exp.var(part.this), expression=value.copy())
+        case exp.Anonymous() if (node.name.lower(), len(node.expressions)) in NAMED:
+            return filled(NAMED[node.name.lower(), len(node.expressions)], *node.expressions)
+        case exp.DecodeCase(expressions=[value, first, *rest]) if rest:
+            return _decoded(value, [first, *rest])
     if type(node) not in SAID:
         return None
     keys, text = SAID[type(node)]
@@ -94,9 +148,21 @@ def _joined(node: exp.Expr) -> exp.Expr:
     return filled("substring(x, length(y) + 1)", whole, separator)
 
 
+def _decoded(value: exp.Expr, given: list[exp.Expr]) -> exp.Expr:
+    """decode(x, a, b, c, d, e): b where x is a, d where it is c, else e; NULL is NULL."""
+    pairs = list(zip(given[::2], given[1::2], strict=False))
+    ifs = [
+        exp.If(this=exp.NullSafeEQ(this=value.copy(), expression=a.copy()), true=b.copy())
+        for a, b in pairs
+    ]
+    return exp.Case(ifs=ifs, default=given[-1].copy() if len(given) % 2 else None)
+
+
 def _truncated(node: exp.Expr) -> exp.Expr | None:
     """trunc gives a date, and date_trunc a timestamp."""
     unit = node.args["unit"].name.upper()
+    if isinstance(node, exp.TimestampTrunc) and unit in MICROSECONDS:
+        return filled(f"floor_timestamp(CAST(x AS TIMESTAMP), {MICROSECONDS[unit]})", node.this)
     day = _DAY if unit in ("DAY", "DD") and isinstance(node, exp.TimestampTrunc) else None
     text = TRUNCATED.get(unit, day)
     if text is None:

@@ -70,7 +70,7 @@ class Grouping(Folding):
                 if isinstance(found_in, exp.Grouping | exp.GroupingId):
                     asked.setdefault(_text(found_in), found_in)
                     continue
-                wanted.setdefault(_text(found_in), unfiltered(found_in))
+                wanted.setdefault(_text(found_in), unfiltered(self._spread(found_in, scope)))
         key_terms = [self._expressions.value(each, scope, body) for each in keys]
         folds = {
             text: self._fold_values(each, scope, body)
@@ -285,8 +285,6 @@ class Grouping(Folding):
             raise self._not_yet(node, f"the aggregate {node.sql('spark')} is not there yet")
         argument = node.this
         if isinstance(argument, exp.Distinct):
-            if any(isinstance(each, exp.Star) for each in argument.expressions):
-                raise self._not_yet(node, "DISTINCT of all columns is not there yet")
             if len(argument.expressions) > 1:
                 return self._all_there(node, argument.expressions, scope, body)
             argument = argument.expressions[0]

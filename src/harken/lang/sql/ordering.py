@@ -143,6 +143,8 @@ def _constant(node: exp.Expr) -> int | None:
     """The value of an expression of whole numbers; None if it is another one."""
     if isinstance(node, exp.Literal):
         return int(node.this) if node.this.isdigit() and not node.is_string else None
+    if isinstance(node, exp.Cast) and node.to.this in (exp.DType.INT, exp.DType.BIGINT):
+        return _constant(node.this)
     if isinstance(node, exp.Paren | exp.Neg):
         inside = _constant(node.this)
         return -inside if inside is not None and isinstance(node, exp.Neg) else inside

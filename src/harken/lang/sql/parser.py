@@ -21,7 +21,15 @@ from harken.errors import LanguageError, Span, SyntaxFault, nearest
 from harken.lang.sql.known import unknown_parts
 from harken.lang.sql.syntax import normalized_throughout
 
-KEPT = ("log2", "log10", "shiftleft", "shiftright", "shiftrightunsigned", "group_concat")
+KEPT = (
+    "log2",
+    "log10",
+    "shiftleft",
+    "shiftright",
+    "shiftrightunsigned",
+    "group_concat",
+    "date_format",
+)
 
 
 def _called(name: str) -> Callable[..., exp.Expr]:
@@ -37,13 +45,27 @@ class HarkenSpark(Spark):
 
     class Parser(SparkParser):
         SUPPORTS_TABLE_QUERY = True
-        # It has log10(x) as log(10, x), which has other last digits, and shiftleft(a | b, c) as
-        # a | b << c, in which the other operator is stronger; and group_concat, which is not
-        # Spark's and has a comma where nothing is said, as string_agg, which has none.
+        # It has log10(x) as log(10, x), which has other last digits, the patterns of date_format as
+        # those of C, which say less, and shiftleft(a | b, c) as a | b << c, in which the other
+        # operator is stronger; and group_concat, which is not Spark's and has a comma where nothing
+        # is said, as string_agg, which has none.
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
             **SparkParser.FUNCTIONS,
             **{name.upper(): _called(name) for name in KEPT},
         }
+
+        def _parse_cube_or_rollup(self, with_prefix: bool = False) -> exp.Cube | exp.Rollup | None:
+            """Of any expressions, conditions among them."""
+            kinds: dict[TokenType, type[exp.Cube | exp.Rollup]] = {
+                TokenType.CUBE: exp.Cube,
+                TokenType.ROLLUP: exp.Rollup,
+            }
+            kind = next((kind for token, kind in kinds.items() if self._match(token)), None)
+            if kind is None:
+                return None
+            given = [] if with_prefix else self._parse_wrapped_csv(self._parse_disjunction)
+            made: exp.Cube | exp.Rollup = kind(expressions=given)
+            return made
 
         def _is_table_query(self) -> bool:
             """`(table INT, ...` declares a column."""

@@ -10,7 +10,7 @@ import math
 
 from sqlglot import exp
 
-from harken.ir.types import INTEGER, NUMBER, TEXT, Type
+from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
 Call = tuple[str, list[exp.Expr], tuple[Type, ...]]
 
@@ -36,6 +36,22 @@ CALLS: dict[type[exp.Expr], tuple[str, tuple[str, ...], tuple[Type, ...]]] = {
     exp.RegexpLike: ("regexp_like", _PAIR, (TEXT, TEXT)),
     exp.RegexpReplace: ("regexp_replace", (*_PAIR, "replacement"), (TEXT, TEXT, TEXT)),
     exp.RegexpExtract: ("regexp_extract", (*_PAIR, "group"), (TEXT, TEXT, INTEGER)),
+    exp.RegexpCount: ("regexp_count", _PAIR, (TEXT, TEXT)),
+    exp.RegexpInstr: ("regexp_instr", _PAIR, (TEXT, TEXT)),
+    exp.RegexpSubstr: ("regexp_substr", _PAIR, (TEXT, TEXT)),
+    exp.Translate: ("translate", ("this", "from_", "to"), (TEXT, TEXT, TEXT)),
+    exp.SubstringIndex: ("substring_index", ("this", "delimiter", "count"), (TEXT, TEXT, INTEGER)),
+    exp.Levenshtein: ("levenshtein", _PAIR, (TEXT, TEXT)),
+    exp.Soundex: ("soundex", ("this",), (TEXT,)),
+    exp.MD5: ("md5", ("this",), (TEXT,)),
+    exp.SHA: ("sha1", ("this",), (TEXT,)),
+    exp.SHA2: ("sha2", ("this", "length"), (TEXT, INTEGER)),
+    exp.BitwiseCount: ("bit_count", ("this",), (INTEGER,)),
+    exp.Rint: ("rint", ("this",), (NUMBER,)),
+    exp.Factorial: ("factorial", ("this",), (INTEGER,)),
+    exp.NextDay: ("next_day", _PAIR, (DATE, TEXT)),
+    exp.MonthsBetween: ("months_between", _PAIR, (TIMESTAMP, TIMESTAMP)),
+    exp.WeekOfYear: ("iso_week", ("this",), (DATE,)),
     exp.Reverse: ("reverse", ("this",), (TEXT,)),
     exp.Repeat: ("repeat", ("this", "times"), (TEXT, INTEGER)),
     exp.Ascii: ("ascii", ("this",), (TEXT,)),
@@ -52,9 +68,20 @@ NAMED: dict[str, tuple[str, tuple[Type, ...]]] = {
     "shiftright": ("shift_right", _BITS),
     "shiftrightunsigned": ("shift_right_unsigned", _BITS),
     "regexp": ("regexp_like", (TEXT, TEXT)),
+    "octet_length": ("octet_length", (TEXT,)),
+    "find_in_set": ("find_in_set", (TEXT, TEXT)),
+    "crc32": ("crc32", (TEXT,)),
+    "bin": ("bin", (INTEGER,)),
+    "make_date": ("make_date", (INTEGER, INTEGER, INTEGER)),
+    "date_format": ("date_format", (TIMESTAMP, TEXT)),
+    "floor_timestamp": ("floor_timestamp", (TIMESTAMP, INTEGER)),
+    "iso_week": ("iso_week", (DATE,)),
+    "iso_year": ("iso_year", (DATE,)),
 }
 """Functions that sqlglot has no node for."""
-PATTERNS = frozenset({"regexp_like", "regexp_replace", "regexp_extract"})
+PATTERNS = frozenset(
+    f"regexp_{name}" for name in ("like", "replace", "extract", "count", "instr", "substr")
+)
 """Operations whose second argument is a pattern."""
 CONSTANTS = {"pi": math.pi, "e": math.e}
 
@@ -66,6 +93,13 @@ def called(node: exp.Expr) -> Call | None:
             fill = node.args.get("fill_pattern") or exp.Literal.string(" ")
             name = "pad_start" if node.args["is_left"] else "pad_end"
             return name, [node.this, node.expression, fill], (TEXT, INTEGER, TEXT)
+        case exp.Overlay():
+            length = node.args.get("for_") or exp.Literal.number("-1")
+            given = [node.this, node.expression, node.args["from_"], length]
+            return "overlay", given, (TEXT, TEXT, INTEGER, INTEGER)
+        case exp.StrPosition() if node.args.get("position") is not None:
+            given = [node.args["substr"], node.this, node.args["position"]]
+            return "position_from", given, (TEXT, TEXT, INTEGER)
         case exp.Initcap(expression=exp.Literal(this=" ")):
             return "initcap", [node.this], (TEXT,)
         case exp.Chr(expressions=[code]):

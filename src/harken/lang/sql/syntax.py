@@ -77,6 +77,20 @@ def normalized(node: exp.Expr) -> exp.Expr:
             return without(node)
         case exp.Add(this=exp.Interval()):
             return exp.Add(this=node.expression, expression=node.this)
+        case exp.Add() | exp.Sub() if isinstance(node.expression.unnest(), exp.Add) and isinstance(
+            node.expression.unnest().this, exp.Interval
+        ):  # INTERVAL 1 YEAR 2 MONTHS
+            parts = node.expression.unnest()
+            inner = normalized(type(node)(this=node.this, expression=parts.this))
+            return normalized(type(node)(this=inner, expression=parts.expression))
+        case exp.Sum(this=exp.Null()) | exp.Avg(this=exp.Null()):
+            return type(node)(this=exp.cast(exp.Null(), exp.DType.DOUBLE))
+        case exp.Count(this=exp.Expr()) if node.expressions:
+            return _count_of_several(node)
+        case exp.Column() if node.name.lower() == "grouping__id" and not node.table:
+            return exp.GroupingId()
+        case exp.Select() if not node.args.get("order") and not node.args.get("limit"):
+            return _without_partitions(node)
         case exp.Between() if node.args.get("symmetric"):
             return _between_either(node)
         case exp.Fetch() if not _has_ties(node):
@@ -119,6 +133,24 @@ def normalized(node: exp.Expr) -> exp.Expr:
         case exp.In(this=exp.Tuple()) if _are_rows(node.expressions):
             equal = (_rows_equal(node.this, each) for each in node.expressions)
             return exp.Paren(this=exp.or_(*equal))
+    return node
+
+
+def _count_of_several(node: exp.Expr) -> exp.Expr:
+    """count(a, b) counts the rows in which neither is NULL."""
+    values = [node.this, *node.expressions]
+    missing = exp.or_(*(exp.Is(this=each.copy(), expression=exp.Null()) for each in values))
+    return exp.Count(this=exp.Case(ifs=[exp.If(this=missing, true=exp.Null())], default=ONE.copy()))
+
+
+def _without_partitions(node: exp.Select) -> exp.Select:
+    """SORT BY and CLUSTER BY order each partition, of which there is one here."""
+    for key in ("sort", "cluster"):
+        given = node.args.get(key)
+        if given is not None:
+            node.set(key, None)
+            node.set("order", exp.Order(expressions=list(given.expressions)))
+    node.set("distribute", None)
     return node
 
 

@@ -20,6 +20,7 @@ from harken.lang.sql.draft import Body, Draft, Tables, used
 from harken.lang.sql.expressions import Expressions
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Scope
+from harken.lang.sql.syntax import normalized
 from harken.lang.sql.types import shown
 
 if TYPE_CHECKING:
@@ -110,6 +111,18 @@ class Translation:
         if not left:
             raise self._not_yet(star, "EXCEPT leaves no column")
         return left
+    def _spread(self, node: exp.Expr, scope: Scope) -> exp.Expr:
+        """count(DISTINCT *) and count(t.*), with the columns that they mean."""
+        if isinstance(node, exp.Filter):
+            return exp.Filter(this=self._spread(node.this, scope), expression=node.expression)
+        distinct = isinstance(node.this, exp.Distinct)
+        given = [each.unnest() for each in (node.this.expressions if distinct else [node.this])]
+        if not isinstance(node, exp.Count) or not any(_is_star(each, distinct) for each in given):
+            return node
+        columns = [each for each, _ in self._expanded(exp.Select(expressions=given), scope)]
+        if distinct:
+            return exp.Count(this=exp.Distinct(expressions=columns))
+        return normalized(exp.Count(this=columns[0], expressions=columns[1:]))
 
     def _capture_outwards(self, captured: Sequence[Variable], scope: Scope) -> None:
         """What an inner query captured and this one does not have, it captures as well."""
@@ -160,6 +173,11 @@ class Translation:
 
     def _not_yet(self, node: exp.Expr, message: str) -> LanguageError:
         return LanguageError(message, code="unsupported", span=self._draft.place(node))
+
+
+def _is_star(node: exp.Expr, distinct: bool) -> bool:
+    """count(*) counts rows; count(t.*) those in which no column is NULL."""
+    return node.is_star and (distinct or isinstance(node, exp.Column))
 
 
 def unknown_places(rows: Sequence[Sequence[Term]]) -> frozenset[int]:
