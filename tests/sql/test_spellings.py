@@ -44,6 +44,12 @@ CASES: dict[str, tuple[str, list[Any]]] = {
         "SELECT a FROM t ORDER BY a DESC LIMIT CAST(2 AS INT)",
         [(3,), (2,)],
     ),
+    "whole numbers from a range": (
+        "SELECT r.id, count(t.a) AS n FROM range(1, 6, 2) AS r LEFT JOIN t ON t.a = r.id "
+        "GROUP BY r.id UNION ALL SELECT x, NULL FROM range(2, 0, -1) AS s(x) "
+        "UNION ALL SELECT id, 0 FROM range(0)",
+        [(1, 1), (3, 1), (5, 0), (2, None), (1, None)],
+    ),
     "a text and a number in one column": (
         "SELECT a FROM u UNION ALL SELECT '4' EXCEPT SELECT concat(a, '') FROM u WHERE f",
         [(3,), (4,)],

@@ -20,6 +20,7 @@ from harken.ir.clauses import (
     Atom,
     Clause,
     Comparison,
+    Computation,
     Definition,
     Literal,
     Program,
@@ -42,6 +43,10 @@ written out for each of them, wherever the relation occurs."""
 
 COMPOUND_LIMIT = 400
 """So many alternatives are too many for one SELECT of any engine."""
+
+FACT_LIMIT = 4
+"""More rows than this that are written out stay a relation: joined with others of their kind, each
+with each would be a clause."""
 
 LOOSE_LIMIT = 4
 """A set is a set again after each call. Expanded, it is one only at the very end, and each variable
@@ -193,6 +198,8 @@ class _Expander:
         found = self.done.get(literal.relation.id)
         if found is None or found.groups or found.first or found.numbered:
             return None
+        if len(found.clauses) > FACT_LIMIT and all(map(_is_written_out, found.clauses)):
+            return None
         if owner.is_set or not found.relation.is_set:
             return found
         exact = (len(found.clauses) == 1 or found.exclusive) and all(
@@ -229,6 +236,11 @@ class _Expander:
                         name = f"_G{next(self.numbers)}x"
                         private.setdefault(term, Variable(name, term.type))
         return private
+
+
+def _is_written_out(clause: Clause) -> bool:
+    """Is it one row, of constants and what is computed of them?"""
+    return all(isinstance(each, Computation) for each in clause.body)
 
 
 def _too_complex(literal: Literal) -> SafetyFault:

@@ -12,6 +12,7 @@ from harken.ir.relations import COPIES, Column, Relation
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER
 from harken.lang.sql.draft import Body
+from harken.lang.sql.ordering import whole_number
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation, unknown_places
@@ -19,10 +20,11 @@ from harken.lang.sql.translation import Translation, unknown_places
 
 class Combining(Translation):
     def _values(self, node: exp.Values, scope: Scope | None) -> Rows:
-        inside, body = Scope(scope), Body()
+        inside = Scope(scope)
+        bodies = [Body() for _ in node.expressions]
         rows = [
             [self._expressions.value(v, inside, body) for v in _items(each)]
-            for each in node.expressions
+            for each, body in zip(node.expressions, bodies, strict=True)
         ]
         width = len(rows[0])
         if any(len(row) != width for row in rows):
@@ -33,8 +35,7 @@ class Combining(Translation):
             )
         types = [self._common_type([row[i] for row in rows], node) for i in range(width)]
         heads = []
-        for row in rows:
-            own = Body(list(body.literals))
+        for row, own in zip(rows, bodies, strict=True):
             heads.append(
                 (
                     [self._as(t, type_, own, node) for t, type_ in zip(row, types, strict=True)],
@@ -43,9 +44,30 @@ class Combining(Translation):
             )
         names = tuple(f"col{i + 1}" for i in range(width))
         columns = [Column(name, type_) for name, type_ in zip(names, types, strict=True)]
-        captured = self._captured(inside, [t for row in rows for t in row], body.literals)
+        literals = [each for body in bodies for each in body.literals]
+        captured = self._captured(inside, [t for row in rows for t in row], literals)
         relation = self._draft.define("values", captured, columns, heads, bag=True)
         return Rows(relation, captured, names, unknown_places(rows))
+
+    def _range(self, node: exp.Expr) -> Rows:
+        """range(end), range(start, end) and range(start, end, step): whole numbers, without the
+        last."""
+        given = [whole_number(each) for each in node.expressions]
+        known = [each for each in given if each is not None]
+        if len(known) != len(given) or not 1 <= len(known) <= 3 or known[2:] == [0]:
+            raise self._not_yet(
+                node, "range takes whole numbers: an end, or a start, an end, a step"
+            )
+        start, end, step = ([0, *known] if len(known) == 1 else known) + [1] * (len(known) < 3)
+        times = max(0, -((start - end) // step))
+        which, body = self._draft.fresh(INTEGER), Body()
+        body.add(Atom(COPIES, (Constant(times, INTEGER), which)))
+        steps = self._draft.compute("*", (which, Constant(step, INTEGER)), INTEGER, body)
+        first = Constant(start - step, INTEGER)
+        value = self._draft.compute("+", (steps, first), INTEGER, body)
+        columns = [Column("id", INTEGER)]
+        relation = self._draft.define("range", (), columns, [([value], body.literals)], bag=True)
+        return Rows(relation, (), ("id",), frozenset())
 
     def _set_operation(self, node: exp.SetOperation, scope: Scope | None) -> Rows:
         left, right = self.query(node.this, scope), self.query(node.expression, scope)
@@ -128,6 +150,10 @@ class Combining(Translation):
         del least
         body.add(Atom(COPIES, (times, which)))
         return body.literals
+
+
+def is_range(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() == "range"
 
 
 def _items(node: exp.Expr) -> list[exp.Expr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 
 from sqlglot import exp
 
@@ -22,9 +22,11 @@ from harken.ir.types import (
     TIMESTAMP,
     Hierarchy,
     Type,
+    decimal_digits,
     is_decimal,
 )
 from harken.lang.sql import decimals
+from harken.lang.sql.decimals import MOST_DIGITS
 from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.types import NAMES, is_numeric, shown
 
@@ -241,6 +243,8 @@ class Conversions:
             converted = self._literal_as(given, wanted, node)
             if converted is not None:
                 return converted
+        elif isinstance(given, Constant) and (read := _read_at_once(str(given.value), wanted)):
+            return read
         exact = is_decimal(given.type) or given.type == INTEGER
         if exact and (wanted == NUMBER or is_decimal(wanted)):
             return self._draft.coerce(given, wanted, body, node)
@@ -287,6 +291,21 @@ class Conversions:
 
     def _unsupported(self, node: exp.Expr, message: str) -> LanguageError:
         return LanguageError(message, code="unsupported", span=self._draft.place(node))
+
+
+def _read_at_once(text: str, wanted: Type) -> Constant | None:
+    """A number that is written in a text; None where reading it fails, or needs more care."""
+    if wanted == INTEGER and WHOLE.fullmatch(text) and abs(int(text)) < 2**63:
+        return Constant(int(text), INTEGER)
+    if not is_decimal(wanted) or not NUMERAL.fullmatch(text) or len(text) > MOST_DIGITS:
+        return None
+    precision, scale = decimal_digits(wanted)
+    try:
+        value = Decimal(text).quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
+    except InvalidOperation:
+        return None
+    units = abs(value.scaleb(scale))
+    return Constant(value, wanted) if units < min(10**precision, 2**63) else None
 
 
 def decimal_of(term: Term) -> Type:

@@ -14,18 +14,18 @@ from harken.ir.clauses import Atom, Literal, Program
 from harken.ir.relations import Column
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
+from harken.lang.sql.combining import Combining, is_range
 from harken.lang.sql.conditions import compare
 from harken.lang.sql.draft import Body, Table, unknown_table, used
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
-from harken.lang.sql.translation import Translation
 
 
 def is_lateral(node: exp.Expr) -> bool:
     return isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery)
 
 
-class Joins(Translation):
+class Joins(Combining):
     def _from(self, node: exp.Expr, scope: Scope, body: Body) -> None:
         start = node.args.get("from_") or node.args.get("from")
         if start is None:
@@ -46,6 +46,8 @@ class Joins(Translation):
             inner = node if isinstance(node, exp.Values) else node.this
             rows = self.query(inner, scope.parent)
             self._derived(node, rows, scope, body)
+        elif isinstance(node, exp.Table) and is_range(node.this):
+            self._derived(node, self._range(node.this), scope, body)
         else:
             raise self._not_yet(node, "this cannot stand in FROM yet")
         for join in node.args.get("joins") or ():

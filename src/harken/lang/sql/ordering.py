@@ -129,7 +129,7 @@ def _whole(node: exp.Expr | None, draft: Draft) -> int | None:
     wanted = node.expression.unnest() if isinstance(node.expression, exp.Expr) else None
     if isinstance(node, exp.Limit) and (isinstance(wanted, exp.Null) or _is_all(wanted)):
         return None
-    count = None if wanted is None else _constant(wanted)
+    count = None if wanted is None else whole_number(wanted)
     if count is None or count < 0:
         raise LanguageError(
             "LIMIT and OFFSET take a whole number, which may be computed of others",
@@ -139,18 +139,18 @@ def _whole(node: exp.Expr | None, draft: Draft) -> int | None:
     return count
 
 
-def _constant(node: exp.Expr) -> int | None:
+def whole_number(node: exp.Expr) -> int | None:
     """The value of an expression of whole numbers; None if it is another one."""
     if isinstance(node, exp.Literal):
         return int(node.this) if node.this.isdigit() and not node.is_string else None
     if isinstance(node, exp.Cast) and node.to.this in (exp.DType.INT, exp.DType.BIGINT):
-        return _constant(node.this)
+        return whole_number(node.this)
     if isinstance(node, exp.Paren | exp.Neg):
-        inside = _constant(node.this)
+        inside = whole_number(node.this)
         return -inside if inside is not None and isinstance(node, exp.Neg) else inside
     if not isinstance(node, exp.Add | exp.Sub | exp.Mul):
         return None
-    left, right = _constant(node.left), _constant(node.right)
+    left, right = whole_number(node.left), whole_number(node.right)
     if left is None or right is None:
         return None
     match node:

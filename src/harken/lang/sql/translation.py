@@ -115,9 +115,11 @@ class Translation:
         """count(DISTINCT *) and count(t.*), with the columns that they mean."""
         if isinstance(node, exp.Filter):
             return exp.Filter(this=self._spread(node.this, scope), expression=node.expression)
+        if not isinstance(node, exp.Count):
+            return node
         distinct = isinstance(node.this, exp.Distinct)
         given = [each.unnest() for each in (node.this.expressions if distinct else [node.this])]
-        if not isinstance(node, exp.Count) or not any(_is_star(each, distinct) for each in given):
+        if not any(_is_star(each, distinct) for each in given):
             return node
         columns = [each for each, _ in self._expanded(exp.Select(expressions=given), scope)]
         if distinct:
