@@ -85,3 +85,27 @@ def test_months_and_hours_on_columns() -> None:
     ]  # fmt: skip
     ((later,),) = db.sql("SELECT t + INTERVAL 13 MONTHS FROM a").rows
     assert str(later)[:16] == "2025-02-01 00:30"
+
+
+UNREADABLE = (
+    "SELECT count() FROM t",
+    "SELECT count(DISTINCT ) FROM t",
+    "SELECT sum() FROM t",
+    "SELECT CAST(a AS DECIMAL(a, 1)) FROM t",
+    "SELECT map(1, )",
+    "SELECT datediff(, DATE '2020-01-01')",
+    "SELECT DATE '2020-01-01' + INTERVAL 5",
+    "SELECT a FROM t CLUSTER BY *",
+    "WITH RECURSIVE f(a, b) AS (SELECT 0 UNION ALL SELECT b FROM f) SELECT a FROM f",
+    "WITH RECURSIVE f AS (SELECT 0 AS a UNION ALL SELECT a, a FROM f) SELECT a FROM f",
+)
+
+
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_a_statement_that_is_not_whole_is_an_error_of_ours(text: str) -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (a INT)")
+    with pytest.raises(harken.HarkenError) as caught:
+        db.sql(text)
+    assert caught.value.code in ("syntax", "unsupported", "arity", "type-mismatch")
+    assert caught.value.span is not None

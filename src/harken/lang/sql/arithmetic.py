@@ -149,6 +149,8 @@ class Arithmetic(Trying):
             size = int(interval.this.name) * (-1 if symbol == "-" else 1)
         except (AttributeError, ValueError):
             raise self._unsupported(interval, "an interval is a whole number of units") from None
+        if interval.args.get("unit") is None:
+            raise self._unsupported(interval, "an interval has a unit, such as DAY")
         unit = str(interval.args["unit"].name).upper().removesuffix("S")
         if unit == "WEEK":
             size, unit = size * 7, "DAY"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from harken.errors import ValueFault
+from harken.errors import LanguageError, ValueFault
 from harken.ir.java_patterns import compiled
 from harken.ir.operations import NEGATED_COMPARISON
 from harken.ir.terms import Constant, Term
@@ -72,6 +72,9 @@ class Expressions(Arithmetic):
 
     def value(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         """The term that holds the value; what computes it goes into the body."""
+        if node is None:  # type: ignore[redundant-expr, unused-ignore]
+            span = self._draft.statement.span
+            raise LanguageError("an argument is missing", code="syntax", span=span)
         match node:
             case exp.Paren() | exp.Alias():
                 return self.value(node.this, scope, body)

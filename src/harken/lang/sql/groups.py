@@ -287,7 +287,9 @@ class Grouping(Folding):
         if isinstance(argument, exp.Distinct):
             if len(argument.expressions) > 1:
                 return self._all_there(node, argument.expressions, scope, body)
-            argument = argument.expressions[0]
+            argument = argument.expressions[0] if argument.expressions else None
+        if argument is None and not isinstance(node, exp.Count):
+            raise self._not_yet(node, f"{AGGREGATED[type(node)]} takes a value")
         if argument is None or isinstance(argument, exp.Star):
             return None
         value = self._expressions.value(argument, scope, body)

@@ -188,6 +188,10 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
         (node,) = DIALECT.parse(parsed)
     except ParseError as error:
         raise _fault(error, own, start) from error
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise SyntaxFault(  # sqlglot trips over some texts that are no SQL
+            "this statement cannot be read", code="syntax", span=Span(start, start + len(own))
+        ) from error
     if node is None or isinstance(node, exp.Command):
         raise SyntaxFault(
             f"there is no statement {own.split()[0].upper()} in Harken's SQL",

@@ -12,6 +12,7 @@ or choose among them, is refused.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
@@ -54,6 +55,7 @@ class Recursion(Translation):
             )
         first = [self.query(each, scope) for each in base]
         names = tuple(c.name for c in item.args["alias"].columns) or first[0].names
+        self._refuse_other_widths(item, first, len(names))
         nullable = [any(rows.columns[i].type.nullable for rows in first) for i in range(len(names))]
         relation = self._relation(item, first[0], nullable, in_rounds)
         found = self._with[-1]
@@ -61,6 +63,7 @@ class Recursion(Translation):
         steps = [each for each in parts if each not in base]
         taken = dict(self._draft.definitions)
         rows = [self.query(each, scope) for each in steps]
+        self._refuse_other_widths(item, rows, len(names))
         wider = [
             null or any(each.columns[i].type.nullable for each in rows)
             for i, null in enumerate(nullable)
@@ -108,6 +111,15 @@ class Recursion(Translation):
                     "DISTINCT, GROUP BY or LIMIT; UNION may do more"
                 )
                 raise error
+
+    def _refuse_other_widths(self, item: exp.Expr, parts: Sequence[Rows], width: int) -> None:
+        for each in parts:
+            if len(each.columns) != width:
+                raise TypeFault(
+                    f"a part of {item.alias} has {len(each.columns)} columns and not {width}",
+                    code="arity",
+                    span=self._draft.place(item),
+                )
 
     def _relation(
         self, item: exp.Expr, rows: Rows, nullable: list[bool], in_rounds: bool

@@ -147,7 +147,7 @@ def _without_partitions(node: exp.Select) -> exp.Select:
     """SORT BY and CLUSTER BY order each partition, of which there is one here."""
     for key in ("sort", "cluster"):
         given = node.args.get(key)
-        if given is not None:
+        if given is not None and all(each.this is not None for each in given.expressions):
             node.set(key, None)
             node.set("order", exp.Order(expressions=list(given.expressions)))
     node.set("distribute", None)

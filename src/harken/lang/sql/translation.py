@@ -118,7 +118,10 @@ class Translation:
         if not isinstance(node, exp.Count):
             return node
         distinct = isinstance(node.this, exp.Distinct)
-        given = [each.unnest() for each in (node.this.expressions if distinct else [node.this])]
+        given = node.this.expressions if distinct else [node.this]
+        if None in given or not given:
+            raise self._not_yet(node, "count takes * or a value")
+        given = [each.unnest() for each in given]
         if not any(_is_star(each, distinct) for each in given):
             return node
         columns = [each for each, _ in self._expanded(exp.Select(expressions=given), scope)]

@@ -57,7 +57,8 @@ def type_of(node: exp.DataType, span: Span) -> Type:
 
 
 def _decimal(node: exp.DataType, span: Span) -> Type:
-    digits = [int(each.name) for each in node.expressions]
+    written = [each.name for each in node.expressions]
+    digits = [int(each) if each.isdigit() else -1 for each in written]
     precision, scale = (*digits, 0)[:2] if digits else (10, 0)
     if not 0 <= scale <= precision <= MOST_DIGITS or precision == 0:
         raise TypeFault(
