@@ -111,6 +111,7 @@ class Translation:
         if not left:
             raise self._not_yet(star, "EXCEPT leaves no column")
         return left
+
     def _spread(self, node: exp.Expr, scope: Scope) -> exp.Expr:
         """count(DISTINCT *) and count(t.*), with the columns that they mean."""
         if isinstance(node, exp.Filter):
