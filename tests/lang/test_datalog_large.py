@@ -101,3 +101,42 @@ def test_tables_of_a_query_are_gone_after_it() -> None:
         db.datalog("+edge(1, 2). ?- path(x, y). .output path .printsize edge")
         left = db._connection.rows("SELECT name FROM temp.sqlite_schema WHERE type = 'table'")
         assert left == []
+
+
+def game(cells: int) -> str:
+    """Two players take turns to mark a cell; whoever has marked the first three is ahead."""
+    before, after = ([f"{side}{i}" for i in range(cells)] for side in "bc")
+    b, c = ", ".join(before), ", ".join(after)
+    attributes, following = (", ".join(f"{x}: number" for x in side) for side in (before, after))
+    moves = (
+        f"move({', '.join([*before[:i], '0', *before[i + 1 :]])}, t, "
+        f"{', '.join([*before[:i], 't', *before[i + 1 :]])}) :- "
+        f"state({', '.join([*before[:i], '0', *before[i + 1 :]])}, t)."
+        for i in range(cells)
+    )
+    return f"""
+        .decl state({attributes}, turn: number)  .decl move({attributes}, turn: number, {following})
+        .decl step({attributes}, turn: number, {following}, next: number)
+        .decl leads({attributes}, turn: number, who: number)  .decl lost({attributes})
+        .decl other(a: number, b: number)  other(1, 2).  other(2, 1).
+        state({", ".join("0" * cells)}, 1).
+        state({b}, t) :- step({", ".join("_" * (cells + 1))}, {b}, t).
+        {" ".join(moves)}
+        step({b}, t, {c}, u) :- state({b}, t), other(t, u), move({b}, t, {c}).
+        leads({b}, t, w) :- state({b}, t), b0 = w, b1 = w, b2 = w, w > 0.
+        leads({b}, t, w) :- step({b}, t, {c}, u), leads({c}, u, w).
+        lost({b}) :- leads({b}, 2, 1), !leads({b}, 2, 2).
+    """
+
+
+@pytest.mark.timeout(60)
+def test_rows_are_looked_up_by_all_columns_that_are_known() -> None:
+    """Each of them has three values only: by one of them every third row would be found."""
+    with harken.connect() as db:
+        db.datalog(game(5))
+        whole, _ = db.datalog(".output lost .output leads")
+        assert db.datalog(".output lost").rows == whole.rows
+        assert len(whole.rows) > 0
+    with harken.connect() as db:
+        db.datalog(game(9))
+        assert len(db.datalog(".output lost .output step")) == 2

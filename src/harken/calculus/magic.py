@@ -256,7 +256,7 @@ class _Rewriting:
         last = list(body)
         ordered: list[Literal] = []
         while able := [each for each in last if self._passes_on(each, bound)]:
-            chosen = min(able, key=lambda each: self._rank(each, bound))
+            chosen = min(able, key=lambda each: (self._rank(each, bound), *_unknown(each, bound)))
             if self._rank(chosen, bound) >= UNKNOWN:
                 break  # all of its rows would be asked about
             last.remove(chosen)
@@ -370,6 +370,13 @@ def _atom_of(literal: Literal) -> Atom | None:
     if isinstance(literal, Aggregation):
         return literal.atom
     return literal if isinstance(literal, Atom) else None
+
+
+def _unknown(literal: Literal, bound: set[Variable]) -> tuple[int, int]:
+    """Fewer variables without a value come first, then more with one. Rows of which little is known
+    would be paired with all that was asked, before another literal says which belong together."""
+    variables = set(literal_variables(literal))
+    return len(variables - bound), -len(variables & bound)
 
 
 def _variables(literals: Iterable[Literal]) -> set[Variable]:

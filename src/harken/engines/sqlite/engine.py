@@ -268,7 +268,7 @@ class SQLiteEngine:
             if table is None:
                 self.indexes.ensure([(relation, columns)])
             elif columns and not _is_served(relation, columns):
-                self.connection.run(Table(table, "", "", kept=True).index(columns[0]))
+                self.connection.run(Table(table, "", "", kept=True).index(columns))
         return query
 
     def _compile(self, plan: Plan, kept: Kept, known: Kept) -> tuple[Query, Compiler]:
@@ -313,8 +313,8 @@ class SQLiteEngine:
                     self.indexes.ensure([(relation, columns)])
                 elif name is not None and columns and not _is_served(relation, columns):
                     source = by_name.get(name) or Table(name, "", "", kept=True)
-                    source.lookups.add(columns[0])
-                    self.connection.run(source.index(columns[0]))
+                    source.lookups.add(columns)
+                    self.connection.run(source.index(columns))
             rule = Definition(clause.head.relation, (clause,))
             fetch = self._fetching(rule, plan, compiler) if is_stepwise else None
             return Statement(sql, slots, fetch)
@@ -352,9 +352,10 @@ class SQLiteEngine:
 
 
 def _is_served(relation: Relation, columns: tuple[int, ...]) -> bool:
-    """Is the first column of a table looked up, by which its rows are kept apart? One that may be
+    """Are these the first columns of a table, by which its rows are kept apart? One that may be
     NULL is not in that index as it is."""
-    return 0 in columns and not relation.columns[0].type.nullable
+    first = range(len(set(columns)))
+    return set(columns) == set(first) and not relation.columns[0].type.nullable
 
 
 def layout_changes(relation: Relation) -> layout.Changes:

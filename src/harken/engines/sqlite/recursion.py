@@ -53,8 +53,8 @@ class Table:
     """What tells two of its rows apart."""
     limit: int | None = None
     """With so many rows it is enough."""
-    lookups: set[int] = field(default_factory=set)
-    """The columns by which rules look rows up."""
+    lookups: set[tuple[int, ...]] = field(default_factory=set)
+    """The columns by which rules look rows up: together, for one of them may have few values."""
     kept: bool = False
     """Does it belong to someone else, who keeps its rows?"""
     in_rounds: bool = False
@@ -66,9 +66,10 @@ class Table:
         unique = [] if self.in_rounds else [f"CREATE UNIQUE {index}"]
         return [f"CREATE TEMP TABLE {table} ({self.columns or 'c0'})", *unique]
 
-    def index(self, column: int) -> str:
-        name = quote(f"{self.name} by {column}")
-        return f"CREATE INDEX IF NOT EXISTS temp.{name} ON {quote(self.name)} (c{column})"
+    def index(self, columns: tuple[int, ...]) -> str:
+        name = quote(f"{self.name} by {','.join(map(str, columns))}")
+        listed = ", ".join(f"c{column}" for column in columns)
+        return f"CREATE INDEX IF NOT EXISTS temp.{name} ON {quote(self.name)} ({listed})"
 
     @property
     def drop(self) -> str:
