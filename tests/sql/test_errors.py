@@ -93,6 +93,8 @@ UNREADABLE = (
     "SELECT sum() FROM t",
     "SELECT CAST(a AS DECIMAL(a, 1)) FROM t",
     "SELECT map(1, )",
+    "WITH w(x) AS (SELECT 1, 2) SELECT * FROM w",
+    "WITH w(x, y) AS (SELECT 1) SELECT * FROM w",
     "SELECT datediff(, DATE '2020-01-01')",
     "SELECT DATE '2020-01-01' + INTERVAL 5",
     "SELECT a FROM t CLUSTER BY *",

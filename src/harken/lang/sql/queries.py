@@ -53,6 +53,7 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
                     continue
                 rows = self.query(each.this, scope)
                 names = tuple(c.name for c in each.args["alias"].columns) or rows.names
+                self._refuse_other_widths(each, [rows], len(names))
                 self._with[-1][each.alias.lower()] = replace(rows, names=names)
         try:
             return self._body_of(node, scope)

@@ -116,7 +116,7 @@ class Recursion(Translation):
         for each in parts:
             if len(each.columns) != width:
                 raise TypeFault(
-                    f"a part of {item.alias} has {len(each.columns)} columns and not {width}",
+                    f"the query of {item.alias} has {len(each.columns)} columns, and not {width}",
                     code="arity",
                     span=self._draft.place(item),
                 )
