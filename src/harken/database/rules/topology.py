@@ -202,11 +202,17 @@ class Topology:
                 self._ensure_totals(totals[name], node, program)
             elif relation.kind is Kind.DERIVED:
                 self._ensure_derived(relation, node, program, below)
-            elif name not in self._affects:
+            elif name not in self._affects or self._is_of_another(relation):
                 self._capture(relation)
             self._affects.setdefault(name, {})[node.id] = node
             node.level = max(node.level, 1 + self._level(name))
             self._screen(name)
+
+    def _is_of_another(self, relation: Relation) -> bool:
+        """Are the changes of a table kept that had this name, and other columns? Conditions over
+        the old one are replaced one after another."""
+        capture = self._captures.get(relation.id)
+        return capture is not None and capture.relation != relation
 
     def _capture(self, relation: Relation) -> None:
         """Keep the changes of a relation; perhaps they were kept earlier in the transaction."""

@@ -14,6 +14,7 @@ from sqlglot import exp
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.sql import schema
+from harken.database.sql.altering import alter
 from harken.database.sql.changes import Changes
 from harken.database.sql.reading import Found, Reading
 from harken.database.sql.tables import SqlTables, is_sql
@@ -103,6 +104,8 @@ class SqlSession:
                     self._reading.explain(statement)
                 else:
                     self._reading.show(statement)
+            case exp.Create() | exp.Drop() | exp.Alter() if statement.explained:
+                raise self._not_explained(statement)
             case exp.Create() if self._is_kept(node) and self._transactions.active:
                 raise IntegrityError(
                     "a materialized view is not created while a transaction is open",
@@ -110,7 +113,7 @@ class SqlSession:
                     span=statement.span,
                     hint="COMMIT first",
                 )
-            case exp.Create() | exp.Drop():
+            case exp.Create() | exp.Drop() | exp.Alter():
                 self._changing(lambda: self._define(statement))
             case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge() | exp.TruncateTable() if (
                 not statement.explained
@@ -140,8 +143,11 @@ class SqlSession:
     def _define(self, statement: Statement) -> None:
         node = statement.node
         known = self.views()
-        if isinstance(node, exp.Drop):
-            schema.drop(self._runtime, statement)
+        if isinstance(node, exp.Drop | exp.Alter):
+            if isinstance(node, exp.Drop):
+                schema.drop(self._runtime, statement)
+            else:
+                alter(self._runtime, statement, self._rules.synchronise)
             self._rules.synchronise()
             there = self.views()
             self._dropped += [name for name in known if name not in there]

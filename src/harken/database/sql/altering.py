@@ -1,0 +1,329 @@
+"""ALTER TABLE: the table is made again as it should be, with its rows.
+
+What a table is stands in the text of its CREATE TABLE; ALTER edits that text. The views that
+mention the table are compiled again from their texts, so they mean the same of the new one, or it
+is refused and they are named. What keeps rows of its own, or watches, is not altered under its
+feet: materialized views, rules, monitors and tables that refer to this one are named, too.
+
+Law: a column that stays has the values that it had.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from harken.database.runtime import Runtime
+from harken.database.sql import schema
+from harken.database.sql.reading import Reading
+from harken.database.sql.row_changes import defaults
+from harken.database.sql.tables import SqlTables, is_materialized, is_sql, table_of
+from harken.errors import HarkenError, IntegrityError, LanguageError, NameFault, nearest
+from harken.ir.schema import Function
+from harken.lang.sql.draft import Table, unknown_table
+from harken.lang.sql.parser import DIALECT, Statement, statements
+
+
+@dataclass(slots=True)
+class Edited:
+    """A CREATE TABLE that is being edited: `came` says which column a column was, by their names,
+    `cascade` whether views that no longer work go."""
+
+    node: exp.Create
+    statement: Statement
+    came: dict[str, str] = field(default_factory=dict)
+    cascade: bool = False
+
+    @property
+    def schema(self) -> exp.Expr:
+        found = self.node.this
+        assert isinstance(found, exp.Expr)
+        return found
+
+    @property
+    def columns(self) -> dict[str, exp.ColumnDef]:
+        return {
+            each.name.lower(): each
+            for each in self.schema.expressions
+            if isinstance(each, exp.ColumnDef)
+        }
+
+    def column(self, node: exp.Expr) -> exp.ColumnDef:
+        name = node.name.lower()
+        if name not in self.columns:
+            near = nearest(name, self.columns)
+            raise NameFault(
+                f"{schema.created_name(self.node)} has no column {name}",
+                code="unknown-column",
+                span=self.statement.place(node),
+                hint=f"do you mean {near}?" if near else None,
+            )
+        return self.columns[name]
+
+
+def alter(runtime: Runtime, statement: Statement, synchronise: Callable[[], None]) -> None:
+    node = statement.node
+    assert isinstance(node, exp.Alter)
+    tables = SqlTables(runtime.catalog)
+    known = tables.function(node.this.name)
+    if known is None:
+        if node.args.get("exists"):
+            return
+        raise unknown_table(tables, node.this.name, statement.place(node.this))
+    _refuse(runtime, known, statement)
+    (created,) = statements(known.text)
+    assert isinstance(created.node, exp.Create)
+    edited = Edited(created.node.copy(), statement)
+    edited.came = {name: name for name in edited.columns}
+    for action in node.args["actions"]:
+        _edit(edited, action)
+    text = _text(edited, created, statement)
+    before, rows = table_of(known), runtime.engine.matching(_relation(known), {})
+    views = _views(runtime, known)
+    _refuse_renaming(edited, known, views, statement)
+    for view in reversed(views):
+        schema.drop_named(runtime, view.name)
+    runtime.monitors.before_change({known.name})
+    runtime.catalog.remove_function(known)
+    synchronise()  # nothing is watched any more that was about the old one
+    try:
+        schema.create(runtime, statements(text)[0])
+    except HarkenError as error:
+        raise IntegrityError(
+            f"{known.name} cannot be altered: {error.message}",
+            code=error.code,
+            span=statement.span,
+            hint=error.hint,
+        ) from error
+    synchronise()  # now its constraints see what comes
+    _refill(runtime, text, before, rows, edited)
+    _restore(runtime, views, edited)
+
+
+def _relation(function: Function) -> Any:
+    assert function.relation is not None
+    return function.relation
+
+
+def _refuse(runtime: Runtime, function: Function, statement: Statement) -> None:
+    reason = None
+    if schema.is_view(function):
+        reason = "it is a view: drop it, and create it anew"
+    elif not is_sql(function):
+        reason = "it was not made by SQL"
+    elif runtime.engine.is_far(_relation(function)):
+        reason = "its rows are in the lake, where each version keeps the columns that it has"
+    if reason is not None:
+        raise LanguageError(
+            f"{function.name} cannot be altered: {reason}", code="unsupported", span=statement.span
+        )
+    dependents = _dependents(runtime, function)
+    users = [each.name for each in dependents if is_materialized(each) or not schema.is_view(each)]
+    names = (function.name, *(each.name for each in dependents))
+    for rule in {rule for each in names for rule in runtime.catalog.rules_that_call(each)}:
+        users.append(f"rule {rule}")
+    users += [each.title for each in runtime.monitors.users_of(function)]
+    if users:
+        raise IntegrityError(
+            f"{function.name} cannot be altered while there is {', '.join(sorted(set(users)))}",
+            code="in-use",
+            span=statement.span,
+            hint="end those first, and make them anew",
+        )
+
+
+def _dependents(runtime: Runtime, function: Function) -> list[Function]:
+    """All that depend on it, each after what it depends on."""
+    found: list[Function] = []
+
+    def visit(name: str) -> None:
+        for each in runtime.catalog.dependents(name):
+            if each.name == name:
+                continue
+            if each in found:
+                found.remove(each)
+            found.append(each)
+            visit(each.name)
+
+    visit(function.name)
+    return [each for each in found if each.id != function.id]
+
+
+def _views(runtime: Runtime, function: Function) -> list[Function]:
+    return [each for each in _dependents(runtime, function) if schema.is_view(each)]
+
+
+def _refuse_renaming(
+    edited: Edited, known: Function, views: list[Function], statement: Statement
+) -> None:
+    if views and schema.created_name(edited.node) != known.name.lower():
+        raise IntegrityError(
+            f"{known.name} cannot be renamed: {', '.join(each.name for each in views)} mention it",
+            code="in-use",
+            span=statement.span,
+            hint="drop those first, and create them anew",
+        )
+
+
+# --- editing -------------------------------------------------------------------------------
+
+
+def _edit(edited: Edited, action: exp.Expr) -> None:
+    match action:
+        case exp.ColumnDef() if not action.args.get("position"):
+            _add(edited, action)
+        case exp.Schema():
+            for each in action.expressions:
+                _edit(edited, each)
+        case exp.Drop() if str(action.args.get("kind")).upper() == "COLUMN":
+            for each in action.args.get("tables") or [action.this]:
+                _drop(edited, action, each)
+        case exp.RenameColumn():
+            _rename(edited, action)
+        case exp.AlterRename():
+            table = edited.node.find(exp.Table)
+            assert table is not None
+            table.set("this", action.this.this.copy())
+        case exp.AlterColumn() if not action.args.get("dtype"):
+            _change(edited, action)
+        case _:
+            raise LanguageError(
+                f"ALTER TABLE ... {action.sql('spark')} is not there yet",
+                code="unsupported",
+                span=edited.statement.place(action),
+                hint="ADD COLUMN, DROP COLUMN, RENAME, SET and DROP of NOT NULL and DEFAULT are",
+            )
+
+
+def _add(edited: Edited, column: exp.ColumnDef) -> None:
+    name = column.name.lower()
+    if name in edited.columns:
+        if column.args.get("exists"):
+            return
+        raise NameFault(
+            f"there is already a column {name}",
+            code="exists",
+            span=edited.statement.place(column),
+        )
+    made = column.copy()
+    made.set("exists", None)
+    last = max(i for i, e in enumerate(edited.schema.expressions) if isinstance(e, exp.ColumnDef))
+    parts = list(edited.schema.expressions)
+    edited.schema.set("expressions", [*parts[: last + 1], made, *parts[last + 1 :]])
+
+
+def _drop(edited: Edited, action: exp.Expr, named: exp.Expr) -> None:
+    if action.args.get("exists") and named.name.lower() not in edited.columns:
+        return
+    column = edited.column(named)
+    if len(edited.columns) == 1:
+        raise LanguageError("a table needs columns", code="unsupported", span=edited.statement.span)
+    if any(isinstance(e.args["kind"], exp.PrimaryKeyColumnConstraint) for e in column.constraints):
+        raise IntegrityError(
+            f"{column.name} is the key of the table", code="in-use", span=edited.statement.span
+        )
+    edited.cascade |= bool(action.args.get("cascade"))
+    edited.came.pop(column.name.lower(), None)
+    column.pop()
+
+
+def _rename(edited: Edited, action: exp.Expr) -> None:
+    column, new = edited.column(action.this), action.args["to"].name.lower()
+    old = column.name.lower()
+    if new in edited.columns:
+        raise NameFault(
+            f"there is already a column {new}", code="exists", span=edited.statement.span
+        )
+    for each in list(edited.schema.find_all(exp.Identifier)):
+        outside = each.find_ancestor(exp.Reference, exp.Table, exp.DataType)
+        if each.name.lower() == old and outside is None:
+            each.replace(exp.to_identifier(new, quoted=True))
+    edited.came[new] = edited.came.pop(old, old)
+
+
+def _change(edited: Edited, action: exp.Expr) -> None:
+    """SET or DROP of NOT NULL or DEFAULT."""
+    column = edited.column(action)
+    of_default = action.args.get("allow_null") is None
+    kind = exp.DefaultColumnConstraint if of_default else exp.NotNullColumnConstraint
+    left = [each for each in column.constraints if not isinstance(each.args["kind"], kind)]
+    if action.args.get("default") is not None:
+        made: exp.Expr = exp.DefaultColumnConstraint(this=action.args["default"].copy())
+        left.append(exp.ColumnConstraint(kind=made))
+    elif not of_default and not action.args.get("allow_null"):
+        left.append(exp.ColumnConstraint(kind=exp.NotNullColumnConstraint()))
+    column.set("constraints", left)
+
+
+def _text(edited: Edited, created: Statement, statement: Statement) -> str:
+    """The new CREATE TABLE; what is written must be read as what was meant."""
+    text = f"CREATE TABLE {edited.schema.sql(DIALECT)}"  # of a whole CREATE it leaves out UNIQUE
+    if created.key:
+        renamed = {old: new for new, old in edited.came.items()}
+        gone = next((each for each in created.key if each not in renamed), None)
+        if gone is not None:
+            raise IntegrityError(
+                f"{gone} is in the key of the table", code="in-use", span=statement.span
+            )
+        text += f" KEY ({', '.join(f'`{renamed[each]}`' for each in created.key)})"
+    (again,) = statements(text)
+    if again.node.this != edited.schema:
+        raise LanguageError(
+            "this table cannot be altered: its constraints cannot be written again",
+            code="unsupported",
+            span=statement.span,
+            hint="create another table, and INSERT INTO it what is in this one",
+        )
+    return text
+
+
+# --- rows and views ------------------------------------------------------------------------
+
+
+def _refill(runtime: Runtime, text: str, before: Table, rows: list[Any], edited: Edited) -> None:
+    (created,) = statements(text)
+    after = SqlTables(runtime.catalog).table(schema.created_name(edited.node))
+    assert after is not None
+    given = defaults(Reading(runtime), created, after.columns)
+    places = {c.name: p for c, p in zip(before.columns, before.positions, strict=True)}
+    made: list[tuple[int, int | None, Any]] = []
+    for column, position in zip(after.columns, after.positions, strict=True):
+        old = edited.came.get(column.name)
+        made.append((position, None if old is None else places[old], given.get(column.name)))
+    found = []
+    for row in rows:
+        new: list[Any] = [None] * len(made)
+        for position, place, otherwise in made:
+            new[position] = otherwise if place is None else row[place]
+        found.append(tuple(new))
+    for column, position in zip(after.columns, after.positions, strict=True):
+        if not column.type.nullable and any(row[position] is None for row in found):
+            raise IntegrityError(
+                f"{after.name}.{column.name} cannot be NULL, and there are rows in which it is",
+                code="null",
+                span=edited.statement.span,
+                hint="give it a DEFAULT, or UPDATE those rows first",
+            )
+    runtime.engine.insert_many(after.relation, found)
+
+
+def _restore(runtime: Runtime, views: list[Function], edited: Edited) -> None:
+    """The views again; those that do not work any more are left out with CASCADE, and named
+    without."""
+    broken: dict[str, str] = {}
+    for view in views:
+        try:
+            schema.create(runtime, statements(view.text)[0])
+        except HarkenError as error:
+            broken[view.name] = error.message
+    if broken and not edited.cascade:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in broken.items())
+        raise IntegrityError(
+            f"{', '.join(broken)} would no longer work",
+            code="in-use",
+            span=edited.statement.span,
+            hint=f"drop those first ({reasons})",
+        )
