@@ -173,6 +173,12 @@ class Experience:
                 found.credit += (TRYING_DOUBTFUL if is_doubtful else TRYING) * seconds
         return best
 
+    def try_again(self, case: Case, size: int) -> None:
+        """A way that was passed over is being tried: what it took long ago counts for less."""
+        found = self.taken.get(case, {}).get(size.bit_length())
+        if found is not None:
+            found.credit, found.times = 0.0, min(found.times, DOUBTFUL)
+
     def prefers_naive(self, case: Case, size: int) -> bool | None:
         """Is naive evaluation the faster way? None if that is not known. What is passed over,
         and may well have been the faster one, is thought a little faster from now on."""

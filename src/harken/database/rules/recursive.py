@@ -48,6 +48,15 @@ SHARE = 0.1
 NEAR = 4.0
 """To compute all rows is tried once for each kind of change, if it has taken no more than so many
 times as long as another way: it may be the faster one."""
+FAVOUR = 3.0
+"""What stored rows have saved counts for them, up to so many times what it takes to store them: one
+change that takes very long with them is no reason to drop them."""
+PREPARED = 0.005
+"""SQLite prepares statements again that were not in use for a while: what takes fewer seconds than
+these seems to take twice as long."""
+TRIAL, WARM = 4, 2
+"""So a way that was passed over goes so many changes in a row, and of the last ones it is
+remembered what they took."""
 REMEMBERED = 32
 """An edge at the root of a tree takes a thousand times as long as one at a leaf: one change says
 little about the next."""
@@ -73,6 +82,10 @@ class Course(Outlay):
     share: float = field(default_factory=lambda: SHARE)
     regret: float = 0.0
     """The seconds by which changes with stored rows have taken longer than without."""
+    last: str = ""
+    """The way of the change before."""
+    staying: int = 0
+    """So many more changes go the same way, whatever is thought the fastest."""
     above: dict[bool, Mean] = field(default_factory=dict)
     """The seconds that a change takes what reads the relation, if its rows are stored, or not."""
 
@@ -80,6 +93,9 @@ class Course(Outlay):
         self, known: Experience, changed: frozenset[str], size: int, stored: KeptRows | None
     ) -> str:
         """Of rows that are stored, the change has to bring them up to date."""
+        if self.staying and (self.last != MATERIALIZED or stored is not None):
+            self.staying -= 1
+            return self.last
         ways = [(EXTERNAL, changed)]
         if stored is not None:
             taken_in = (TAKEN_IN, changed)
@@ -89,10 +105,19 @@ class Course(Outlay):
         naive, is_tried = known.naive_seconds, known.is_measured((NAIVE, changed), size)
         if is_tried:
             ways.append((NAIVE, changed))
-        best, _ = way = known.best_of(ways, size)
+        way = known.best_of(ways, size)
         if not is_tried and naive is not None and NEAR * known.expected(way, size) > naive:
             return NAIVE
-        return EXTERNAL if best == TAKEN_IN else best
+        best = EXTERNAL if way[0] == TAKEN_IN else way[0]
+        fastest = min(ways, key=lambda each: known.expected(each, size))
+        if way != fastest and best != self.last and known.expected(way, size) < PREPARED:
+            self.staying = TRIAL - 1
+            known.try_again(way, size)
+        return best
+
+    def is_cold(self, strategy: str) -> bool:
+        """Were the statements of this way not in use for a while?"""
+        return bool(self.staying) and (strategy != self.last or self.staying >= WARM)
 
     def limit(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> float:
         """How long rederivation may take before another way is gone instead."""
@@ -112,7 +137,8 @@ class Course(Outlay):
         seconds -= known.expected(case, size)
         if len(self.above) == 2:
             seconds += self.above[True].seconds - self.above[False].seconds
-        self.regret = max(0.0, self.regret + seconds)
+        least = -FAVOUR * (known.naive_seconds or 0.0)
+        self.regret = max(least, self.regret + seconds)
 
     def note_above(self, seconds: float, stored: bool) -> None:
         """What reads the relation took so long."""

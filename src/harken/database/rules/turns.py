@@ -19,6 +19,7 @@ from harken.database.rules.nodes import NAIVE, Planning
 from harken.database.rules.recursive import (
     EXTERNAL,
     MATERIALIZED,
+    NEAR,
     REMEMBERED,
     TAKEN_IN,
     RecursiveNode,
@@ -91,6 +92,7 @@ class Turn:
             started = self._clock()
             strategy = self._go(strategy)
             self._note(strategy, started, known, was_stored)
+        course.last = strategy
         self._store_or_drop(strategy, known, was_stored)
         return strategy
 
@@ -119,13 +121,24 @@ class Turn:
         is_fresh, self.node.is_fresh = self.node.is_fresh, False
         if strategy == NAIVE:
             known.note_naive(took, is_first=is_fresh)
-        if is_fresh:
+        if is_fresh or self._is_cold(strategy, took, known):
             return
         known.note((strategy, self.case), self.size, took)
         if strategy in (MATERIALIZED, TAKEN_IN):
             course.note_with(took, known, (EXTERNAL, self.case), self.size)
         elif strategy == EXTERNAL and not was_stored:
             course.note_without(took)
+
+    def _is_cold(self, strategy: str, took: float, known: Experience) -> bool:
+        """Did it take longer because it was not in use? What took very long is not tried on."""
+        case, course = (strategy, self.case), self.node.course
+        way = EXTERNAL if strategy == TAKEN_IN else strategy
+        if not known.is_measured(case, self.size) or not course.is_cold(way):
+            return False
+        if took <= NEAR * known.expected(case, self.size):
+            return True
+        course.staying = 0
+        return False
 
     def _store_or_drop(self, strategy: str, known: Experience, was_stored: bool) -> None:
         rows, course = self.node.kept_rows, self.node.course
