@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -232,27 +231,6 @@ def test_names_that_differ_in_case_are_kept_apart_in_a_file(tmp_path: Path) -> N
         assert db.datalog("?- A(x).").rows == [(1,), (2,)]
         assert db.datalog("?- a(x).").rows == [(2,), (3,)]
         assert db.amosql("select Size(1), size(1);").rows == [(5, 6)]
-
-
-def test_a_file_of_before_names_told_case_apart_is_brought_up_to_date(tmp_path: Path) -> None:
-    path = str(tmp_path / "old.db")
-    with harken.connect(path) as db:
-        db.datalog(".decl Edge(x: number, y: number) Edge(1, 2).")
-        db.amosql("create type Person; create function Name(Person) -> charstring;")
-    raw = sqlite3.connect(path)
-    marked = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE '%^%'"
-    names = [name for (name,) in raw.execute(marked)]
-    assert sorted(names) == ["^Edge(integer,integer)", "^Name(^Person)", "extent ^Person"]
-    for name in names:
-        raw.execute(f'ALTER TABLE "{name}" RENAME TO "{name.replace("^", "")}"')
-    raw.close()
-    with pytest.raises(harken.HarkenError, match="an earlier version"):
-        harken.connect(path, read_only=True)
-    with harken.connect(path) as db:
-        db.datalog(".decl edge(x: number) edge(7). +Edge(2, 3).")
-        assert db.datalog("?- Edge(x, y).").rows == [(1, 2), (2, 3)]
-        db.amosql('create Person instances :p; set Name(:p) = "Ann"; delete :p;')
-        assert db.amosql("select Name(p) for each Person p;").rows == []
 
 
 def test_a_relation_may_be_called_as_something_built_in_is(db: harken.Database) -> None:

@@ -18,7 +18,6 @@ from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.connection import Connection
-from harken.engines.sqlite.names import mark_capitals
 from harken.errors import HarkenError, StorageError
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
@@ -40,8 +39,6 @@ def _open_runtime(connection: Connection, spark: Any) -> Runtime:
     runtime = Runtime(engine, catalog, Objects(engine, catalog))
     if connection.is_new:
         _initialise(connection, catalog)
-    else:
-        mark_capitals(connection)
     catalog.when_reloaded = lambda: _after_reload(runtime)
     catalog.reload()
     return runtime

@@ -144,8 +144,12 @@ def _parse_timestamp(text: str) -> int:
 
 
 def show_timestamp(value: datetime.datetime) -> str:
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ")
+
+
+def timestamp_text(micros: int) -> str:
     """As Spark does: of the fraction of a second the zeros at the end are not written."""
-    text = value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ")
+    text = show_timestamp(decode_timestamp(micros))
     return text.rstrip("0") if "." in text else text
 
 
@@ -351,7 +355,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "to_string_number": (show_number, 1),
     "to_string_boolean": (lambda value: "true" if value else "false", 1),
     "to_string_date": (lambda days: decode_date(days).isoformat(), 1),
-    "to_string_timestamp": (lambda micros: show_timestamp(decode_timestamp(micros)), 1),
+    "to_string_timestamp": (timestamp_text, 1),
     "to_string_charstring": (lambda text: text, 1),
     "to_integer_number": (lambda value: _integer(math.trunc(value)), 1),
     "to_integer_charstring": (_parse("an integer", _parse_integer), 1),
