@@ -185,3 +185,19 @@ def test_refused(text: str, code: str) -> None:
     with pytest.raises(harken.HarkenError) as caught:
         db.sql(text)
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("CASE WHEN x > 1 THEN x WHEN y = 2 THEN sum(y) OVER (ORDER BY x) END", [2, 2, 3]),
+        ("CASE x WHEN 1 THEN y WHEN 2 THEN sum(y) OVER (ORDER BY x) ELSE 7 END", [2, 5, 7]),
+        ("CASE WHEN sum(y) OVER () > 3 THEN x WHEN x = 2 THEN 5 END", [1, 2, 3]),
+    ],
+)
+def test_some_branches_of_a_case_have_windows_and_some_have_none(
+    query: str, rows: list[int]
+) -> None:
+    with harken.connect() as db:
+        db.sql("CREATE TABLE c (x INT, y INT); INSERT INTO c VALUES (1, 2), (2, 3), (3, NULL)")
+        assert sorted(row[0] for row in db.sql(f"SELECT {query} FROM c").rows) == rows

@@ -39,7 +39,13 @@ class Split:
             constant = isinstance(node, exp.Literal | exp.Null | exp.Boolean)
             return node.copy() if constant else self.take(node)
         made = node.copy()
+        if isinstance(made, exp.Case):  # a branch is no expression, though it looks like IF
+            for each in made.args["ifs"]:
+                each.set("this", self.outer(each.this))
+                each.set("true", self.outer(each.args["true"]))
         for key, value in list(made.args.items()):
+            if key == "ifs":
+                continue
             if isinstance(value, exp.Expr) and key != "query":
                 made.set(key, self.outer(value))
             elif isinstance(value, list):
