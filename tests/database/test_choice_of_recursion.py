@@ -82,7 +82,7 @@ def test_rows_are_stored_when_going_without_has_taken_many_times_as_long(course:
     assert course.gone[-40:].count(MATERIALIZED) > 35
 
 
-def test_rows_that_make_changes_take_longer_are_dropped_for_good(course: Course) -> None:
+def test_rows_that_make_changes_take_longer_are_dropped_for_long(course: Course) -> None:
     course.takes[MATERIALIZED] = 9.0
     while not course.is_stored:
         course.change(1)
@@ -109,3 +109,45 @@ def test_what_reads_the_rows_counts_as_well(course: Course) -> None:
         course.change(1)
         known.note_above(0.0, course.is_stored)
     assert course.is_stored
+
+
+def test_one_long_change_does_not_end_rows_that_have_saved_time(course: Course) -> None:
+    course.takes[MATERIALIZED] = 0.25
+    while not course.is_stored:
+        course.change(1)
+    course.change(200)
+    course.takes[MATERIALIZED] = 2 * STORING
+    course.change(1)
+    course.takes[MATERIALIZED] = 0.25
+    course.change(1)
+    assert course.is_stored
+
+
+def test_rows_that_were_dropped_are_stored_again_when_they_are_of_use(course: Course) -> None:
+    course.takes[MATERIALIZED] = 9.0
+    while not course.is_stored:
+        course.change(1)
+    while course.is_stored:
+        course.change(1)
+    course.takes[MATERIALIZED] = 0.25
+    course.change(1_500)
+    assert course.is_stored
+    assert course.gone[-40:].count(MATERIALIZED) > 35
+
+
+def test_what_a_short_way_takes_is_learnt_when_it_is_in_use(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first change of a way that was not gone for a while takes longer than the next."""
+    course.takes |= {EXTERNAL: 0.004, MATERIALIZED: 0.0005, NAIVE: 0.001}
+    takes, attempt = dict(course.takes), Turn._try
+
+    def trying(turn: Turn, strategy: str) -> None:
+        is_cold = course.gone[-1:] != [strategy]
+        course.takes[strategy] = takes[strategy] + (0.002 if is_cold else 0.0)
+        attempt(turn, strategy)
+
+    monkeypatch.setattr(Turn, "_try", trying)
+    monkeypatch.setitem(globals(), "STORING", 0.001)
+    course.change(600)
+    assert course.gone[-100:].count(MATERIALIZED) > 80

@@ -48,6 +48,9 @@ SHARE = 0.1
 NEAR = 4.0
 """To compute all rows is tried once for each kind of change, if it has taken no more than so many
 times as long as another way: it may be the faster one."""
+LATER = 4.0
+"""Rows that were stored and dropped are stored again when going without has taken so many times as
+long as before."""
 FAVOUR = 3.0
 """What stored rows have saved counts for them, up to so many times what it takes to store them: one
 change that takes very long with them is no reason to drop them."""
@@ -110,9 +113,10 @@ class Course(Outlay):
             return NAIVE
         best = EXTERNAL if way[0] == TAKEN_IN else way[0]
         fastest = min(ways, key=lambda each: known.expected(each, size))
-        if way != fastest and best != self.last and known.expected(way, size) < PREPARED:
-            self.staying = TRIAL - 1
+        if way != fastest:
             known.try_again(way, size)
+            if best != self.last and known.expected(way, size) < PREPARED:
+                self.staying = TRIAL - 1
         return best
 
     def is_cold(self, strategy: str) -> bool:
@@ -145,6 +149,11 @@ class Course(Outlay):
         self.above.setdefault(stored, Mean()).note(seconds)
         if not stored:
             self.spent += seconds
+
+    def give_up_rows(self, known: Experience) -> None:
+        """Stored rows were of no use: they are tried again when going without has taken longer."""
+        enough = (known.naive_seconds or 0.0) / self.share
+        self.regret, self.spent, self.trial = 0.0, 0.0, LATER * max(self.trial, enough)
 
     def wants_no_rows(self, known: Experience) -> bool:
         """Have stored rows cost as much more as it takes to store them again?"""

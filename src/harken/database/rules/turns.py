@@ -147,7 +147,7 @@ class Turn:
                 self._try_to_store(known)
         elif was_stored and course.wants_no_rows(known):
             rows.drop()
-            course.was_useless, course.regret = True, 0.0
+            course.give_up_rows(known)
         elif (strategy == NAIVE or course.was_looked_at) and rows.are_more_than(COPY_LIMIT):
             rows.drop()
 
