@@ -249,3 +249,13 @@ def test_a_value_of_another_kind_is_named(tmp_path: Path, line: str, message: st
     result, _ = watched(tmp_path, FACTS_OF_ALL_KINDS, ".dl", line)
     assert result.exit_code == 1
     assert message in result.stderr
+
+
+def test_materialized_views_are_watched_as_well(tmp_path: Path) -> None:
+    program = "CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM t;"
+    result, told = watched(tmp_path, program, ".sql", '{"insert":{"t":[[5],[5]]}}')
+    assert result.exit_code == 0
+    assert told == [
+        {"kind": "change", "view": "n", "plus": [[2]], "minus": [[0]]},
+        {"kind": "commit", "transaction": 1},
+    ]

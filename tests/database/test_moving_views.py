@@ -112,6 +112,17 @@ def test_a_client_begins_anew_with_the_rows_of_the_last_look(clock: Clock) -> No
         assert applied(copy, changes) == Counter(db.sql("SELECT * FROM coming").rows)
 
 
+def test_rows_are_those_that_the_next_change_goes_on_from(clock: Clock) -> None:
+    with harken.connect(clock=clock) as db:
+        db.sql(f"{EVENTS} CREATE VIEW shown AS SELECT id, now() AS at FROM e")
+        db.sql(f"INSERT INTO e VALUES (1, {day(2)})")
+        monitor = db.monitor("shown")
+        clock.pass_days(1)
+        copy = Counter(monitor.rows())
+        db.sql(f"INSERT INTO e VALUES (2, {day(2)})")
+        assert applied(copy, monitor.changes()) == Counter(monitor.rows())
+
+
 @pytest.mark.parametrize("wish", [{"durable": "box"}, {"keep": True}])
 def test_another_session_goes_on_from_the_last_look(
     clock: Clock, tmp_path: Path, wish: dict[str, Any]

@@ -295,3 +295,17 @@ def test_what_spark_cannot_compute_is_refused_by_name(db: harken.Database) -> No
     with pytest.raises(harken.HarkenError) as caught:
         refuse_resident(plan)
     assert "matches_pattern, shift_left" in caught.value.message
+
+
+def test_names_that_differ_in_case_need_an_alias_inside_of_each_other(db: harken.Database) -> None:
+    """`Ee.x` could mean either, and SQL would take the inner one."""
+    db.datalog(".decl Ee(x: number) .decl eE(x: number) Ee(1). Ee(3). eE(3).")
+    for text in (
+        "SELECT * FROM Ee WHERE EXISTS (SELECT 1 FROM eE WHERE eE.x = Ee.x)",
+        "DELETE FROM Ee USING eE WHERE eE.x = Ee.x",
+    ):
+        with pytest.raises(harken.HarkenError, match="two items of FROM") as caught:
+            db.sql(text)
+        assert caught.value.code == "ambiguous"
+    inside = "SELECT 1 FROM eE AS e WHERE e.x = Ee.x"
+    assert db.sql(f"SELECT * FROM Ee WHERE EXISTS ({inside})").rows == [(3,)]

@@ -36,6 +36,48 @@ def test_what_is_temporary_goes_with_its_session(tmp_path: Path) -> None:
                 db.sql(f"SELECT * FROM {name}")
 
 
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["CREATE TEMP TABLE x (a INT); DROP TABLE x", "CREATE TABLE x (a INT)"],
+        ["BEGIN", "CREATE TEMP TABLE x (a INT)", "ROLLBACK", "CREATE TABLE x (a INT)"],
+        ["CREATE TEMP TABLE x (a INT)", "ALTER TABLE x RENAME TO y", "CREATE TABLE x (a INT)"],
+        ["CREATE TEMP VIEW x AS SELECT 1 AS a", "DROP VIEW x", "CREATE TABLE x (a INT)"],
+    ],
+    ids=("dropped", "rolled back", "renamed", "a view"),
+)
+def test_what_stays_may_have_the_name_of_what_was_temporary(
+    texts: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "shop.db"
+    with harken.connect(path) as db:
+        for text in texts:
+            db.sql(text)
+        db.sql("INSERT INTO x VALUES (42)")
+    with harken.connect(path) as db:
+        assert db.sql("SELECT a FROM x").rows == [(42,)]
+        with pytest.raises(harken.NameFault):
+            db.sql("SELECT a FROM y")
+
+
+def test_a_view_that_was_replaced_goes_for_good(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with harken.connect(path) as db:
+        db.sql(
+            "CREATE TEMP VIEW a AS SELECT 1 AS x; CREATE OR REPLACE TEMP VIEW a AS SELECT 2 AS x"
+        )
+        db.sql("CREATE VIEW b AS SELECT 1 AS x; CREATE OR REPLACE VIEW b AS SELECT 2 AS x")
+        db.sql("CREATE TEMP VIEW c AS SELECT 1 AS x; CREATE OR REPLACE VIEW c AS SELECT 2 AS x")
+        db.sql("DROP VIEW b")
+        with pytest.raises(harken.NameFault, match="not temporary"):
+            db.sql("CREATE OR REPLACE TEMP VIEW c AS SELECT 3 AS x")
+    with harken.connect(path) as db:
+        for name in "ab":
+            with pytest.raises(harken.NameFault):
+                db.sql(f"SELECT * FROM {name}")
+        assert db.sql("SELECT x FROM c").rows == [(2,)]
+
+
 def test_the_word_view_may_stand_in_a_comment() -> None:
     db = harken.connect()
     db.sql("CREATE /* a view */ VIEW v AS SELECT 1 AS a; CREATE /* table */ TABLE t (a INT)")

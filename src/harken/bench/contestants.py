@@ -14,8 +14,12 @@ from random import Random
 import harken
 from harken.bench.figures import cpu_time
 from harken.database.monitors.subscription import Subscription
+from harken.engines.sqlite.connection import BrokenOff
 
 Row = tuple[int, ...]
+
+PATIENCE = 20.0
+"""A way that takes so many seconds for one change is not waited for."""
 
 LEARNING, LEARNING_SECONDS = 1_000, 5.0
 """Where Harken chooses it learns from so many changes, unless they take longer than this."""
@@ -49,6 +53,16 @@ class Contestant:
             self.times.append(took)
             self.derived.append(connection.rows_added - before)
         return [(each.plus, each.minus) for each in self.view.changes()]
+
+    def keeps_up(self, name: str, rows: Sequence[Row]) -> bool:
+        """Does it take no longer than there is patience to take rows out and put them back?"""
+        try:
+            for adding in (False, True):
+                with self.db._connection.limited(PATIENCE):
+                    self.change(name, rows, adding, counts=False)
+        except BrokenOff:
+            return False
+        return True
 
     def forget(self) -> None:
         self.times.clear()

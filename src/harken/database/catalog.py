@@ -432,8 +432,10 @@ class Catalog:
         self._compiled.clear()
 
     def provisional(self, function: Function, dependencies: Dependencies) -> None:
-        """Let a function be seen in memory before it is written (its own body may call it)."""
-        self._remember(function, dependencies)
+        """Let a function be seen in memory before it is written (its own body may call it). It
+        has the object of the one that it replaces, which goes when it is written."""
+        known = self._memory.functions.get(function.name, {}).get(function.id)
+        self._remember(replace(function, oid=known.oid if known else 0), dependencies)
         self._compiled.clear()
         self.epoch += 1
         self.changed = True

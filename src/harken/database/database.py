@@ -29,11 +29,12 @@ from harken.database.results import Result, Results
 from harken.database.rules.explain import RuleExplanation, explain_rule, followed
 from harken.database.session import Session
 from harken.database.sql.load import load_rows, table_to_load
+from harken.database.sql.schema import is_view
 from harken.database.sql.session import SqlSession
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.values import encode
 from harken.errors import IntegrityError, StorageError, TypeFault
-from harken.ir.schema import Function, FunctionKind, example
+from harken.ir.schema import Function, example
 from harken.lang.amosql.translate import literal_type
 
 if TYPE_CHECKING:
@@ -167,10 +168,10 @@ class Database:
             yield
 
     def view_names(self) -> list[str]:
-        """The views of SQL and the derived functions of AMOSQL."""
+        """The views of SQL, those that are materialized as well, and the derived functions of
+        AMOSQL."""
         self._look_at_others()
-        functions = self._runtime.catalog.functions()
-        return [each.name for each in functions if each.kind is FunctionKind.DERIVED]
+        return [each.name for each in self._runtime.catalog.functions() if is_view(each)]
 
     def watch_views(self, listener: Listener) -> None:
         """Be told of the changes of all views of SQL, also of those still to be created."""

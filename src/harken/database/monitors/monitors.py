@@ -395,9 +395,8 @@ class Monitors:
         receiver.position = max(change.transaction, receiver.position)
 
     def begin_anew(self, receiver: Receiver) -> Change:
-        """All rows, as of the last look, in the place of what was not handed out yet."""
-        view = self.compile(receiver.watched)
-        with self._runtime.engine.connection.snapshot(), self._last_looked_at(view):
+        """All rows, in the place of what was not handed out yet."""
+        with self._runtime.engine.connection.snapshot():
             rows, position = self.rows(receiver.watched), self.logs.position()
         receiver.position = position
         if receiver.reads_queue:
@@ -405,10 +404,12 @@ class Monitors:
         return Change(receiver.view, rows, [], position, fresh=True)
 
     def rows(self, watched: Watched) -> list[Row]:
-        """All rows as they are now, in order."""
+        """All rows as they are now, in order; where they depend on the time, as of the last look,
+        which is what the next change goes on from."""
         catalog, view = self._runtime.catalog, self.compile(watched)
         query = self._runtime.engine.compile(prepare(view.program, catalog.hierarchy))
-        found = stored_rows(view.types, Counter(query.rows(())))
+        with self._last_looked_at(view):
+            found = stored_rows(view.types, Counter(query.rows(())))
         return found.values(catalog.home)
 
     def tell(self) -> list[HarkenError]:

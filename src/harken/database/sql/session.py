@@ -7,6 +7,7 @@ transaction of its own.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from sqlglot import exp
@@ -18,6 +19,7 @@ from harken.database.sql.altering import alter
 from harken.database.sql.changes import Changes
 from harken.database.sql.reading import Found, Reading
 from harken.database.sql.tables import SqlTables, is_sql
+from harken.database.sql.temporary import Temporary
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
 from harken.lang.sql.draft import unknown_table
@@ -33,7 +35,7 @@ class SqlSession:
         self._changes = Changes(runtime, self._reading)
         self._created: list[str] = []
         self._dropped: list[str] = []
-        self._temporary: dict[str, None] = {}
+        self._temporary = Temporary(runtime)
         self.when_created: Callable[[str], None] = lambda name: None
         """Told the name of each view that is created."""
         self.when_dropped: Callable[[str], None] = lambda name: None
@@ -58,12 +60,11 @@ class SqlSession:
         """At the end of the session: what is temporary goes, unless something that stays reads it.
 
         The newest goes first, for it may read the others."""
-        for name in reversed(self._temporary):
-            try:
+        names = self._temporary.names()
+        for name in reversed(names):
+            with suppress(HarkenError):
                 self._changing(partial(schema.drop_named, self._runtime, name))
-            except HarkenError:
-                continue
-        if self._temporary:
+        if names:
             self._transactions.commit()
         self._temporary.clear()
 
@@ -147,14 +148,16 @@ class SqlSession:
             if isinstance(node, exp.Drop):
                 schema.drop(self._runtime, statement)
             else:
-                alter(self._runtime, statement, self._rules.synchronise)
+                with self._temporary.staying(node):
+                    alter(self._runtime, statement, self._rules.synchronise)
             self._rules.synchronise()
             there = self.views()
             self._dropped += [name for name in known if name not in there]
             return
+        assert isinstance(node, exp.Create)
+        self._temporary.check(statement)
         kept = schema.create(self._runtime, statement)
-        if isinstance(node, exp.Create) and node.find(exp.TemporaryProperty) is not None:
-            self._temporary[schema.created_name(node)] = None
+        self._temporary.note(node)
         self._rules.synchronise()
         if kept is not None:
             self._rules.fill(kept)

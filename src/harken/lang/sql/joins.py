@@ -135,7 +135,29 @@ class Joins(Combining):
         alias = node.args.get("alias")
         for i, each in enumerate(alias.columns if alias is not None else ()):
             fields[i] = Field(each.name.lower(), fields[i].term)
+        if not node.alias:
+            self._refuse_twin(node, scope.parent)
         self._add_source(node, node.alias_or_name.lower(), fields, scope)
+
+    def _refuse_twin(self, node: exp.Table, around: Scope | None) -> None:
+        """Relations whose names differ in case only have names of the same column in one query:
+        inside, what is outside could not be meant."""
+        name = node.name.lower()
+        while around is not None:
+            if any(source.alias == name for source in around.sources) and self._has_twin(name):
+                raise self._called_twice(node, name)
+            around = around.parent
+
+    def _has_twin(self, name: str) -> bool:
+        return sum(each.lower() == name for each in self._tables.table_names()) > 1
+
+    def _called_twice(self, node: exp.Expr, alias: str) -> TypeFault:
+        return TypeFault(
+            f"two items of FROM are called {alias}",
+            code="ambiguous",
+            span=self._draft.place(node),
+            hint="give one of them an alias",
+        )
 
     def table(self, node: exp.Table) -> Table:
         table = self._tables.table(node.name)
@@ -146,12 +168,7 @@ class Joins(Combining):
 
     def _add_source(self, node: exp.Expr, alias: str, fields: list[Field], scope: Scope) -> None:
         if any(source.alias == alias for source in scope.sources):
-            raise TypeFault(
-                f"two items of FROM are called {alias}",
-                code="ambiguous",
-                span=self._draft.place(node),
-                hint="give one of them an alias",
-            )
+            raise self._called_twice(node, alias)
         scope.sources.append(Source(alias, fields))
 
     def _join(self, join: exp.Join, scope: Scope, body: Body) -> None:
