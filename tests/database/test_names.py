@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -64,3 +65,14 @@ def test_what_is_explained_may_be_a_rule() -> None:
         assert caught.value.hint == "did you mean order_more?"
         with pytest.raises(HarkenError, match="there is no table or view ordr_more"):
             db.function("ordr_more")
+
+
+def test_a_function_that_was_replaced_is_deleted_for_good(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with harken.connect(path) as db:
+        for more in (1, 2):
+            db.amosql(f"create function next(integer i) -> integer as select i + {more};")
+        assert db.amosql("next(1);").rows == [(3,)]
+        db.amosql("delete function next;")
+    with harken.connect(path) as db, pytest.raises(harken.NameFault):
+        db.amosql("next(1);")

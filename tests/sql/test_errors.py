@@ -111,3 +111,17 @@ def test_a_statement_that_is_not_whole_is_an_error_of_ours(text: str) -> None:
         db.sql(text)
     assert caught.value.code in ("syntax", "unsupported", "arity", "type-mismatch")
     assert caught.value.span is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT 1 AS a FROM t GROUP BY", "something is missing after GROUP BY"),
+        ("SELECT a FROM t WHERE row_number() OVER (ORDER BY a) = 1", "say QUALIFY"),
+    ],
+)
+def test_what_is_missing_or_in_the_wrong_place_is_said(text: str, said: str) -> None:
+    with harken.connect() as db:
+        db.sql("CREATE TABLE t (a INT)")
+        with pytest.raises(harken.HarkenError, match=said):
+            db.sql(text)

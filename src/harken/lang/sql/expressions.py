@@ -230,6 +230,10 @@ class Expressions(Arithmetic):
             if name == "abs" and is_decimal(values[0].type):
                 return compute("abs", values, values[0].type, body)
             return self._apply(name, values, body, node)
+        if isinstance(node, exp.Window):
+            raise self._unsupported(
+                node, "a window function cannot stand here: say QUALIFY, or put a query around it"
+            )
         raise self._unsupported(node, f"there is no {node.sql('spark')} in Harken's SQL yet")
 
     def _called(self, call: Call, node: exp.Expr, scope: Scope, body: Body) -> Term:

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from harken.errors import TypeFault
+from harken.errors import SyntaxFault, TypeFault
 from harken.ir.clauses import Atom
 from harken.ir.types import BOOLEAN
 from harken.lang.sql.aliases import mentions_aliases, spelled_out
@@ -102,7 +102,12 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
         if distinct is not None and distinct.args.get("on") is not None:
             raise self._not_yet(node, "DISTINCT ON is not there yet")
         selected = self._expanded(node, scope)
-        grouped = node.args.get("group") is not None or node.args.get("having") is not None
+        group = node.args.get("group")
+        if group is not None and not any(group.args.values()):
+            raise SyntaxFault(
+                "something is missing after GROUP BY", code="syntax", span=self._draft.place(node)
+            )
+        grouped = group is not None or node.args.get("having") is not None
         if grouped or any(aggregates_of(each) for each, _ in selected):
             return self._grouped(node, selected, scope, body, distinct is not None)
         terms = [self._expressions.value(each, scope, body) for each, _ in selected]
