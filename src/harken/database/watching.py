@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from harken.database.database import Database
+from harken.database.json_changes import delete_facts, delete_rows, insert_facts, insert_rows
 from harken.database.monitors.changes import Change
 from harken.database.results import Result
-from harken.database.row_changes import delete_facts, delete_rows, insert_facts, insert_rows
 from harken.errors import HarkenError, SafetyFault, Span, TypeFault
 from harken.lang.datalog import syntax
 from harken.lang.datalog.components import expand

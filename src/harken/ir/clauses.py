@@ -307,19 +307,22 @@ def rename_relations(definition: Definition, named: Callable[[Relation], Relatio
     def atom(each: Atom) -> Atom:
         return replace(each, relation=named(each.relation))
 
+    clauses = tuple(with_atoms(clause, atom) for clause in definition.clauses)
+    return Definition(named(definition.relation), clauses, definition.exclusive)
+
+
+def with_atoms(clause: Clause, changed: Callable[[Atom], Atom]) -> Clause:
+    """The clause with `changed` of every atom in it, its head included."""
+
     def literal(each: Literal) -> Literal:
         match each:
             case Atom():
-                return atom(each)
+                return changed(each)
             case Aggregation():
-                return replace(each, atom=atom(each.atom))
+                return replace(each, atom=changed(each.atom))
         return each
 
-    clauses = tuple(
-        Clause(atom(clause.head), tuple(literal(each) for each in clause.body))
-        for clause in definition.clauses
-    )
-    return Definition(named(definition.relation), clauses, definition.exclusive)
+    return Clause(changed(clause.head), tuple(map(literal, clause.body)))
 
 
 def written_out(program: Program) -> int:

@@ -23,6 +23,7 @@ from harken.ir.clauses import (
     Literal,
     atoms,
     literal_terms,
+    with_atoms,
 )
 from harken.ir.relations import Relation
 from harken.ir.terms import Term, Variable
@@ -114,17 +115,7 @@ def _without(definition: Definition, unread: Mapping[str, Collection[int]]) -> D
         terms = tuple(each.terms[i] for i in kept)
         return replace(each, relation=replace(each.relation, columns=columns), terms=terms)
 
-    def literal(each: Literal) -> Literal:
-        match each:
-            case Atom():
-                return atom(each)
-            case Aggregation():
-                return replace(each, atom=atom(each.atom))
-        return each
-
-    clauses = tuple(
-        Clause(atom(clause.head), tuple(map(literal, clause.body))) for clause in definition.clauses
-    )
+    clauses = tuple(with_atoms(clause, atom) for clause in definition.clauses)
     places = unread.get(definition.relation.id, ())
     kept = tuple(c for i, c in enumerate(definition.relation.columns) if i not in places)
     return replace(definition, relation=replace(definition.relation, columns=kept), clauses=clauses)

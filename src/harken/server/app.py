@@ -15,8 +15,8 @@ from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 
 from harken.database.database import Database
+from harken.database.json_changes import apply
 from harken.database.results import to_json
-from harken.database.row_changes import apply
 from harken.errors import (
     HarkenError,
     IntegrityError,
