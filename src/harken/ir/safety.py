@@ -143,9 +143,22 @@ def _needed_by(clause: Clause, given: set[int], needs: Needs) -> set[int]:
 
 
 def _producible(clause: Clause, bound: set[Variable], needs: Needs) -> set[Variable]:
-    """What the part of the body that can run binds, given some variables."""
-    ordered = evaluable(clause.body, needs, bound)
-    return bound.union(*(literal_variables(literal) for literal in ordered))
+    """What the part of the body that can run binds, given some variables.
+
+    In whichever order it runs: what is ready stays so when more is known.
+    """
+    known = set(bound)
+    waiting = list(clause.body)
+    while True:
+        later = []
+        for literal in waiting:
+            if ready(literal, known, needs):
+                known.update(literal_variables(literal))
+            else:
+                later.append(literal)
+        if len(later) in (0, len(waiting)):
+            return known
+        waiting = later
 
 
 def solve(literal: Literal, known: set[Variable]) -> Literal:
@@ -172,9 +185,15 @@ def is_bound(term: Term, known: set[Variable]) -> bool:
 def _next(
     waiting: list[Literal], known: set[Variable], needs: Needs, solving: bool = True
 ) -> Literal | None:
-    able = [literal for literal in waiting if ready(literal, known, needs, solving)]
-    tests = (literal for literal in able if not _generates(literal))
-    return next(tests, None) or next(iter(able), None)
+    """The first test that is ready, or else the first generator."""
+    generator = None
+    for literal in waiting:
+        generates = _generates(literal)
+        if (not generates or generator is None) and ready(literal, known, needs, solving):
+            if not generates:
+                return literal
+            generator = literal
+    return generator
 
 
 def _generates(literal: Literal) -> bool:

@@ -23,6 +23,9 @@ class Variable:
     name: str
     type: Type
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __str__(self) -> str:
         return self.name
 
