@@ -154,6 +154,24 @@ def test_what_is_passed_over_is_tried_again_one_day(db: Database) -> None:
     assert BROKEN_OFF in tried
 
 
+@pytest.mark.parametrize("in_a_row", [1, 4])
+def test_trials_take_a_small_part_of_the_time_however_long_they_are(in_a_row: int) -> None:
+    known, changed = Experience({}, memory=32), frozenset({"edge"})
+    fast, slow = ("fast", changed), ("slow", changed)
+    seconds = {fast: 1.0, slow: 4.0}
+    for case in seconds:
+        known.note(case, 1, seconds[case])
+    taken = {fast: 0.0, slow: 0.0}
+    while sum(taken.values()) < 10_000:
+        case = known.best_of([fast, slow], 1, lambda _: in_a_row)
+        if case == slow:
+            known.try_again(case, 1)
+        for _ in range(in_a_row if case == slow else 1):
+            taken[case] += seconds[case]
+            known.note(case, 1, seconds[case])
+    assert 0 < taken[slow] < 0.04 * taken[fast]
+
+
 def test_naive_evaluation_is_known_to_grow_with_the_tables() -> None:
     known = Experience({}, now=1000.0)
     known.note_naive(2.0)

@@ -11,7 +11,7 @@ Law: what was found out about one size of change is never contradicted by a gues
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
@@ -152,9 +152,12 @@ class Experience:
         part = (size - last.size) / (larger.size - last.size)
         return last.at_least + part * max(0.0, larger.seconds - last.at_least)
 
-    def best_of(self, cases: Sequence[Case], size: int) -> Case:
+    def best_of(
+        self, cases: Sequence[Case], size: int, trial: Callable[[float], int] = lambda _: 1
+    ) -> Case:
         """The way that may well be the fastest: what was tried once says less than what was tried
-        often, and what was passed over is tried again when that adds little to the time."""
+        often, and what was passed over is tried again when that adds little to the time. A trial
+        is of as many changes in a row as `trial` says for what takes so many seconds."""
         place = size.bit_length()
 
         def hoped(case: Case) -> float:
@@ -162,7 +165,8 @@ class Experience:
             if found is None:
                 return self.expected(case, size)
             tried = 1.0 if found.broken_off else found.times / (found.times + 1)
-            return self.expected(case, size) * tried - found.credit
+            seconds = self.expected(case, size)
+            return seconds * tried - found.credit / trial(seconds)
 
         best = min(cases, key=hoped)
         seconds = self.expected(best, size)

@@ -108,15 +108,15 @@ class Course(Outlay):
         naive, is_tried = known.naive_seconds, known.is_measured((NAIVE, changed), size)
         if is_tried:
             ways.append((NAIVE, changed))
-        way = known.best_of(ways, size)
+        way = known.best_of(ways, size, _trial)
         if not is_tried and naive is not None and NEAR * known.expected(way, size) > naive:
             return NAIVE
         best = EXTERNAL if way[0] == TAKEN_IN else way[0]
         fastest = min(ways, key=lambda each: known.expected(each, size))
         if way != fastest:
             known.try_again(way, size)
-            if best != self.last and known.expected(way, size) < PREPARED:
-                self.staying = TRIAL - 1
+            if best != self.last:
+                self.staying = _trial(known.expected(way, size)) - 1
         return best
 
     def is_cold(self, strategy: str) -> bool:
@@ -158,6 +158,11 @@ class Course(Outlay):
     def wants_no_rows(self, known: Experience) -> bool:
         """Have stored rows cost as much more as it takes to store them again?"""
         return known.naive_seconds is not None and self.regret > known.naive_seconds
+
+
+def _trial(seconds: float) -> int:
+    """So many changes in a row are a trial of a way that is thought to take so long."""
+    return TRIAL if seconds < PREPARED else 1
 
 
 @dataclass(slots=True, eq=False)
