@@ -124,6 +124,31 @@ ERRORS: dict[str, tuple[str, str, str, str]] = {
         "x",
         "x is of type number, which is no subtype of A",
     ),
+    "a base type where a subtype is wanted, by an equal sign": (
+        ".type A <: number .decl a(x: A) .decl n(x: number) a(x) :- n(y), x = y.",
+        "type-mismatch",
+        "x",
+        "x is of type number, which is no subtype of A",
+    ),
+    "subtypes that are compared": (
+        ".type A <: number .type B <: number .decl a(x: A) .decl b(x: B) .decl c(x: A)"
+        " c(x) :- a(x), b(y), x < y.",
+        "type-mismatch",
+        "x < y",
+        "x is of type A, which is no subtype of B",
+    ),
+    "the greatest of a base type where a subtype is wanted": (
+        ".type A <: number .decl a(x: A) .decl n(x: number) a(m) :- m = max x : { n(x) }.",
+        "type-mismatch",
+        "m",
+        "m is of type number, which is no subtype of A",
+    ),
+    "a cast to a base type where a subtype is wanted": (
+        ".type A <: number .decl a(x: A) .decl b(x: A) a(as(x, number)) :- b(x).",
+        "type-mismatch",
+        "as(x, number)",
+        "as(..., number) is of type number, which is no subtype of A",
+    ),
     "a union of two kinds": (
         ".type A = number | symbol",
         "type-mismatch",

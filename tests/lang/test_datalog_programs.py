@@ -10,6 +10,7 @@ import harken
 
 EDGES = '.decl edge(x: symbol, y: symbol)  edge("a", "b"). edge("b", "c"). edge("c", "a").\n'
 NUMBERS = ".decl n(x: number)  n(1). n(2). n(3). n(4).\n"
+TYPES = ".type A <: number .type B <: number .type C <: number\n"
 PAIRS = '.decl r(k: symbol, v: number)  r("a", 1). r("a", 2). r("b", 2). r("b", 2).\n'
 
 
@@ -144,6 +145,30 @@ PROGRAMS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
     "a subtype where its base is wanted": (
         '.type City <: symbol .decl c(x: City) c("Oslo"). .decl out(x: symbol) out(x) :- c(x).',
         [("Oslo",)],
+    ),
+    "a variable of two unions is of what they share": (
+        TYPES
+        + """.type AB = A | B .type BC = B | C .decl ab(x: AB) .decl bc(x: BC)
+        .decl out(x: B) ab(1). ab(2). bc(2). bc(3). out(x) :- ab(x), bc(x).""",
+        [(2,)],
+    ),
+    "a union where a greater one is wanted": (
+        TYPES
+        + """.type AB = A | B .type ABC = C | AB .decl ab(x: AB) .decl out(x: ABC)
+        ab(1). out(x) :- ab(x).""",
+        [(1,)],
+    ),
+    "a subtype is not asked for by a negation": (
+        TYPES
+        + """.decl a(x: A) .decl b(x: B) .decl out(x: A)
+        a(1). a(2). b(2). out(x) :- a(x), !b(x).""",
+        [(1,)],
+    ),
+    "what is computed is of any subtype": (
+        TYPES
+        + """.decl a(x: A) .decl out(x: B) a(1). a(2).
+        out(x + 1) :- a(x). out(n) :- n = count : { a(_) }. out(y) :- a(x), y = x * 10.""",
+        [(2,), (3,), (10,), (20,)],
     ),
     "a union of subtypes": (
         ".type City <: symbol .type Town <: symbol .type Place = City | Town"

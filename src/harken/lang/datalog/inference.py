@@ -7,8 +7,9 @@ nothing says which. Law: nothing of one kind ever stands where another is wanted
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from enum import Enum
 
 from harken.errors import Span, TypeFault
 from harken.lang.datalog import syntax
@@ -23,8 +24,18 @@ from harken.lang.datalog.kinds import (
     Types,
 )
 from harken.lang.datalog.known import Relations, counted, relation_of
+from harken.lang.datalog.subtypes import Subtypes
 
 _FORMS = {"unsigned": UNSIGNED, "float": FLOAT}
+
+
+class Use(Enum):
+    """How an atom stands in a clause. One that holds gives its variables the declared types, a head
+    takes only such values, and one that is denied may be asked about any value of the kind."""
+
+    HOLDS = "holds"
+    HEAD = "head"
+    DENIED = "denied"
 
 
 @dataclass(slots=True, eq=False)
@@ -56,8 +67,7 @@ class Inference:
             [] if outer is None else outer._limited
         )
         self._flexible: list[tuple[syntax.Number, _Node]] = [] if outer is None else outer._flexible
-        self._sources: dict[str, list[tuple[str, Span]]] = {}
-        self._sinks: list[tuple[str, str, Span]] = []
+        self._subtypes: Subtypes = Subtypes() if outer is None else outer._subtypes
 
     # --- what is asked afterwards ----------------------------------------------------------
 
@@ -74,28 +84,46 @@ class Inference:
 
     # --- what is said ----------------------------------------------------------------------
 
-    def atom(self, atom: syntax.Atom, binds: bool) -> None:
-        """`binds` for a positive atom of a body: its variables are of the types it declares."""
+    def atom(self, atom: syntax.Atom, use: Use) -> None:
         known = relation_of(self._relations, atom)
         for argument, name, declared, kind in zip(
             atom.arguments, known.attributes, known.types, known.kinds, strict=True
         ):
             why = f"{atom.name}.{name}"
             self._fix(self.expression(argument), kind, why, argument.span)
-            if isinstance(argument, syntax.Named):
-                if binds:
-                    types = self._scope_of(argument.name)._sources
-                    types.setdefault(argument.name, []).append((declared, argument.span))
-                else:
-                    self._sinks.append((argument.name, declared, argument.span))
+            typed = self._typed(argument)
+            if typed is not None and use is not Use.DENIED:
+                say = self._subtypes.give if use is Use.HOLDS else self._subtypes.want
+                say(*typed, declared, argument.span)
 
     def constraint(self, node: syntax.Constraint) -> None:
         left, right = self.expression(node.left), self.expression(node.right)
         if node.operator in ("match", "contains"):
             self._fix(left, SYMBOL, node.operator, node.left.span)
             self._fix(right, SYMBOL, node.operator, node.right.span)
-        else:
-            self._unite(left, right, node.span)
+            return
+        self._unite(left, right, node.span)
+        self._link(self._typed(node.left), self._typed(node.right), node.span)
+
+    def _typed(self, expression: syntax.Expression) -> tuple[Hashable, str] | None:
+        """What declared types are about: a key and a name for it."""
+        match expression:
+            case syntax.Named():
+                return self._variable(expression.name), expression.name
+            case syntax.Cast():
+                key = id(expression)
+                shown = f"as(..., {expression.type})"
+                self._subtypes.give(key, shown, expression.type, expression.span)
+                return key, shown
+            case syntax.Aggregate(name="min" | "max" | "sum"):
+                return id(expression), expression.name
+        return None
+
+    def _link(
+        self, one: tuple[Hashable, str] | None, other: tuple[Hashable, str] | None, span: Span
+    ) -> None:
+        if one is not None and other is not None:
+            self._subtypes.link(one, other, span)
 
     def expression(self, expression: syntax.Expression) -> _Node:
         node = self._nodes.get(id(expression))
@@ -158,6 +186,7 @@ class Inference:
             self._limited.append((functor, value, NUMERIC))
         if node.name != "mean":
             self._unite(self.expression(node), value, node.span)
+            self._link(self._typed(node), inner._typed(node.value), node.span)
 
     # --- classes ---------------------------------------------------------------------------
 
@@ -214,29 +243,7 @@ class Inference:
                     code="type-mismatch",
                     span=number.span,
                 )
-
-    def check_subtypes(self) -> None:
-        """A variable is of all types that positive atoms give it; a head or a negated atom takes
-        it only if that is a subtype of what it declares."""
-        for name, found in self._sources.items():
-            for declared, span in found[1:]:
-                self._check_meeting(name, found[0][0], declared, span)
-        for name, wanted, span in self._sinks:
-            given = self._scope_of(name)._sources.get(name, ())
-            if given and not any(self._types.is_subtype(each, wanted) for each, _ in given):
-                raise self._clash(name, given[0][0], wanted, span)
-
-    def _check_meeting(self, name: str, one: str, other: str, span: Span) -> None:
-        if not (self._types.is_subtype(one, other) or self._types.is_subtype(other, one)):
-            raise self._clash(name, one, other, span)
-
-    def _clash(self, name: str, given: str, wanted: str, span: Span) -> TypeFault:
-        return TypeFault(
-            f"{name} is of type {given}, which is no subtype of {wanted}",
-            code="type-mismatch",
-            span=span,
-            hint=f"as(x, {wanted}) takes it for one",
-        )
+        self._subtypes.check(self._types)
 
 
 def _check_count(node: syntax.Functor, signature: Signature) -> None:

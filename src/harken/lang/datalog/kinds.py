@@ -1,8 +1,8 @@
 """The primitive types of Datalog, and the declared ones above them.
 
 `number`, `unsigned`, `float` and `symbol` never mix: a value is converted by a functor or not at
-all. A subtype is a primitive type under a name of its own; values of two subtypes meet only where
-one is a subtype of the other.
+all. A subtype is a primitive type under a name of its own; values of two types meet only where some
+type is a subtype of both.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ class Types:
     declared: dict[str, tuple[syntax.TypeDeclaration, str]] = field(default_factory=dict)
     """Each declaration with its text."""
     _kinds: dict[str, Kind] = field(default_factory=lambda: dict(PRIMITIVES))
-    _above: dict[str, set[str]] = field(default_factory=dict)
 
     def declare(self, given: Iterable[tuple[syntax.TypeDeclaration, str]]) -> None:
         """Add declarations, in any order; the same one again changes nothing."""
@@ -90,12 +89,6 @@ class Types:
                 span=node.span,
             )
         self._kinds[node.name] = kinds.pop()
-        same = not node.is_subtype and len(node.bases) == 1
-        for base in node.bases:
-            if node.is_subtype or same:
-                self._above.setdefault(node.name, set()).add(base)
-            if not node.is_subtype:
-                self._above.setdefault(base, set()).add(node.name)
 
     def kind(self, name: str, span: Span) -> Kind:
         if name not in self._kinds:
@@ -112,18 +105,35 @@ class Types:
         )
 
     def is_subtype(self, sub: str, sup: str) -> bool:
-        """May a value of `sub` stand where `sup` is wanted? Every type is below its primitive."""
-        if sup in PRIMITIVES:
+        """May a value of `sub`, which is of the same kind, stand where `sup` is wanted?"""
+        if sub == sup or sup in PRIMITIVES:
             return True
-        seen, waiting = {sub}, [sub]
-        while waiting:
-            name = waiting.pop()
-            if name == sup:
-                return True
-            new = self._above.get(name, set()) - seen
-            seen |= new
-            waiting += new
-        return False
+        parts, alternatives = self._parts(sub), self._parts(sup)
+        if parts:
+            return all(self.is_subtype(each, sup) for each in parts)
+        if any(self.is_subtype(sub, each) for each in alternatives):
+            return True
+        base = self._base(sub)
+        return base is not None and self.is_subtype(base, sup)
+
+    def below(self, one: str, other: str) -> set[str]:
+        """The greatest types that are subtypes of both; of two unions there may be several."""
+        if self.is_subtype(one, other):
+            return {one}
+        if self.is_subtype(other, one):
+            return {other}
+        if not self._parts(one):
+            one, other = other, one
+        return {found for each in self._parts(one) for found in self.below(each, other)}
+
+    def _parts(self, name: str) -> tuple[str, ...]:
+        """The types of a union; another name for a type is the union of that one."""
+        node = self.declared[name][0] if name in self.declared else None
+        return node.bases if node is not None and not node.is_subtype else ()
+
+    def _base(self, name: str) -> str | None:
+        node = self.declared[name][0] if name in self.declared else None
+        return node.bases[0] if node is not None and node.is_subtype else None
 
     def texts_of(self, names: Iterable[str]) -> list[str]:
         """The declarations that these types need, as they were written, bases first."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from harken.errors import SyntaxFault
 from harken.lang.datalog import syntax
 from harken.lang.datalog.bound import injected
-from harken.lang.datalog.inference import Inference
+from harken.lang.datalog.inference import Inference, Use
 from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.known import Relations
 from harken.lang.datalog.normal import Conjunction, alternatives
@@ -59,9 +59,8 @@ def scope_of_clause(
     inference = Inference(relations, types)
     scope = _scope(conjunction, values, frozenset(), inference, relations, types)
     for head in heads:
-        inference.atom(head, binds=False)
+        inference.atom(head, Use.HEAD)
     inference.check()
-    _check_subtypes(scope)
     return scope
 
 
@@ -94,11 +93,11 @@ def _scope(
 def _infer(literal: syntax.Formula, inference: Inference) -> None:
     match literal:
         case syntax.Atom():
-            inference.atom(literal, binds=True)
+            inference.atom(literal, Use.HOLDS)
         case syntax.Constraint():
             inference.constraint(literal)
         case syntax.Not(part=syntax.Atom() as atom):
-            inference.atom(atom, binds=False)
+            inference.atom(atom, Use.DENIED)
         case syntax.Not(part=syntax.Constraint() as constraint):
             inference.constraint(constraint)
 
@@ -114,9 +113,3 @@ def _single(aggregate: syntax.Aggregate) -> Conjunction:
     if not found:
         raise SyntaxFault("an aggregate over `false`", span=aggregate.span)
     return found[0]
-
-
-def _check_subtypes(scope: Scope) -> None:
-    scope.inference.check_subtypes()
-    for each in scope.inner.values():
-        _check_subtypes(each)
