@@ -342,7 +342,7 @@ def test_output_on_standard_output(
 ) -> None:
     file = program(CLOSURE + ".printsize path\n", "c.dl")
     assert command("run", file, "-F", facts, "-D", "-").out == (
-        "---------------\npath\n===============\na\tb\na\tc\nb\tc\n===============\npath\t3\n"
+        "---------------\npath\nx\ty\n===============\na\tb\na\tc\nb\tc\n===============\npath\t3\n"
     )
 
 

@@ -118,6 +118,12 @@ ERRORS: dict[str, tuple[str, str, str, str]] = {
         "x",
         "x is of type A, which is no subtype of B",
     ),
+    "an address that is none": (
+        ".decl n(x: number) n(1.2.3.256).",
+        "syntax",
+        "1.2.3.256",
+        "1.2.3.256 is no address",
+    ),
     "a base type where a subtype is wanted": (
         ".type A <: number .decl a(x: A) .decl n(x: number) a(x) :- n(x).",
         "type-mismatch",

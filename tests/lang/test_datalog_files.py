@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
 
 import harken
+from harken.database.datalog.session import DatalogWarning
 
 
 def read(text: str, declaration: str, parameters: str, tmp_path: Path) -> list[tuple[object, ...]]:
@@ -27,6 +29,24 @@ FILES = {
     "a long delimiter": ("1::2\n", "x: number, y: number", '(delimiter="::")', [(1, 2)]),
     "headers": ("x\n7\n", "x: number", "(headers=true)", [(7,)]),
     "quotes": ('"a,b","c ""d"""\n', "x: symbol, y: symbol", "(rfc4180=true)", [("a,b", 'c "d"')]),
+    "line feeds in quotes, and empty values": (
+        '"a\nb",1\r\n,2\n"",3',
+        "x: symbol, y: number",
+        "(rfc4180=true)",
+        [("", 2), ("", 3), ("a\nb", 1)],
+    ),
+    "quotes and a long delimiter": (
+        '"a; b"; 1\n',
+        "x: symbol, y: number",
+        '(rfc4180=true, delimiter="; ")',
+        [("a; b", 1)],
+    ),
+    "some columns, in another order": (
+        "1\ta\t2\n",
+        "x: number, y: number",
+        '(columns="2:0")',
+        [(2, 1)],
+    ),
     "another name": ("3\n", "x: number", '(IO=file, filename="r.facts")', [(3,)]),
     "unsigned, float and other bases": (
         "0x1f\t3\t-1.5e3\n",
@@ -46,7 +66,31 @@ def test_reading(name: str, tmp_path: Path) -> None:
 
 
 BAD_FILES = {
-    "too many values": ("1\t2\n", "x: number", "", "bad-value", "line 1: r has 1 attribute"),
+    "a column that is not there": (
+        "1\n",
+        "x: number",
+        '(columns="1")',
+        "bad-value",
+        "line 1: there is no column 1",
+    ),
+    "more columns than attributes": (
+        "1\t2\n",
+        "x: number",
+        '(columns="0:1")',
+        "bad-value",
+        "r has 1 attribute, and 2 columns",
+    ),
+    "columns that are none": ("", "x: number", '(columns="a")', "bad-value", "which columns"),
+    "no delimiter": ("", "x: number", '(delimiter="")', "bad-value", "cannot be separated"),
+    "a quote that does not end": (
+        '1\n"2\n',
+        "x: symbol",
+        "(rfc4180=true)",
+        "bad-value",
+        "line 2: a value in quotes",
+    ),
+    "a number as in Python": ("1_000\n", "x: number", "", "bad-value", '"1_000" is not a number'),
+    "a float as in Python": ("1_0.5\n", "x: float", "", "bad-value", '"1_0.5" is not a float'),
     "no number": ("1\na\n", "x: number", "", "bad-value", 'line 2: "a" is not a number'),
     "no float": ("a\n", "x: float", "", "bad-value", '"a" is not a float'),
     "an infinite float": ("inf\n", "x: float", "", "bad-value", '"inf" is not a finite float'),
@@ -54,7 +98,7 @@ BAD_FILES = {
     "below zero": ("-1\n", "x: unsigned", "", "bad-value", "-1 is not unsigned"),
     "too large": ("9223372036854775808\n", "x: number", "", "bad-value", "64 bits"),
     "another form": ("", "x: number", "(IO=sqlite)", "unsupported", "IO=sqlite"),
-    "an unknown parameter": ("", "x: number", "(columns=2)", "unsupported", "columns"),
+    "an unknown parameter": ("", "x: number", "(compress=true)", "unsupported", "compress"),
     "no attributes": ("1\n", "", "", "bad-value", "has ()"),
     "no such file": ("", "x: number", '(filename="no")', "cannot-read", "cannot be read"),
 }
@@ -68,6 +112,22 @@ def test_a_file_that_is_wrong(name: str, tmp_path: Path) -> None:
     assert caught.value.code == code
     assert message in caught.value.message
     assert caught.value.line == 1
+
+
+def test_values_that_no_attribute_is_for(tmp_path: Path) -> None:
+    with pytest.warns(DatalogWarning, match="line 2: r has 1 attribute, and this line has 2"):
+        assert read("1\n2\ta\n3\tb\n", "x: number", "", tmp_path) == [(1,), (2,), (3,)]
+
+
+def test_standard_input_and_output(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("1\té\n".encode())))
+    with harken.connect() as db:
+        (output,) = db.datalog(
+            '.decl r(x: number, y: symbol) .input r(IO=stdin) .output r(IO=stdout, delimiter=",")',
+            output=tmp_path,
+        )
+    assert output.lines()[1:4] == ["r", "===============", "1,é"]
+    assert not list(tmp_path.iterdir())
 
 
 def test_writing(tmp_path: Path) -> None:

@@ -48,6 +48,14 @@ PROGRAMS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         ".decl p(x: number) .decl out(x: number) p(1). out(x), out(x + 5) :- p(x).",
         [(1,), (6,)],
     ),
+    "addresses are numbers": (
+        ".decl out(x: number) out(10.0.0.1). out(x) :- x = 255.255.255.255.",
+        [(-1,), (167772161,)],
+    ),
+    "escapes": (
+        r'.decl out(x: symbol) out("\a\b\f\n\r\t\v"). out("\"\\\'\q").',
+        [("\a\b\f\n\r\t\v",), ("\"\\'\\q",)],
+    ),
     "disjunction": (
         NUMBERS + ".decl out(x: number) out(x) :- n(x), (x = 1; x > 3).",
         [(1,), (4,)],

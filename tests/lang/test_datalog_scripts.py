@@ -224,6 +224,7 @@ def test_output_and_size_come_last(db: harken.Database) -> None:
     assert lines(results) == [
         "---------------",
         "p",
+        "x",
         "===============",
         "1",
         "2",

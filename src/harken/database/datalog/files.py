@@ -5,9 +5,9 @@ Symbols stand as they are, without quotes. A relation without attributes has the
 
 from __future__ import annotations
 
-import csv
-import io
 import math
+import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +22,10 @@ from harken.lang.datalog.known import Known, counted
 Row = tuple[Any, ...]
 NOTHING = "()"
 KNOWN = {
-    "input": ("IO", "filename", "name", "delimiter", "headers", "rfc4180"),
+    "input": ("IO", "filename", "name", "delimiter", "headers", "rfc4180", "columns"),
     "output": ("IO", "filename", "name", "delimiter", "headers", "rfc4180"),
 }
-FORMS = {"input": ("file",), "output": ("file", "stdout")}
+STANDARD = {"input": "stdin", "output": "stdout"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,14 @@ class Form:
     delimiter: str
     headers: bool
     quoted: bool
-    to_stdout: bool
+    standard: bool
+    """Is it standard input or output, and not a file?"""
+    columns: tuple[int, ...] | None
+    """The places in a line of the attributes, counted from 0, if they are not the first ones."""
+
+    @property
+    def shown(self) -> str:
+        return "standard input" if self.standard else str(self.path)
 
 
 def form_of(
@@ -51,9 +58,9 @@ def form_of(
                 hint="there are " + ", ".join(KNOWN[kind]),
             )
     form = parameters.get("IO", "file")
-    if form not in FORMS[kind]:
+    if form not in ("file", STANDARD[kind]):
         raise LanguageError(
-            f"IO={form}: .{kind} has {' and '.join(FORMS[kind])}",
+            f"IO={form}: .{kind} has file and {STANDARD[kind]}",
             code="unsupported",
             span=span,
             hint="read the rows into a table, and use that",
@@ -63,11 +70,38 @@ def form_of(
     quoted = _is_true(parameters.get("rfc4180"))
     return Form(
         path=directory / named,
-        delimiter=parameters.get("delimiter", "," if quoted else "\t"),
+        delimiter=_delimiter(parameters, quoted, span),
         headers=_is_true(parameters.get("headers")),
         quoted=quoted,
-        to_stdout=form == "stdout",
+        standard=form == STANDARD[kind],
+        columns=_columns(parameters.get("columns"), span),
     )
+
+
+def _delimiter(parameters: Mapping[str, str], quoted: bool, span: Span) -> str:
+    given = parameters.get("delimiter", "," if quoted else "\t")
+    if not given or "\n" in given or (quoted and '"' in given):
+        raise ValueFault(
+            f'values cannot be separated by "{given}"',
+            code="bad-value",
+            span=span,
+            hint='another delimiter: ","',
+        )
+    return given
+
+
+def _columns(given: str | None, span: Span) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    parts = given.split(":")
+    if not all(part.isascii() and part.isdigit() for part in parts) or len(set(parts)) < len(parts):
+        raise ValueFault(
+            f'"{given}" does not say which columns of the file are read',
+            code="bad-value",
+            span=span,
+            hint='the columns of the attributes, counted from 0: columns="2:0"',
+        )
+    return tuple(int(part) for part in parts)
 
 
 def _is_true(given: str | None) -> bool:
@@ -77,59 +111,110 @@ def _is_true(given: str | None) -> bool:
 # --- reading -------------------------------------------------------------------------------
 
 
-def read_rows(form: Form, known: Known, span: Span) -> list[Row]:
+def read_rows(form: Form, known: Known, span: Span, warn: Callable[[str], None]) -> list[Row]:
     """The rows of a file as they are stored; an error says in which line it is wrong."""
+    readers = [_READERS.get(kind, _unreadable(kind)) for kind in known.kinds]
+    places = _places(form, known, span)
+    found: list[Row] = []
+    surplus: int | None = None
+    for number, values in _lines(_text(form, known, span), form, span):
+        if not readers:
+            found.append(_nothing(values, form, number, span))
+            continue
+        if len(values) <= max(places):
+            raise _in_file(form, number, _too_few(form, known, values), span)
+        if form.columns is None and len(values) > len(readers) and surplus is None:
+            surplus = number
+            warn(f"{form.shown}, line {number}: {_counts(known, values)}: the first are read")
+        try:
+            found.append(tuple(read(values[at]) for read, at in zip(readers, places, strict=True)))
+        except HarkenError as error:
+            raise _in_file(form, number, error.message, span) from None
+    return found
+
+
+def _too_few(form: Form, known: Known, values: Sequence[str]) -> str:
+    if form.columns is None:
+        return _counts(known, values)
+    return f"there is no column {max(form.columns)}, counted from 0"
+
+
+def _counts(known: Known, values: Sequence[str]) -> str:
+    return (
+        f"{known.name} has {counted(len(known.attributes), 'attribute')}, and this line has "
+        f"{counted(len(values), 'value')}"
+    )
+
+
+def _places(form: Form, known: Known, span: Span) -> tuple[int, ...]:
+    if form.columns is None:
+        return tuple(range(len(known.attributes)))
+    if len(form.columns) != len(known.attributes):
+        raise ValueFault(
+            f"{known.name} has {counted(len(known.attributes), 'attribute')}, and "
+            f"{counted(len(form.columns), 'column')} of the file "
+            f"{'is' if len(form.columns) == 1 else 'are'} named",
+            code="bad-value",
+            span=span,
+        )
+    return form.columns
+
+
+def _text(form: Form, known: Known, span: Span) -> str:
     try:
-        text = form.path.read_bytes().decode("utf-8")
+        data = sys.stdin.buffer.read() if form.standard else form.path.read_bytes()
+        return data.decode("utf-8")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise StorageError(
-            f"the facts of {known.name} cannot be read from {form.path}: {reason}",
+            f"the facts of {known.name} cannot be read from {form.shown}: {reason}",
             code="cannot-read",
             span=span,
             hint="-F says in which directory fact files are",
         ) from None
     except UnicodeDecodeError as error:
         raise StorageError(
-            f"{form.path} is not UTF-8: byte 0x{error.object[error.start]:02x}",
+            f"{form.shown} is not UTF-8: byte 0x{error.object[error.start]:02x}",
             code="not-utf-8",
             span=span,
         ) from None
-    readers = [_READERS.get(kind, _unreadable(kind)) for kind in known.kinds]
-    found: list[Row] = []
-    for number, values in _lines(text, form):
-        if not readers:
-            found.append(_nothing(values, form, number, span))
-            continue
-        if len(values) != len(readers):
-            raise _in_file(
-                form,
-                number,
-                f"{known.name} has {counted(len(readers), 'attribute')}, and this line has "
-                f"{counted(len(values), 'value')}",
-                span,
-            )
-        try:
-            found.append(tuple(read(value) for read, value in zip(readers, values, strict=True)))
-        except HarkenError as error:
-            raise _in_file(form, number, error.message, span) from None
-    return found
 
 
-def _lines(text: str, form: Form) -> Iterator[tuple[int, list[str]]]:
-    """The values of each line that has any, and its number."""
-    if form.quoted:
-        rows: Iterator[list[str]] = csv.reader(io.StringIO(text), delimiter=form.delimiter)
-    else:
-        # A line ends with a line feed and nothing else: symbols may hold any other character.
-        lines = text.split("\n")
-        rows = (
-            line.removesuffix("\r").split(form.delimiter)
-            for line in (lines[:-1] if lines[-1] == "" else lines)
-        )
-    for number, values in enumerate(rows, start=1):
-        if not (form.headers and number == 1):
+def _lines(text: str, form: Form, span: Span) -> Iterator[tuple[int, list[str]]]:
+    """The values of each line, and its number."""
+    rows = _quoted_lines(text, form, span) if form.quoted else _plain_lines(text, form)
+    for place, numbered in enumerate(rows):
+        if not (form.headers and place == 0):
+            yield numbered
+
+
+def _plain_lines(text: str, form: Form) -> Iterator[tuple[int, list[str]]]:
+    """A line ends with a line feed and nothing else: symbols may hold any other character."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, start=1):
+        yield number, line.removesuffix("\r").split(form.delimiter)
+
+
+def _quoted_lines(text: str, form: Form, span: Span) -> Iterator[tuple[int, list[str]]]:
+    """Values may be in quotes, and then have line feeds in them; the number is that of the first
+    line."""
+    value = re.compile(
+        r'(?:"(?P<quoted>[^"]*(?:""[^"]*)*)"|(?P<plain>(?!")[^\n]*?))'
+        rf"(?P<end>{re.escape(form.delimiter)}|\r?\n|\Z)"
+    )
+    place, number, reached, values = 0, 1, 1, list[str]()
+    while place < len(text) or values:
+        match = value.match(text, place)
+        if match is None:
+            message = "a value in quotes ends before a delimiter or the end of a line"
+            raise _in_file(form, reached, message, span)
+        quoted = match["quoted"]
+        values.append(match["plain"] if quoted is None else quoted.replace('""', '"'))
+        reached += text.count("\n", place, match.end())
+        place = match.end()
+        if match["end"] != form.delimiter:
             yield number, values
+            number, values = reached, []
 
 
 def _nothing(values: Sequence[str], form: Form, number: int, span: Span) -> Row:
@@ -139,14 +224,20 @@ def _nothing(values: Sequence[str], form: Form, number: int, span: Span) -> Row:
 
 
 def _in_file(form: Form, number: int, message: str, span: Span) -> ValueFault:
-    return ValueFault(f"{form.path}, line {number}: {message}", code="bad-value", span=span)
+    return ValueFault(f"{form.shown}, line {number}: {message}", code="bad-value", span=span)
+
+
+_WHOLE = re.compile(
+    r" *[-+]?(?:0x(?P<hexadecimal>[0-9a-fA-F]+)|0b(?P<binary>[01]+)|[0-9]+)", re.ASCII
+)
 
 
 def _whole(text: str) -> int:
-    try:
-        return encode_integer(int(text, 0) if text[:2] in ("0x", "0b") else int(text))
-    except ValueError:
-        raise ValueFault(f'"{text}" is not a number') from None
+    match = _WHOLE.fullmatch(text)
+    if match is None:
+        raise ValueFault(f'"{text}" is not a number')
+    base = 16 if match["hexadecimal"] else 2 if match["binary"] else 10
+    return encode_integer(int(text, base))
 
 
 def _unsigned(text: str) -> int:
@@ -158,7 +249,7 @@ def _unsigned(text: str) -> int:
 
 def _float(text: str) -> float:
     try:
-        value = float(text)
+        value = float(text if text.isascii() and "_" not in text else "")
     except ValueError:
         raise ValueFault(f'"{text}" is not a float') from None
     if not math.isfinite(value):
@@ -185,7 +276,8 @@ _READERS: dict[Kind, Callable[[str], Any]] = {
 
 
 def write_rows(form: Form, known: Known, rows: Sequence[Row], span: Span) -> None:
-    text = "".join(f"{line}\n" for line in lines_of(form, known, rows))
+    first = [heading(form, known)] if form.headers else []
+    text = "".join(f"{line}\n" for line in (*first, *lines_of(form, rows)))
     try:
         form.path.parent.mkdir(parents=True, exist_ok=True)
         form.path.write_text(text, encoding="utf-8", newline="")
@@ -199,9 +291,11 @@ def write_rows(form: Form, known: Known, rows: Sequence[Row], span: Span) -> Non
         ) from None
 
 
-def lines_of(form: Form, known: Known, rows: Sequence[Row]) -> Iterator[str]:
-    if form.headers:
-        yield form.delimiter.join(known.attributes)
+def heading(form: Form, known: Known) -> str:
+    return form.delimiter.join(known.attributes)
+
+
+def lines_of(form: Form, rows: Sequence[Row]) -> Iterator[str]:
     written = _quoted if form.quoted else shown
     for row in rows:
         yield form.delimiter.join(written(value) for value in row) if row else NOTHING

@@ -12,13 +12,16 @@ RULER, CLOSING = "-" * 15, "=" * 15
 
 @dataclass(frozen=True, slots=True)
 class Output(Result):
-    """All rows of a relation, framed by its name; `written` are its lines as in a file."""
+    """All rows of a relation, framed by its name; `written` are its lines as in a file, `heading`
+    the names of its attributes."""
 
     relation: str = ""
+    heading: str | None = None
     written: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        return [RULER, self.relation, CLOSING, *self.written, CLOSING]
+        names = [] if self.heading is None else [self.heading]
+        return [RULER, self.relation, *names, CLOSING, *self.written, CLOSING]
 
     def json_lines(self) -> list[str]:
         return [

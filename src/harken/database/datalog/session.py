@@ -70,8 +70,12 @@ class DatalogSession:
             expanded = expand(written, self.components)
             _warn(written, written_out(expanded.statements), source, warn)
             program = write_out(expanded)
+
+            def told(message: str, span: Span) -> None:
+                _tell(message, span, text, source, warn)
+
             with self.transactions.text():
-                _Run(self, program, facts, output, strategy).run()
+                _Run(self, program, facts, output, strategy, told).run()
             self.components.update(components_of(written.statements))
         except HarkenError as error:
             error.locate(text, source)
@@ -88,8 +92,10 @@ class _Run:
         facts: Path,
         output: Path | None,
         strategy: str,
+        warn: Callable[[str, Span], None],
     ) -> None:
         self._strategy = strategy
+        self._warn = warn
         self._session = session
         self._runtime = session.runtime
         self._transactions = session.transactions
@@ -134,7 +140,8 @@ class _Run:
     def _load(self, node: syntax.Directive) -> None:
         known = relation_named(self._relations, node.relation, node.span)
         form = files.form_of("input", node.relation, node.parameters, self._directory, node.span)
-        self._facts.add(node.relation, files.read_rows(form, known, node.span), node.span)
+        rows = files.read_rows(form, known, node.span, lambda told: self._warn(told, node.span))
+        self._facts.add(node.relation, rows, node.span)
 
     # --- steps -----------------------------------------------------------------------------
 
@@ -194,12 +201,20 @@ class _Run:
     def _put_out(self, node: syntax.Directive, known: Known, rows: list[Row]) -> None:
         directory = self._output or Path()
         form = files.form_of("output", node.relation, node.parameters, directory, node.span)
-        if self._output is not None and not form.to_stdout:
+        if self._output is not None and not form.standard:
             files.write_rows(form, known, rows, node.span)
             return
-        lines = tuple(files.lines_of(form, known, rows))
+        heading = files.heading(form, known) if form.headers or self._output is None else None
         self._runtime.listener(
-            Output("rows", known.attributes, rows, self._runtime.name_object, node.relation, lines)
+            Output(
+                "rows",
+                known.attributes,
+                rows,
+                self._runtime.name_object,
+                node.relation,
+                heading,
+                tuple(files.lines_of(form, rows)),
+            )
         )
 
 
@@ -222,9 +237,15 @@ def _warn(
     warn: Callable[[str], None] | None,
 ) -> None:
     for message, span in ignored(program, inlined):
-        line, column = span.position(program.text)
-        place = ":".join(str(part) for part in (source, line, column) if part)
-        if warn is not None:
-            warn(f"{place}: {message}")
-        else:
-            warnings.warn(f"{place}: {message}", DatalogWarning, stacklevel=5)
+        _tell(message, span, program.text, source, warn)
+
+
+def _tell(
+    message: str, span: Span, text: str, source: str | None, warn: Callable[[str], None] | None
+) -> None:
+    line, column = span.position(text)
+    place = ":".join(str(part) for part in (source, line, column) if part)
+    if warn is not None:
+        warn(f"{place}: {message}")
+    else:
+        warnings.warn(f"{place}: {message}", DatalogWarning, stacklevel=5)

@@ -91,7 +91,7 @@ class Expressions:
     def _primary(self) -> syntax.Expression:
         token = self._reader.next
         match token.kind:
-            case "integer" | "unsigned" | "float":
+            case "integer" | "unsigned" | "float" | "address":
                 return self._number(self._reader.take())
             case "text":
                 self._reader.take()
@@ -109,6 +109,8 @@ class Expressions:
     def _number(self, token: Token) -> syntax.Number:
         if token.kind == "float":
             return syntax.Number(float(token.text), "float", token.span)
+        if token.kind == "address":
+            return syntax.Number(_address(token), "integer", token.span)
         digits = token.text.removesuffix("u") if token.kind == "unsigned" else token.text
         value = int(digits, 0) if digits[:2] in ("0x", "0b") else int(digits)
         return syntax.Number(value, token.kind, token.span)
@@ -189,3 +191,11 @@ class Expressions:
                 break
         reader.expect(")")
         return tuple(found)
+
+
+def _address(token: Token) -> int:
+    """The number that an IPv4 address stands for. It has 32 bits and a sign, as in Soufflé."""
+    parts = [int(part) for part in token.text.split(".")]
+    if max(parts) > 255:
+        raise SyntaxFault(f"{token.text} is no address: its parts are at most 255", span=token.span)
+    return int.from_bytes(bytes(parts), "big", signed=True)

@@ -39,6 +39,7 @@ _TOKEN = re.compile(
       (?P<blank> \s+ | //[^\n]* | /\*.*?\*/ )
     | (?P<open_comment> /\* )
     | (?P<directive> \.(?:{"|".join(DIRECTIVES)})(?![\w?]) )
+    | (?P<address> \d+(?:\.\d+){{3}}(?!\w) )
     | (?P<float> \d+\.\d+(?:[eE][+-]?\d+)? )
     | (?P<unsigned> (?:0x[0-9a-fA-F]+|0b[01]+|\d+)u(?!\w) )
     | (?P<integer> (?:0x[0-9a-fA-F]+|0b[01]+|\d+)(?!\w) )
@@ -49,12 +50,13 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\"}
+_CONTROLS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+ESCAPES = {**_CONTROLS, '"': '"', "'": "'", "\\": "\\"}
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """`kind` is directive, float, unsigned, integer, text, symbol, name or end."""
+    """`kind` is directive, address, float, unsigned, integer, text, symbol, name or end."""
 
     kind: str
     text: str
