@@ -174,6 +174,12 @@ ERRORS: dict[str, tuple[str, str, str, str]] = {
         ".decl p(x: symbol)",
         "already a relation p",
     ),
+    "a relation declared twice in the same way": (
+        ".decl p(x: number) p(1). .decl p(x: number)",
+        "exists",
+        ".decl p(x: number)",
+        "already a relation p",
+    ),
     "two attributes of one name": (".decl p(x: number, x: number)", "exists", "x", "called x"),
     "a number too large": (
         P + "p(9223372036854775808).",

@@ -33,6 +33,56 @@ def test_a_row_that_is_there_is_not_inserted_again(db: harken.Database) -> None:
     assert db.sql("SELECT * FROM p").rows == [(1, 2), (1, 3)]
 
 
+def test_attributes_that_differ_in_case_only(db: harken.Database) -> None:
+    """The one in lower case keeps its name in SQL, the others are numbered."""
+    db.datalog(".decl r(X: number, x: number) r(1, 2). .decl s(y: number) s(x) :- r(x, _).")
+    assert db.sql("SELECT x, x_2 FROM r").rows == [(2, 1)]
+    db.sql("INSERT INTO r (x, x_2) VALUES (5, 3); UPDATE r SET x_2 = 7 WHERE x = 2")
+    assert db.sql("SELECT * FROM r ORDER BY x_2").rows == [(3, 5), (7, 2)]
+    assert db.datalog("?- r(X, x).").rows == [(3, 5), (7, 2)]
+
+
+REFUSED = {
+    "INSERT INTO ready VALUES (false)": "ready has no attributes: its column is true",
+    "UPDATE ready SET ready = false": "ready has no attributes: its column is true",
+    "INSERT INTO u VALUES (1, -1)": "u.n is unsigned, and -1 is below zero",
+    "UPDATE u SET n = n - 5": "u.n is unsigned, and -3 is below zero",
+    """MERGE INTO u USING (SELECT -7 AS n) AS s ON u.n = s.n
+    WHEN NOT MATCHED THEN INSERT VALUES (0, s.n)""": "u.n is unsigned, and -7 is below zero",
+}
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_sql_stores_only_what_datalog_could_state(db: harken.Database, statement: str) -> None:
+    db.datalog(
+        ".type Count <: unsigned .decl u(x: number, n: Count) u(1, 2). .decl ready() ready()."
+    )
+    with pytest.raises(harken.HarkenError) as caught:
+        db.sql(statement)
+    assert caught.value.code == "bad-value"
+    assert REFUSED[statement] in caught.value.message
+    assert db.datalog("?- u(x, n), ready().").rows == [(1, 2)]
+
+
+def test_rows_that_are_loaded_are_what_datalog_could_state(db: harken.Database) -> None:
+    db.datalog(".decl u(n: unsigned) .decl ready()")
+    for name in ("u", "ready"):
+        with pytest.raises(harken.HarkenError) as caught:
+            db.load(name, [(-1,)] if name == "u" else [(False,)])
+        assert caught.value.code == "bad-value"
+    db.load("u", [(1,)])
+    db.load("ready", [(True,)])
+    assert db.datalog("?- u(n), ready().").rows == [(1,)]
+
+
+def test_names_that_sqlite_keeps_for_itself(db: harken.Database) -> None:
+    db.datalog(".decl sqlite_master, sqlite_far(x: number, y: number) sqlite_master(1, 2).")
+    db.datalog("sqlite_far(x, z) :- sqlite_master(x, y), sqlite_master(y, z).")
+    far = db.monitor("sqlite_far")
+    db.sql("INSERT INTO sqlite_master VALUES (2, 3)")
+    assert [change.plus for change in far.changes()] == [[(1, 3)]]
+
+
 def test_a_derived_relation_is_a_view(db: harken.Database) -> None:
     db.datalog(".decl p, q(x: number) p(1). p(2). q(x * 10) :- p(x).")
     assert db.sql("SELECT sum(x) FROM q").rows == [(30,)]

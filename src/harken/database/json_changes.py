@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harken.database.database import Database
+from harken.database.datalog.bounds import check_bounds
 from harken.database.datalog.rows import add_facts, remove_facts
 from harken.database.datalog.text import is_datalog
 from harken.database.json_values import reader
@@ -102,6 +103,7 @@ def _stored(
                 error.message = f"{name}.{column.name}: {error.message}"
                 raise
         found.append(tuple(made))
+    check_bounds(function, found)
     return table.relation, found
 
 

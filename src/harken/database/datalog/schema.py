@@ -65,6 +65,8 @@ class Schema:
         )
         self.relations = CatalogRelations(runtime.catalog, self.types)
         self._wanted: dict[str, Wanted] = {}
+        self._declared: set[str] = set()
+        """What this text declares; another text may declare the same again."""
 
     def define(self) -> None:
         for statement in self._program.statements:
@@ -96,17 +98,15 @@ class Schema:
                 f"a name has at most {LONGEST_NAME} characters", code="bad-name", span=node.span
             )
         columns_of(node, self.types)
-        earlier = self._wanted.get(node.name)
-        if earlier is not None and earlier.declaration.attributes == node.attributes:
-            return
         known = self.relations.find(node.name)
-        if earlier is not None or (known is not None and not self._is_same(node, known)):
+        if node.name in self._declared or (known is not None and not self._is_same(node, known)):
             raise NameFault(
                 f"there is already a relation {node.name}",
                 code="exists",
                 span=node.span,
                 hint=f"it is {node.name}({_shown(known)})" if known is not None else None,
             )
+        self._declared.add(node.name)
         if known is None:
             self._refuse_same_letters(node)
             self._wanted[node.name] = Wanted(node, changed=True)

@@ -154,7 +154,7 @@ class Changes(Conflicts):
                 new[position] = convert(value)
             gone.append(old)
             come.append(tuple(new))
-        self._check_nulls(table, come)
+        self._check_values(table, come)
         return gone, come
 
     def _merge(self, statement: Statement, node: exp.Merge) -> None:
@@ -181,7 +181,7 @@ class Changes(Conflicts):
             gone += old
             come += new
         self._check_matches(table, taken, statement)
-        self._check_nulls(table, come)
+        self._check_values(table, come)
         self._apply(table, gone, come)
 
     def _rewritten(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from harken.database.datalog.bounds import check_bounds
 from harken.database.load import as_table, chunks, select
 from harken.database.runtime import Runtime
 from harken.database.sql.tables import SqlTables, is_materialized
@@ -39,6 +40,7 @@ def load_rows(runtime: Runtime, table: Table, rows: Any, columns: Sequence[str] 
     _check_names(table, names, declared)
     if hasattr(rows, "select"):
         rows = select(rows, names)
+    function = SqlTables(runtime.catalog).function(table.name)
     places = [names.index(name) if name in names else None for name in _stored_names(table)]
     for values, length in chunks(rows, len(names)):
         stored = [
@@ -46,6 +48,7 @@ def load_rows(runtime: Runtime, table: Table, rows: Any, columns: Sequence[str] 
             for position, place in enumerate(places)
         ]
         made = list(zip(*stored, strict=True))
+        check_bounds(function, made)
         runtime.engine.expect(table.relation, made)
         runtime.engine.insert_many(table.relation, made)
 

@@ -5,11 +5,12 @@ inserted. Rows are as they are stored.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlglot import exp
 
+from harken.database.datalog.bounds import check_bounds
 from harken.database.datalog.text import is_datalog
 from harken.database.runtime import Runtime
 from harken.database.sql.reading import Found, Reading
@@ -99,7 +100,7 @@ class RowChanges:
             for position, place, how in makers:
                 made[position] = how if place is None else how(row[place])
             rows.append(tuple(made))
-        self._check_nulls(table, rows)
+        self._check_values(table, rows)
         return rows
 
     def _defaults(self, table: Table) -> dict[str, Any]:
@@ -210,7 +211,7 @@ class RowChanges:
     def _all(self, table: Table) -> list[Row]:
         return self._runtime.engine.matching(table.relation, {})
 
-    def _check_nulls(self, table: Table, rows: Iterable[Row]) -> None:
+    def _check_values(self, table: Table, rows: Sequence[Row]) -> None:
         for column, position in zip(table.columns, table.positions, strict=True):
             if not column.type.nullable and any(row[position] is None for row in rows):
                 raise IntegrityError(
@@ -218,6 +219,7 @@ class RowChanges:
                     code="null",
                     hint="give it a value, or declare the column without NOT NULL",
                 )
+        check_bounds(SqlTables(self._runtime.catalog).function(table.name), rows)
 
     def _apply(self, table: Table, gone: Sequence[Row], come: Sequence[Row]) -> None:
         engine, relation = self._runtime.engine, table.relation

@@ -6,7 +6,7 @@ arguments are its key. A table that SQL made keeps the order of its columns in i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from sqlglot import exp
@@ -93,11 +93,30 @@ def _named(function: Function) -> tuple[Column, ...]:
     """Columns by name; one result that has none is called as the function is."""
     columns = (*function.parameters, *function.results)
     if is_datalog(function):
-        lowered = tuple(Column(each.name.lower(), each.type) for each in columns)
-        return lowered if len({each.name for each in lowered}) == len(columns) else columns
+        names = _lowered([each.name for each in columns])
+        return tuple(Column(n, each.type) for n, each in zip(names, columns, strict=True))
     if len(function.results) == 1 and columns[-1].name.startswith(columns[-1].type.name):
         columns = (*function.parameters, Column(function.name, columns[-1].type))
     return columns
+
+
+def _lowered(names: Sequence[str]) -> list[str]:
+    """Names of Datalog, which tell upper and lower case apart, as those of columns, which do not:
+    the one that is written in lower case keeps its name.
+
+    >>> _lowered(["Id", "X", "x", "x_2"])
+    ['id', 'x_3', 'x', 'x_2']
+    """
+    taken = {name for name in names if name == name.lower()}
+    found = []
+    for name in names:
+        lowered, number = name.lower(), 1
+        while name != lowered and lowered in taken:
+            number += 1
+            lowered = f"{name.lower()}_{number}"
+        taken.add(lowered)
+        found.append(lowered)
+    return found
 
 
 def is_sql(function: Function) -> bool:

@@ -19,8 +19,10 @@ from harken.ir.types import BOOLEAN, INTEGER
 
 
 def table_name(relation: Relation) -> str:
-    """Extents and functions live in tables named as people would look for them."""
-    return relation.name if is_extent(relation) else relation.id
+    """Extents and functions live in tables named as people would look for them, but for names that
+    SQLite keeps for itself."""
+    name = relation.name if is_extent(relation) else relation.id
+    return f" {name}" if name.lower().startswith("sqlite_") else name
 
 
 def create_table(
