@@ -16,6 +16,7 @@ INLINE = """
 .decl near(x: number, y: number) inline        near(x, y) :- less(x, y), y - x < 3.  near(x, x).
 .decl after(x: number, y: number) inline       after(x, y) :- x = y + 1.
 .decl tagged(x: number, n: number, t: symbol) inline   tagged(x, 1, "one") :- x > 1.
+.decl between(v: number, x: number) inline     between(v, x) :- x - 2 < v, v < x + 2.
 .decl linked(x: number, y: number) inline      linked(x, y) :- e(x, z), less(z, y).
 """
 
@@ -32,6 +33,15 @@ MEANINGS = {
     "p(z, y) :- a(y), a(z), linked(z, y).": "p(x, y) :- a(y), a(x), e(x, z), z < y.",
     "p(x, n) :- a(x), n = count : { a(y), less(y, x) }.": (
         "p(x, n) :- a(x), n = count : { a(y), y < x }."
+    ),
+    "p(x, 0) :- a(x), between(range(0, 9), x).": (
+        "p(x, 0) :- a(x), v = range(0, 9), x - 2 < v, v < x + 2."
+    ),
+    "p(x, 0) :- a(x), !between(range(0, 9), x).": (
+        "p(x, 0) :- a(x), v = range(0, 9), (x - 2 >= v; v >= x + 2)."
+    ),
+    "p(x, 0) :- a(x), between(max y : { a(y) }, x).": (
+        "p(x, 0) :- a(x), v = max y : { a(y) }, x - 2 < v, v < x + 2."
     ),
     "p(x, y) :- e(x, y), near(x, y). p(x, z) :- p(x, y), e(y, z), !near(x, z).": (
         "p(x, y) :- e(x, y), (x < y, y - x < 3; x = y)."
@@ -74,6 +84,17 @@ def test_they_stand_in_queries_and_components() -> None:
         assert rows == [(1,)]
         text = ".decl low(x: number) inline low(x) :- x < 3. .decl r(x: number) r(1). r(5)."
         assert db.datalog(f"{text} ?- r(x), !low(x).").rows == [(5,)]
+
+
+def test_a_query_is_answered_with_the_variables_that_were_written() -> None:
+    with harken.connect() as db:
+        found = db.datalog(f"{INLINE} a(1). e(1, 0). e(1, 2). ?- a(x), linked(x, 3).")
+        assert (found.columns, found.rows) == (("x",), [(1,)])
+        twice = """.decl twice(x: number, y: number) inline twice(x, y) :- z = x + 1, y = z + 1.
+        ?- a(x), twice(x, y). ?- a(x), twice(x, _)."""
+        first, second = db.datalog(twice)
+        assert (first.columns, first.rows) == (("x", "y"), [(1, 3)])
+        assert (second.columns, second.rows) == (("x",), [(1,)])
 
 
 def test_what_has_rows_keeps_them() -> None:

@@ -172,6 +172,12 @@ PROGRAMS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         a(1). a(2). b(2). out(x) :- a(x), !b(x).""",
         [(1,)],
     ),
+    "a cast gives a variable a value": (
+        TYPES
+        + """.decl n(x: number) .decl out(x: A) n(1). n(2).
+        out(x) :- n(as(x, A)), x > 1. out(y) :- n(x), as(y, number) = x * 10.""",
+        [(2,), (10,), (20,)],
+    ),
     "what is computed is of any subtype": (
         TYPES
         + """.decl a(x: A) .decl out(x: B) a(1). a(2).

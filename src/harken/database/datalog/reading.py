@@ -77,7 +77,7 @@ class Reading:
         """The variables of a query and its solutions; for one without variables, whether it
         holds."""
         translator = Translator(self._relations, self._types, QUERY)
-        main, names = translator.query(node.body)
+        main, names = translator.query(node)
         found = self._evaluate(main.relation, (main, *translator.auxiliaries.values()))
         if not names:
             return ("holds",), [(bool(found),)]

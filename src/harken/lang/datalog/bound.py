@@ -16,7 +16,8 @@ def bound(
     found = set(known)
     for literal in conjunction:
         if isinstance(literal, syntax.Atom):
-            found.update(a.name for a in literal.arguments if isinstance(a, syntax.Named))
+            values = map(syntax.without_cast, literal.arguments)
+            found.update(each.name for each in values if isinstance(each, syntax.Named))
     equations = [
         (side.name, syntax.direct_variables((other,)).keys())
         for side, other in _equations(conjunction)
@@ -35,8 +36,9 @@ def _equations(
 ) -> Iterator[tuple[syntax.Expression, syntax.Expression]]:
     for literal in conjunction:
         if isinstance(literal, syntax.Constraint) and literal.operator == "=":
-            yield literal.left, literal.right
-            yield literal.right, literal.left
+            left, right = syntax.without_cast(literal.left), syntax.without_cast(literal.right)
+            yield left, right
+            yield right, left
 
 
 def injected(

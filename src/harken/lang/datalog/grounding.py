@@ -33,13 +33,15 @@ def _grounded(scope: Scope, known: set[str]) -> set[str]:
     for literal in scope.conjunction:
         match literal:
             case syntax.Atom():
-                known.update(a.name for a in literal.arguments if isinstance(a, syntax.Named))
+                values = map(syntax.without_cast, literal.arguments)
+                known.update(each.name for each in values if isinstance(each, syntax.Named))
             case syntax.Constraint(operator="="):
                 equations += [(literal.left, literal.right), (literal.right, literal.left)]
     size = -1
     while size != len(known):
         size = len(known)
-        for side, other in equations:
+        for written, other in equations:
+            side = syntax.without_cast(written)
             if isinstance(side, syntax.Named) and _needs(other, scope) <= known:
                 known.add(side.name)
     return known

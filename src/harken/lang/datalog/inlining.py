@@ -151,7 +151,9 @@ class _Writing:
         self.names = _variables(statement)
         made: syntax.Statement
         if isinstance(statement, syntax.Query):
-            made = replace(statement, body=self._formula(statement.body, False))
+            written = frozenset(self.names)
+            asked = self._formula(statement.body, False)
+            made = replace(statement, body=asked, made=frozenset(self.names - written))
         else:
             body = None if statement.body is None else self._formula(statement.body, False)
             heads = tuple(
@@ -192,9 +194,29 @@ class _Writing:
         return expression
 
     def _atom(self, atom: syntax.Atom, negated: bool) -> syntax.Formula:
+        """What an argument generates, or an aggregate gives, has a name first: the rules may
+        mention it repeatedly, and mean the same value."""
+        named: list[syntax.Formula] = []
+        given = list(atom.arguments)
+        for place, each in enumerate(given):
+            if any(map(_has_several_values, syntax.subexpressions(each))):
+                name = self._fresh(syntax.Named("given", each.span))
+                named.append(syntax.Constraint("=", name, each, each.span))
+                given[place] = name
+        atom = replace(atom, arguments=tuple(given))
         made = [self._clause(atom, *rule, negated) for rule in self.conditions[atom.name]]
         found = made[0] if len(made) == 1 else syntax.Or(tuple(made), atom.span)
-        return self._formula(found, negated)
+        return self._with(named, self._formula(found, negated), negated)
+
+    def _with(
+        self, named: Sequence[syntax.Formula], found: syntax.Formula, negated: bool
+    ) -> syntax.Formula:
+        """Both hold. Where the negation is asked for, the names are given all the same."""
+        if not named:
+            return found
+        if not negated:
+            return syntax.And((*named, found), found.span)
+        return syntax.Or((*(syntax.Not(each, each.span) for each in named), found), found.span)
 
     def _clause(
         self, atom: syntax.Atom, head: syntax.Atom, body: syntax.Formula | None, negated: bool
@@ -241,6 +263,13 @@ class _Writing:
             name = f"{variable.name}_{number}"
         self.names.add(name)
         return replace(variable, name=name)
+
+
+def _has_several_values(expression: syntax.Expression) -> bool:
+    """Does it stand for something else wherever it stands, or is it dear?"""
+    return isinstance(expression, syntax.Aggregate) or (
+        isinstance(expression, syntax.Functor) and expression.name == "range"
+    )
 
 
 def _variables(*nodes: Any) -> set[str]:

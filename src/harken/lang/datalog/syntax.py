@@ -205,8 +205,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Query:
+    """`?- body.` asks for the variables that were written in it: `made` are those that were added
+    when inline relations were written out."""
+
     body: Formula
     span: Span = field(compare=False, repr=False)
+    made: frozenset[str] = frozenset()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        found = direct_variables(expressions(self.body))
+        return tuple(name for name in found if name not in self.made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +270,13 @@ Statement: TypeAlias = Declaration | TypeDeclaration | Rule | Directive | Step |
 
 
 # --- variables -----------------------------------------------------------------------------
+
+
+def without_cast(expression: Expression) -> Expression:
+    """What a cast is about: it is the same value, so `p(as(x, T))` gives one to x."""
+    while isinstance(expression, Cast):
+        expression = expression.value
+    return expression
 
 
 def subexpressions(expression: Expression) -> Iterator[Expression]:

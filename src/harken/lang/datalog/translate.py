@@ -78,9 +78,9 @@ class Translator:
             found.append(ir.Clause(made, tuple(draft.body)))
         return found
 
-    def query(self, body: syntax.Formula) -> tuple[ir.Definition, tuple[str, ...]]:
+    def query(self, node: syntax.Query) -> tuple[ir.Definition, tuple[str, ...]]:
         """The solutions of a body, with a column for each of its variables."""
-        names = tuple(syntax.direct_variables(syntax.expressions(body)))
+        body, names = node.body, node.variables
         parts: list[tuple[Scope, _Draft]] = []
         for written in alternatives(body):
             conjunction = with_witnesses((), written)
