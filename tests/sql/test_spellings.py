@@ -156,6 +156,28 @@ CASES: dict[str, tuple[str, list[Any]]] = {
         "SELECT a FROM u WHERE a = ANY (SELECT a FROM t WHERE (a, b) IN ((3, 1), (9, 9)))",
         [(3,), (3,)],
     ),
+    "NOT LIKE ANY, where one pattern does not fit, and NOT of LIKE ANY": (
+        "SELECT c NOT LIKE ANY ('x', '_') AS n, NOT c LIKE ANY ('x', 'y') AS m, "
+        "c NOT LIKE ALL ('x', 'y') AS o, c ILIKE ANY ('X', 'Y') AS i FROM t WHERE a IS NOT NULL",
+        [(False, False, False, True), (True, False, False, True), (True, True, True, False)],
+    ),
+    "the rest of a division of doubles, and whole quotients of decimals": (
+        "SELECT (a + 0.5e0) % 2 AS r, (a * -1.5) DIV 2 AS q, 1 + DATE '2024-02-28' AS d FROM t "
+        "WHERE b = 1",
+        [
+            (1.5, -2, datetime.date(2024, 2, 29)),
+            (None, None, datetime.date(2024, 2, 29)),
+        ],
+    ),
+    "aggregates of the groups around, in a subquery": (
+        "SELECT b, (SELECT count(*) FROM u WHERE u.a < sum(t.a)) AS n FROM t GROUP BY b "
+        "HAVING EXISTS (SELECT 1 FROM u WHERE u.a = count(t.a))",
+        [(1, 1)],
+    ),
+    "numbers joined as texts": (
+        "SELECT string_agg(b, '+' ORDER BY a DESC) AS s FROM t",
+        [("1+2+2+1",)],
+    ),
     "WITH ... AS MATERIALIZED": (
         "WITH q AS MATERIALIZED (SELECT a FROM u) SELECT max(a) AS m FROM q",
         [(3,)],
@@ -206,3 +228,13 @@ def test_a_column_may_be_called_table() -> None:
     with harken.connect() as db:
         db.sql("CREATE TABLE t (table INT, date DATE); INSERT INTO t (table) VALUES (1)")
         assert db.sql("SELECT table FROM (TABLE t) AS x")[-1].rows == [(1,)]
+
+
+def test_a_function_that_is_not_known_is_not_another_one() -> None:
+    """sqlglot writes to_char as a CAST, and Harken had kept the plan of the one for the other."""
+    with harken.connect() as db:
+        db.sql("CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
+        assert db.sql("SELECT CAST(a AS STRING) FROM t").rows == [("1",)]
+        for text in ("t", "t GROUP BY CAST(a AS STRING)"):
+            with pytest.raises(harken.LanguageError):
+                db.sql(f"SELECT to_char(a, '999') FROM {text}")

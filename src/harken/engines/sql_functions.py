@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from harken.engines.failures import bad_argument, too_large
+from harken.engines.failures import bad_argument, division_by_zero, too_large
 from harken.engines.sql_dates import DATE_FUNCTIONS
 from harken.engines.sql_texts import TEXT_FUNCTIONS
 from harken.engines.sqlite.values import LARGEST, SMALLEST, encode_date, encode_timestamp
@@ -168,6 +168,13 @@ def _within(value: Any) -> Any:
     return value if SMALLEST <= value <= LARGEST else None
 
 
+def _number_mod(dividend: float, divisor: float) -> float:
+    """With the sign of the dividend."""
+    if divisor == 0:
+        raise division_by_zero()
+    return math.fmod(dividend, divisor) + 0.0
+
+
 def _try_divide(dividend: float, divisor: float) -> float | None:
     if divisor == 0:
         return None
@@ -204,6 +211,7 @@ SQL_FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "try_subtract": (lambda a, b: _within(a - b), 2),
     "try_multiply": (lambda a, b: _within(a * b), 2),
     "try_divide": (_try_divide, 2),
+    "number_mod": (_number_mod, 2),
     "rint": (lambda x: float(round(x)), 1),
     "factorial": (lambda n: math.factorial(n) if 0 <= n <= 20 else None, 1),
     **TEXT_FUNCTIONS,

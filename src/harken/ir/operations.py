@@ -121,6 +121,7 @@ _SQL_OPERATIONS = (
     Operation("hypot", (_sig(NUMBER, NUMBER, NUMBER),), fallible=True),
     Operation("atan2", (_sig(NUMBER, NUMBER, NUMBER),)),
     *(Operation(name, tuple(_sig(t, t, t) for t in (INTEGER, NUMBER))) for name in _TRIED),
+    Operation("number_mod", (_sig(NUMBER, NUMBER, NUMBER),), fallible=True),
     Operation("try_divide", (_sig(NUMBER, NUMBER, NUMBER),)),
     Operation("try_to_integer", (_sig(NUMBER, INTEGER), _sig(TEXT, INTEGER))),
     Operation("try_to_number", (_sig(TEXT, NUMBER),)),
@@ -219,6 +220,7 @@ OPERATIONS: dict[str, Operation] = {
         Operation("not", (_sig(BOOLEAN, BOOLEAN),)),
         Operation("is null", tuple(_sig(given, BOOLEAN) for given in _PRINTABLE)),
         Operation("choose", tuple(_sig(BOOLEAN, given, given, given) for given in _PRINTABLE)),
+        Operation("is among", ()),
         Operation("coalesce", tuple(_sig(given, given, given) for given in _PRINTABLE)),
     )
 }
@@ -226,7 +228,7 @@ OPERATIONS: dict[str, Operation] = {
 PRIVATE_OPERATIONS = frozenset(
     {"widen", "negate", "ambiguous", "+", "-", "*", "/", "||"}
     | {"rescale", "to_decimal", "add_months", "spark_text", *_TRIMMING}
-    | {"and", "or", "not", "is null", "choose", "coalesce"}
+    | {"and", "or", "not", "is null", "is among", "choose", "coalesce"}
     | {f"is {comparison}" for comparison in COMPARISONS}
     | {operation.name for operation in _SQL_OPERATIONS}
     | {*_BITWISE, *_GROWING, "bitwise_not", "to_unsigned", "matches_pattern", "symbol_ordinal"}

@@ -76,6 +76,8 @@ def _check_computation(literal: Computation, hierarchy: Hierarchy) -> None:
     types = tuple(term.type for term in literal.arguments)
     if any(map(is_decimal, types)) or is_decimal(literal.result.type):
         return  # there are too many of these types to list; whoever computes with them knows
+    if literal.operation == "is among":  # a value, and as many others of its type
+        return
     if literal.operation in OF_ANY_TYPE and any(type_.surrogate for type_ in types):
         return
     if operation.resolve(types, hierarchy) is None:

@@ -17,7 +17,7 @@ from harken.database.evaluation import decode_rows
 from harken.database.sql.constraints import keys_of
 from harken.database.sql.reading import Found
 from harken.database.sql.row_changes import Row, RowChanges
-from harken.errors import IntegrityError, LanguageError
+from harken.errors import IntegrityError, LanguageError, NameFault, nearest
 from harken.lang.sql.draft import Table
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.types import shown
@@ -73,6 +73,16 @@ class Conflicts(RowChanges):
             raise LanguageError(
                 "ON CONFLICT names columns", code="unsupported", span=statement.place(node)
             )
+        known = [column.name for column in table.columns]
+        for name in named:
+            if name not in known:
+                near = nearest(name, known)
+                raise NameFault(
+                    f"there is no column {name} in {table.name}",
+                    code="unknown-column",
+                    span=statement.place(node),
+                    hint=f"do you mean {near}?" if near else None,
+                )
         if not named and not node.expressions:
             return keys
         found = [key for key in keys if sorted(key) == sorted(named or key)]

@@ -20,9 +20,10 @@ from harken.ir.printer import print_program
 from harken.ir.terms import Constant
 from harken.ir.types import Type
 from harken.lang.sql.draft import Draft
-from harken.lang.sql.ordering import Keys, direction
+from harken.lang.sql.ordering import Keys
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.rows import Rows
+from harken.lang.sql.spelling import spelling
 from harken.planner.maintenance import How, looked_at, moving
 from harken.planner.prepare import prepare
 
@@ -43,7 +44,7 @@ class Found:
 class Reading:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._compiled: dict[str, tuple[Rows, CompiledQuery]] = {}
+        self._compiled: dict[tuple[str, str], tuple[Rows, CompiledQuery]] = {}
         self._epoch = -1
 
     def show(self, statement: Statement) -> None:
@@ -63,7 +64,7 @@ class Reading:
         if self._epoch != catalog.epoch or len(self._compiled) >= CACHED:
             self._compiled.clear()
             self._epoch = catalog.epoch
-        key = node.sql("spark")
+        key = (node.sql("spark"), spelling(node))
         if key not in self._compiled:
             self._compiled[key] = self._compile(statement, node)
         rows, query = self._compiled[key]
@@ -95,8 +96,8 @@ class Reading:
         if keys.count is not None or keys.offset:  # what the order leaves open is as in a view
             for place in reversed(range(width - keys.added)):
                 _sort(rows, place, descending=False, nulls_first=True)
-        for number in reversed(range(len(keys.nodes))):
-            _sort(rows, keys.place(number, width), *direction(keys.nodes[number]))
+        for place, descending, nulls_first in reversed(keys.order(width)):
+            _sort(rows, place, descending, nulls_first)
         last = None if keys.count is None else keys.offset + keys.count
         shown = width - keys.added
         rows = [row[:shown] for row in rows[keys.offset : last]]

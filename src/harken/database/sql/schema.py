@@ -21,6 +21,7 @@ from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, n
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.parser import Statement, text_after
+from harken.lang.sql.recursion import mentions
 from harken.lang.sql.types import shown, type_of
 
 LONGEST_NAME = 200
@@ -53,8 +54,7 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
     if known is not None:
         if node.args.get("exists"):
             return None
-        plain = known.kind is FunctionKind.DERIVED and node.find(exp.MaterializedProperty) is None
-        if not (node.args.get("replace") and kind == "VIEW" and plain):
+        if not (node.args.get("replace") and kind == "VIEW" and is_view(known)):
             raise NameFault(
                 f"there is already a {_kind_of(known)} {name}",
                 code="exists",
@@ -73,6 +73,39 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
         return _create_view(runtime, statement, node, name)
     _create_table(runtime, statement, node, name)
     return None
+
+
+def make_room(runtime: Runtime, statement: Statement) -> bool:
+    """Let what CREATE OR REPLACE replaces go, if it has rows of its own: a plain view takes the
+    place of a plain view as it is, and what reads it reads the new one."""
+    node = statement.node
+    assert isinstance(node, exp.Create)
+    known = SqlTables(runtime.catalog).function(created_name(node))
+    if known is None or not node.args.get("replace"):
+        return False
+    kind, kept = str(node.args.get("kind", "")).upper(), node.find(exp.MaterializedProperty)
+    if is_view(known) != (kind == "VIEW") or not (
+        kind == "TABLE" or kept or is_materialized(known)
+    ):
+        return False
+    if node.expression is not None and mentions(node.expression, known.name):
+        raise LanguageError(
+            f"{known.name} is made of itself, and would be gone",
+            code="unsupported",
+            span=statement.span,
+            hint="INSERT OVERWRITE a table, or call the new one differently",
+        )
+    readers = runtime.catalog.dependents(known.name)
+    if readers:
+        raise IntegrityError(
+            f"{known.name} cannot be replaced: {', '.join(sorted(f.name for f in readers))} "
+            f"{'reads' if len(readers) == 1 else 'read'} it",
+            code="in-use",
+            span=statement.span,
+            hint="drop what reads it first, or DROP ... CASCADE",
+        )
+    _drop(runtime, known, False, statement)
+    return True
 
 
 def created_name(node: exp.Create) -> str:

@@ -17,6 +17,7 @@ from harken.database.runtime import Runtime
 from harken.database.sql import schema
 from harken.database.sql.altering import alter
 from harken.database.sql.changes import Changes
+from harken.database.sql.questions import answer
 from harken.database.sql.reading import Found, Reading
 from harken.database.sql.tables import SqlTables, is_sql
 from harken.database.sql.temporary import Temporary
@@ -55,6 +56,8 @@ class SqlSession:
         except HarkenError as error:
             error.locate(text, source)
             raise
+        except RecursionError:
+            raise HarkenError("this text is nested too deeply", code="syntax") from None
 
     def drop_temporary(self) -> None:
         """At the end of the session: what is temporary goes, unless something that stays reads it.
@@ -105,6 +108,10 @@ class SqlSession:
                     self._reading.explain(statement)
                 else:
                     self._reading.show(statement)
+            case exp.Show() | exp.Describe() | exp.Refresh():
+                if not self._transactions.active:
+                    self._transactions.refresh()
+                answer(self._runtime, self._reading, statement)
             case exp.Create() | exp.Drop() | exp.Alter() if statement.explained:
                 raise self._not_explained(statement)
             case exp.Create() if self._is_kept(node) and self._transactions.active:
@@ -156,6 +163,8 @@ class SqlSession:
             return
         assert isinstance(node, exp.Create)
         self._temporary.check(statement)
+        if schema.make_room(self._runtime, statement):
+            self._rules.synchronise()
         kept = schema.create(self._runtime, statement)
         self._temporary.note(node)
         self._rules.synchronise()

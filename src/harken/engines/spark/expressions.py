@@ -241,6 +241,9 @@ def _decimal(name: str, given: tuple[str, ...], result: Type) -> str | None:
             zero = raising("division-by-zero")
             whole = f"try_cast(try_divide({given[0]}, {given[1]}) AS {wanted})"
             return f"CASE WHEN {given[1]} = 0 THEN {zero} ELSE {whole} END"
+        case "div":
+            zero = raising("division-by-zero")
+            return f"CASE WHEN {given[1]} = 0 THEN {zero} ELSE {given[0]} div {given[1]} END"
         case "negate":
             return f"try_cast(try_subtract(0, {given[0]}) AS {wanted})"
         case "abs":
@@ -476,6 +479,7 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("or", None): _infix("OR"),
     ("not", None): lambda a: f"(NOT {a})",
     ("is null", None): lambda a: f"({a} IS NULL)",
+    ("is among", None): lambda a, *others: f"({a} IN ({', '.join(others)}))",
     ("choose", None): lambda test, a, b: f"(CASE WHEN {test} THEN {a} ELSE {b} END)",
     ("coalesce", None): _call("coalesce"),
 }

@@ -141,7 +141,7 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
     if native is not None:
         overflows = name in _CAN_OVERFLOW and result != TEXT
         text = native(*given)
-        if name in ("/", "div", "mod") and types[0].nullable:
+        if name in ("/", "div", "mod") and types[0].nullable and len(given[0]) <= LONG:
             text = f"(CASE WHEN {given[0]} IS NULL THEN NULL ELSE {text} END)"
         return Sql(text, result, raw=overflows, risk=risk)
     suffix = "".join(f"_{type_.name}" for type_ in types) if name in _BY_TYPE else ""
@@ -240,11 +240,17 @@ _ARITHMETIC: dict[tuple[str, tuple[Type, ...]], Callable[..., str]] = {
 
 def _divide(symbol: str, function: str) -> Callable[..., str]:
     def text(a: str, b: str) -> str:
-        if len(b) > LONG:
+        if len(b) > LONG or len(a) > LONG:
             return f'"harken_checked_{function}"({a}, {b})'
         return f"(CASE WHEN {b} = 0 THEN harken_division_by_zero() ELSE {a} {symbol} {b} END)"
 
     return text
+
+
+def _absolute(a: str) -> str:
+    if len(a) > LONG:
+        return f"harken_checked_abs({a})"
+    return f"(CASE WHEN {a} < 0 THEN 0 - {a} ELSE {a} END)"
 
 
 def _seconds(symbol: str) -> Callable[..., str]:
@@ -269,7 +275,7 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("mod", None): _divide("%", "mod"),
     ("widen", None): lambda a: f"CAST({a} AS REAL)",
     ("length", None): lambda a: f"length({a})",
-    ("abs", (INTEGER,)): lambda a: f"(CASE WHEN {a} < 0 THEN 0 - {a} ELSE {a} END)",
+    ("abs", (INTEGER,)): _absolute,
     ("abs", (NUMBER,)): lambda a: f"abs({a})",
     ("like", None): lambda a, b: f"({a} LIKE {b} ESCAPE '\\')",
     ("replace", None): lambda a, b, c: f"replace({a}, {b}, {c})",
@@ -280,6 +286,7 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("or", None): _infix("OR"),
     ("not", None): lambda a: f"(NOT {a})",
     ("is null", None): lambda a: f"({a} IS NULL)",
+    ("is among", None): lambda a, *others: f"({a} IN ({', '.join(others)}))",
     ("choose", None): lambda test, a, b: f"(CASE WHEN {test} THEN {a} ELSE {b} END)",
     ("coalesce", None): lambda a, b: f"coalesce({a}, {b})",
 }

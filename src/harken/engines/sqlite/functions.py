@@ -124,28 +124,37 @@ def _or_null(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _divide(dividend: float | None, divisor: float | None) -> float | None:
+    if dividend is None or divisor is None:
+        return None
     if divisor == 0:
         raise division_by_zero()
-    return None if dividend is None or divisor is None else dividend / divisor
+    return dividend / divisor
 
 
 def _div(dividend: int | None, divisor: int | None) -> int | float | None:
     """Towards zero. The one quotient that is too large is returned as a real, as SQLite does."""
-    if divisor == 0:
-        raise division_by_zero()
     if dividend is None or divisor is None:
         return None
+    if divisor == 0:
+        raise division_by_zero()
     quotient = abs(dividend) // abs(divisor)
     signed = quotient if (dividend < 0) == (divisor < 0) else -quotient
     return signed if signed <= LARGEST else float(signed)
 
 
+def _absolute(value: int | None) -> int | float | None:
+    """The one that is too large is a real, as above."""
+    if value is None or abs(value) <= LARGEST:
+        return None if value is None else abs(value)
+    return float(abs(value))
+
+
 def _mod(dividend: int | None, divisor: int | None) -> int | None:
     """With the sign of the dividend."""
-    if divisor == 0:
-        raise division_by_zero()
     if dividend is None or divisor is None:
         return None
+    if divisor == 0:
+        raise division_by_zero()
     rest = abs(dividend) % abs(divisor)
     return rest if dividend >= 0 else -rest
 
@@ -161,6 +170,7 @@ _FAILING: dict[str, tuple[Callable[..., Any], int]] = {
     "checked_/": (_divide, 2),
     "checked_div": (_div, 2),
     "checked_mod": (_mod, 2),
+    "checked_abs": (_absolute, 1),
     "decimal_overflow": (_decimal_overflow, 0),
     "number_overflow": (_number_overflow, 0),
     "division_by_zero": (_division_by_zero, 0),

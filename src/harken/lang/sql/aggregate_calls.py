@@ -29,12 +29,28 @@ TWO_VALUES: dict[type[exp.Expr], str] = {
     exp.CovarSamp: "covar_samp",
     exp.Corr: "corr",
 }
+WRITTEN: dict[type[exp.Expr], str] = {
+    exp.GroupConcat: "string_agg",
+    exp.ArgMax: "max_by",
+    exp.ArgMin: "min_by",
+    exp.Quantile: "percentile",
+    exp.ApproxQuantile: "approx_percentile",
+}
+"""Those that sqlglot has other names for than Spark."""
 SAME = {"std": "stddev_samp"}
 HALF = exp.Literal.number("0.5")
 
 
 def spelled(node: exp.Expr) -> exp.Expr | None:
     """The one call that an aggregate of a whole group becomes; None if it is another expression."""
+    call = _spelled(node)
+    if call is None:
+        return None
+    call.meta["written"] = node.sql("spark").lower()
+    return _said(call, node)
+
+
+def _spelled(node: exp.Expr) -> exp.Expr | None:
     kind = type(node)
     match node:
         case _ if kind in ONE_VALUE and not _more(node, "this"):
@@ -64,6 +80,26 @@ def _more(node: exp.Expr, *known: str) -> bool:
 
 def _call(name: str, *given: exp.Expr | None) -> exp.Expr:
     return Fold(this=name, expressions=[each for each in given if each is not None])
+
+
+def _said(call: exp.Expr, node: exp.Expr) -> exp.Expr:
+    """A call that remembers what it was called, for errors."""
+    named = node.this if isinstance(node, exp.WithinGroup) else node
+    if isinstance(named, Fold | exp.Anonymous):
+        call.meta["said"] = called(named)
+    elif isinstance(named, exp.Func):
+        call.meta["said"] = WRITTEN.get(type(named)) or named.sql_name().lower()
+    return call
+
+
+def written(node: exp.Expr) -> str | None:
+    """How an aggregate was written, before it became one call."""
+    return node.meta.get("written") if isinstance(node, Fold) else None
+
+
+def called(node: exp.Expr) -> str:
+    """What an aggregate is called where it stands."""
+    return str(node.meta.get("said") or node.name)
 
 
 def _joined(node: exp.Expr) -> exp.Expr:

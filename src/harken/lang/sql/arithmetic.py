@@ -40,6 +40,14 @@ MONTHS_LATER = (
     "CAST(add_months(CAST(x AS DATE), y) AS TIMESTAMP) + (x - CAST(CAST(x AS DATE) AS TIMESTAMP))"
 )
 """A timestamp so many months later, at the same time of the day."""
+SYMBOLS: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "div",
+}
 SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
 
 
@@ -48,11 +56,30 @@ class Arithmetic(Trying):
         """The term that holds the value of any expression."""
         raise NotImplementedError
 
-    def _arithmetic(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        if isinstance(node.expression, exp.Interval):
+    def _arithmetic(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        symbol = SYMBOLS[type(node)]
+        if isinstance(node.expression, exp.Interval) and symbol in ("+", "-"):
             return self._moved(symbol, node, scope, body)
         left = self.value(node.this, scope, body)
         right = self.value(node.expression, scope, body)
+        types = (left.type, right.type)
+        if any(map(is_decimal, types)) and all(t == INTEGER or is_decimal(t) for t in types):
+            return self._exact(symbol, left, right, body, node)
+        match symbol:
+            case "/":
+                sides = [self._as_number(each, body, node) for each in (left, right)]
+                return self._draft.compute("/", sides, NUMBER, body)
+            case "%" | "div":
+                left, right = self.alike(left, right, body, node)
+                if symbol == "%" and left.type == NUMBER:
+                    return self._apply("number_mod", [left, right], body, node)
+                return self._apply("mod" if symbol == "%" else "div", [left, right], body, node)
+        if symbol == "+" and left.type == INTEGER and right.type == DATE:
+            left, right = right, left
+        return self._added(symbol, left, right, body, node)
+
+    def _added(self, symbol: str, left: Term, right: Term, body: Body, node: exp.Expr) -> Term:
+        """A sum, a difference or a product of what is not exact."""
         if TEXT in (left.type, right.type) and any(is_decimal(e.type) for e in (left, right)):
             left, right = (self.brought_to(each, NUMBER, body, node) for each in (left, right))
         if not {left.type, right.type} & {DATE, TIMESTAMP}:
@@ -66,21 +93,18 @@ class Arithmetic(Trying):
             )
         return self._apply(symbol, [left, right], body, node)
 
-    def _exact(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
-        """Arithmetic of decimals; None if it is of something else."""
-        if isinstance(node.expression, exp.Interval):
-            return None
-        left = self.value(node.this, scope, body)
-        right = self.value(node.expression, scope, body)
-        types = (left.type, right.type)
-        if not any(map(is_decimal, types)):
-            return None
-        if not all(each == INTEGER or is_decimal(each) for each in types):
-            return None
+    def _as_number(self, term: Term, body: Body, node: exp.Expr) -> Term:
+        return self._draft.coerce(self.numeric(term, body, node), NUMBER, body, node)
+
+    def _exact(self, symbol: str, left: Term, right: Term, body: Body, node: exp.Expr) -> Term:
+        """Arithmetic of decimals, or of one and an integer."""
         one, other = (decimal_of(each) for each in (left, right))
-        result = decimals.result_of(symbol, one, other)
         left = self._draft.coerce(left, one, body, node)
         right = self._draft.coerce(right, other, body, node)
+        if symbol == "div":
+            left, right = self.alike(left, right, body, node)
+            return self._draft.compute("div", (left, right), INTEGER, body)
+        result = decimals.result_of(symbol, one, other)
         if symbol == "/":
             return self._draft.compute("/", (left, right), result, body)
         if symbol == "%":

@@ -274,14 +274,14 @@ class Conversions:
             nothing = Constant(None, wanted.or_null())
             return self._draft.compute("choose", (missing, nothing, chosen), wanted, body)
         if wanted == TEXT:
-            return self._as_text(given, body, node)
+            return self.as_text(given, body, node)
         if wanted not in names:
             raise self._unsupported(
                 node, f"{shown(given.type)} is not converted to {shown(wanted)}"
             )
         return self._apply(names[wanted], [given], body, node)
 
-    def _as_text(self, term: Term, body: Body, node: exp.Expr) -> Term:
+    def as_text(self, term: Term, body: Body, node: exp.Expr) -> Term:
         if term.type == TEXT:
             return term
         if is_decimal(term.type):

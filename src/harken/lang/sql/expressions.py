@@ -26,10 +26,10 @@ from harken.ir.types import (
     Type,
     is_decimal,
 )
-from harken.lang.sql.arithmetic import Arithmetic
+from harken.lang.sql.arithmetic import SYMBOLS, Arithmetic
 from harken.lang.sql.conversions import NULL_TYPE
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
-from harken.lang.sql.functions import said
+from harken.lang.sql.functions import Once, said
 from harken.lang.sql.scalars import PATTERNS, Call, called, constant
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.trying import TRIED
@@ -46,7 +46,6 @@ COMPARED: dict[type[exp.Expr], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-ARITHMETIC: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
 NAMED: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Upper: ("upper", ("this",)),
     exp.Lower: ("lower", ("this",)),
@@ -62,6 +61,8 @@ NAMED: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
     exp.Contains: ("contains", ("this", "expression")),
     exp.StrPosition: ("position", ("substr", "this")),
 }
+LISTED = 3
+"""So many values of IN are one operation, and not a comparison each."""
 TRIMMED = {"LEADING": "trim_start", "TRAILING": "trim_end"}
 
 
@@ -69,6 +70,7 @@ class Expressions(Arithmetic):
     def __init__(self, draft: Draft, queries: Queries) -> None:
         super().__init__(draft)
         self._queries = queries
+        self._once: dict[int, tuple[Body, Term]] = {}
 
     def value(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         """The term that holds the value; what computes it goes into the body."""
@@ -78,6 +80,12 @@ class Expressions(Arithmetic):
         match node:
             case exp.Paren() | exp.Alias():
                 return self.value(node.this, scope, body)
+            case Once():
+                known = self._once.get(node.args["key"])
+                if known is None or known[0] is not body:
+                    known = body, self.value(node.this, scope, body)
+                    self._once[node.args["key"]] = known
+                return known[1]
             case exp.Column():
                 return scope.column(
                     node.table.lower() or None, node.name.lower(), self._draft.place(node)
@@ -147,19 +155,8 @@ class Expressions(Arithmetic):
                 if is_decimal(given.type):
                     return compute("negate", (given,), given.type, body)
                 return self._apply("negate", [given], body, node)
-            case exp.Div() if (exact := self._exact("/", node, scope, body)) is not None:
-                return exact
-            case exp.Div():
-                sides = [
-                    self._draft.coerce(self._numeric(each, scope, body), NUMBER, body, each)
-                    for each in (node.left, node.right)
-                ]
-                return compute("/", sides, NUMBER, body)
-            case exp.Mod() if (exact := self._exact("%", node, scope, body)) is not None:
-                return exact
-            case exp.IntDiv() | exp.Mod():
-                name = "div" if isinstance(node, exp.IntDiv) else "mod"
-                return self._apply(name, self._pair(node, scope, body), body, node)
+            case _ if type(node) in SYMBOLS:
+                return self._arithmetic(node, scope, body)
             case exp.Trim():
                 return self._trimmed(node, scope, body)
             case exp.Floor() | exp.Ceil():
@@ -215,12 +212,6 @@ class Expressions(Arithmetic):
         if operator is not None:
             left = self.value(node.this, scope, body)
             return self._compared(operator, left, node.expression, scope, body, node)
-        symbol = ARITHMETIC.get(type(node))
-        if symbol is not None:
-            exact = self._exact(symbol, node, scope, body)
-            if exact is not None:
-                return exact
-            return self._arithmetic(symbol, node, scope, body)
         named = NAMED.get(type(node))
         if named is not None:
             name, keys = named
@@ -242,7 +233,7 @@ class Expressions(Arithmetic):
         for each, wanted in zip(given, types, strict=True):
             term = self.value(each, scope, body)
             if wanted == TEXT:
-                term = self._as_text(term, body, each)
+                term = self.as_text(term, body, each)
             converted = self._literal_as(term, wanted, each) if term.type != wanted else None
             terms.append(self._widened(converted or term, wanted, body, each))
         if name in PATTERNS and isinstance(terms[1], Constant) and terms[1].value is not None:
@@ -280,7 +271,7 @@ class Expressions(Arithmetic):
     def _text(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         given = self.value(node, scope, body)
         converted = self._literal_as(given, TEXT, node)
-        return self._as_text(given if converted is None else converted, body, node)
+        return self.as_text(given if converted is None else converted, body, node)
 
     def _numeric(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         return self.numeric(self.value(node, scope, body), body, node)
@@ -326,7 +317,7 @@ class Expressions(Arithmetic):
         return self._apply(name, [text, characters], body, node)
 
     def _concatenated(self, parts: Sequence[exp.Expr], scope: Scope, body: Body) -> Term:
-        terms = [self._as_text(self.value(each, scope, body), body, each) for each in parts]
+        terms = [self.as_text(self.value(each, scope, body), body, each) for each in parts]
         result = terms[0]
         for term in terms[1:]:
             result = self._draft.compute("||", (result, term), TEXT, body)
@@ -365,14 +356,17 @@ class Expressions(Arithmetic):
         if query is not None:
             return self._queries.is_in(node.this, query.unnest(), scope, body)
         given = self.value(node.this, scope, body)
+        values = [self.value(each, scope, body) for each in node.expressions]
+        pairs = [self.alike(given, each, body, node) for each in values]
+        sides = {one for one, _ in pairs}
+        if len(pairs) >= LISTED and len(sides) == 1:
+            others = [other for _, other in pairs]
+            return self._draft.compute("is among", (*sides, *others), BOOLEAN, body)
         found: Term = FALSE
-        for each in node.expressions:
-            equal = self._compared("=", given, each, scope, body, node)
-            found = (
-                equal
-                if found is FALSE
-                else self._draft.compute("or", (found, equal), BOOLEAN, body)
-            )
+        for one, other in pairs:
+            equal = self._draft.compute("is =", (one, other), BOOLEAN, body)
+            alone = found is FALSE
+            found = equal if alone else self._draft.compute("or", (found, equal), BOOLEAN, body)
         return found
 
     # --- choices ---------------------------------------------------------------------------

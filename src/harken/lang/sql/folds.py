@@ -20,7 +20,7 @@ from harken.ir.operations import FOLDED
 from harken.ir.relations import Relation
 from harken.ir.terms import Term, Variable
 from harken.ir.types import INTEGER, NUMBER, TEXT, decimal_digits, is_decimal
-from harken.lang.sql.aggregate_calls import TWO_VALUES, Fold
+from harken.lang.sql.aggregate_calls import TWO_VALUES, Fold, called
 from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.grouping_sets import GroupingSets
 from harken.lang.sql.ordering import direction
@@ -52,9 +52,11 @@ class Folded:
         """Its value for a group; each of `values` is a variable of the atom."""
         first = values[0].type
         if self.name in AS_DOUBLE and not all(is_numeric(each.type) for each in values):
-            raise self._fault(draft, f"{self.name} of {shown(first)}", "it takes numbers")
+            raise self._fault(draft, f"{called(self.node)} of {shown(first)}", "it takes numbers")
         if self.name in FOR_TYPE and first != FOR_TYPE[self.name]:
-            raise self._fault(draft, f"{self.name} of {shown(first)}", "convert it with CAST")
+            raise self._fault(
+                draft, f"{called(self.node)} of {shown(first)}", "convert it with CAST"
+            )
         scales = [decimal_digits(v.type)[1] if is_decimal(v.type) else 0 for v in values]
         settings = (self.distinct, tuple(scales) if self.name in AS_DOUBLE else (), *self.constants)
         type_ = values[1].type if self.name in ("max_by", "min_by") else first
@@ -78,6 +80,9 @@ def folded(node: exp.Expr, draft: Draft) -> Folded:
     """A call that `spelled` made, taken apart."""
     values, width = folded_values(node), _width(node)
     distinct = isinstance(node.expressions[0], exp.Distinct)
+    if len(values) != width or (distinct and width > 1 and len(node.expressions) > 1):
+        wanted = "two values, and no DISTINCT" if width > 1 else "one value"
+        raise _refusal(node, draft, f"{called(node)} takes {wanted}")
     rest = node.expressions[1 if distinct else width :]
     keys = [each for each in rest if isinstance(each, exp.Ordered)]
     constants = [_constant(each, node, draft) for each in rest if each not in keys]
@@ -87,8 +92,6 @@ def folded(node: exp.Expr, draft: Draft) -> Folded:
             raise _refusal(node, draft, "DISTINCT is ordered by what it is of")
     if node.name in ("max_by", "min_by"):
         values.reverse()
-    if len(values) != width:
-        raise _refusal(node, draft, f"{node.name} takes {width} values")
     ordered = (each.this for each in keys)
     return Folded(node, node.name, (*values, *ordered), tuple(constants), distinct)
 
@@ -119,7 +122,7 @@ def _constant(node: exp.Expr, call: exp.Expr, draft: Draft) -> Setting:
             if 0 <= float(node.this) <= 1:
                 return float(node.this)
     wanted = "a text that separates" if call.name == "listagg" else "a number between 0 and 1"
-    raise _refusal(node, draft, f"{call.name} takes {wanted} here, as a constant")
+    raise _refusal(node, draft, f"{called(call)} takes {wanted} here, as a constant")
 
 
 def _refusal(node: exp.Expr, draft: Draft, message: str) -> LanguageError:
@@ -134,8 +137,11 @@ class Folding(GroupingSets):
     """Aggregates of a whole group in GROUP BY."""
 
     def _fold_values(self, node: exp.Expr, scope: Scope, body: Body) -> list[Term]:
-        given = folded(node, self._draft).values
-        return [self._expressions.value(each, scope, body) for each in given]
+        fold = folded(node, self._draft)
+        values = [self._expressions.value(each, scope, body) for each in fold.values]
+        if fold.name == "listagg" and not fold.distinct:  # what is joined is written out
+            values[0] = self._expressions.as_text(values[0], body, node)
+        return values
 
     def _fold(
         self,

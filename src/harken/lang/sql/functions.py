@@ -9,6 +9,9 @@ The meaning is Spark's; where an argument is NULL the expression is NULL as the 
 
 from __future__ import annotations
 
+from itertools import count
+from typing import ClassVar
+
 from sqlglot import exp
 
 from harken.lang.sql.parser import fragment
@@ -130,9 +133,24 @@ def said(node: exp.Expr) -> exp.Expr | None:
     return filled(text, *(node.args[key] for key in keys))
 
 
+class Once(exp.Expression):
+    """An expression that stands in several places and is translated once: all have its key."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "key": True}
+
+
+_SIMPLE = (exp.Literal, exp.Column, exp.Null, exp.Boolean, exp.Neg, Once)
+_once = count()
+
+
+def _is_long(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Expression) and not isinstance(node.unnest(), _SIMPLE)
+
+
 def filled(text: str, *given: exp.Expr) -> exp.Expr:
     """An expression with x, y and z replaced by what is given."""
-    parts = dict(zip("xyz", given, strict=False))
+    shared = [Once(this=each.copy(), key=next(_once)) if _is_long(each) else each for each in given]
+    parts = dict(zip("xyz", shared, strict=False))
 
     def replaced(each: exp.Expr) -> exp.Expr:
         named = isinstance(each, exp.Column) and each.name in parts

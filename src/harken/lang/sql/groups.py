@@ -17,28 +17,22 @@ from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER, is_decimal
 from harken.lang.sql import decimals
+from harken.lang.sql.aggregates import (
+    AGGREGATED,
+    aggregates_from_around,
+    aggregates_of,
+    is_distinct,
+    unfiltered,
+    why_not,
+)
 from harken.lang.sql.draft import Body
-from harken.lang.sql.folds import Folding, folded_values, is_fold
+from harken.lang.sql.folds import Folding, is_fold
 from harken.lang.sql.grouping_sets import sets_of
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
+from harken.lang.sql.spelling import spelling
 from harken.lang.sql.syntax import ONE, replace_columns
 from harken.lang.sql.types import is_numeric, shown
-
-AGGREGATED: dict[type[exp.Expr], str] = {
-    exp.Count: "count",
-    exp.Sum: "sum",
-    exp.Avg: "avg",
-    exp.Min: "min",
-    exp.Max: "max",
-    exp.LogicalAnd: "min",
-    exp.LogicalOr: "max",
-    exp.AnyValue: "min",  # one value is as good as another, and this one is always the same
-    exp.First: "min",
-    exp.Last: "max",
-    exp.FirstValue: "min",
-    exp.LastValue: "max",
-}
 
 
 @dataclass(slots=True)
@@ -68,9 +62,9 @@ class Grouping(Folding):
         for each in mentioned:
             for found_in in aggregates_of(each):
                 if isinstance(found_in, exp.Grouping | exp.GroupingId):
-                    asked.setdefault(_text(found_in), found_in)
+                    asked.setdefault(spelling(found_in), found_in)
                     continue
-                wanted.setdefault(_text(found_in), unfiltered(self._spread(found_in, scope)))
+                wanted.setdefault(spelling(found_in), unfiltered(self._spread(found_in, scope)))
         key_terms = [self._expressions.value(each, scope, body) for each in keys]
         folds = {
             text: self._fold_values(each, scope, body)
@@ -84,7 +78,7 @@ class Grouping(Folding):
         beside = {
             text: self._beside(each, scope, body)
             for text, each in wanted.items()
-            if _is_distinct(each)
+            if is_distinct(each)
         } | folds
         mentioned_terms = [*key_terms, *_present(values), *(t for b in beside.values() for t in b)]
         captured = self._captured(scope, mentioned_terms, body.literals)
@@ -106,11 +100,11 @@ class Grouping(Folding):
         distinct_ones = {
             text: self._distinct(captured, key_terms, _present([value, *beside[text]]), body)
             for (text, aggregate), value in zip(wanted.items(), values, strict=True)
-            if _is_distinct(aggregate)
+            if is_distinct(aggregate)
         }
         over = [plain, *distinct_ones.values()]
         groups = self._groups(over, captured, key_terms, clause)
-        found = Groups({_text(each): term for each, term in zip(keys, groups, strict=False)}, {})
+        found = Groups({spelling(each): term for each, term in zip(keys, groups, strict=False)}, {})
         for text, each in asked.items():
             absent = self._absent(each, keys, sets)
             found.aggregates[text] = self._grouping(absent, groups[-1], clause)
@@ -155,10 +149,10 @@ class Grouping(Folding):
         spelled = [[self._key(each, node, selected) for each in one] for one in sets]
         for one in spelled:
             for each in one:
-                keys.setdefault(_text(each), each)
+                keys.setdefault(spelling(each), each)
         places = {text: place for place, text in enumerate(keys)}
         return list(keys.values()), [
-            frozenset(places[_text(each)] for each in one) for one in spelled
+            frozenset(places[spelling(each)] for each in one) for one in spelled
         ]
 
     def _key(
@@ -168,7 +162,7 @@ class Grouping(Folding):
         column."""
         named = {name.lower(): each for each, name in selected if isinstance(each, exp.Alias)}
         sources = node.args.get("from_") or node.args.get("from")
-        if isinstance(each, exp.Literal) and not each.is_string:
+        if isinstance(each, exp.Literal) and each.is_int:
             position = int(each.this) - 1
             if not 0 <= position < len(selected):
                 raise TypeFault(
@@ -191,8 +185,8 @@ class Grouping(Folding):
         self, node: exp.Expr, keys: Sequence[exp.Expr], sets: Sequence[frozenset[int]] | None
     ) -> list[list[bool]]:
         """For each grouping set, which of the keys that grouping(...) names are not in it."""
-        texts = [_text(each) for each in keys]
-        named = [_text(each) for each in node.expressions] or texts
+        texts = [spelling(each) for each in keys]
+        named = [spelling(each) for each in node.expressions] or texts
         if sets is None or any(each not in texts for each in named):
             raise TypeFault(
                 f"{node.sql('spark').lower()} takes what GROUPING SETS, ROLLUP or CUBE group by",
@@ -282,7 +276,7 @@ class Grouping(Folding):
     def _argument(self, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
         """What an aggregate is taken of; None if it only counts rows."""
         if type(node) not in AGGREGATED:
-            raise self._not_yet(node, f"the aggregate {node.sql('spark')} is not there yet")
+            raise self._not_yet(node, why_not(node))
         argument = node.this
         if isinstance(argument, exp.Distinct):
             if len(argument.expressions) > 1:
@@ -304,7 +298,7 @@ class Grouping(Folding):
             )
         if isinstance(node, exp.LogicalAnd | exp.LogicalOr):
             value = self._draft.coerce(value, BOOLEAN, body, node)
-        if isinstance(node, exp.Count) and not value.type.nullable and not _is_distinct(node):
+        if isinstance(node, exp.Count) and not value.type.nullable and not is_distinct(node):
             return None  # no value is NULL, so all rows are counted
         return value
 
@@ -413,13 +407,20 @@ class GroupedScope:
         def replace_known(each: exp.Expr) -> exp.Expr:
             if isinstance(each, exp.Identifier):
                 return each
-            name = self.names.get(_text(each))
+            name = self.names.get(spelling(each))
             if name is not None:
                 return exp.column(name, table="group")
             # In a subquery names mean its own columns first; a copy is not searched.
-            return each.copy() if isinstance(each, exp.Query) else each
+            return self._in_query(each) if isinstance(each, exp.Query) else each
 
         return node.copy().transform(replace_known)
+
+    def _in_query(self, node: exp.Expr) -> exp.Expr:
+        """A subquery, in which aggregates of this query may be mentioned."""
+        made = node.copy()
+        for each in aggregates_from_around(made):
+            each.replace(exp.column(self.names[spelling(each)], table="group"))
+        return made
 
 
 def _flat(keys: Sequence[exp.Expr]) -> list[exp.Expr]:
@@ -428,36 +429,6 @@ def _flat(keys: Sequence[exp.Expr]) -> list[exp.Expr]:
     for each in keys:
         found += _flat(each.expressions) if isinstance(each, exp.Tuple) else [each]
     return found
-
-
-def unfiltered(node: exp.Expr) -> exp.Expr:
-    """An aggregate without its FILTER: of what does not pass it takes NULL, which it ignores."""
-    if not isinstance(node, exp.Filter):
-        return node
-    if type(node.this) not in AGGREGATED and not is_fold(node.this):
-        return node
-    made: exp.Expr = node.this.copy()
-    condition = node.expression.this
-
-    def kept(value: exp.Expr) -> exp.Expr:
-        value = ONE if isinstance(value, exp.Star) else value
-        return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
-
-    if is_fold(made):
-        for each in folded_values(made):
-            each.replace(kept(each))
-        return made
-    argument = made.this
-    if isinstance(argument, exp.Distinct):
-        argument.set("expressions", [kept(each) for each in argument.expressions])
-    else:
-        made.set("this", kept(argument))
-    return made
-
-
-def _is_distinct(node: exp.Expr) -> bool:
-    """min and max are the same of a set."""
-    return isinstance(node.this, exp.Distinct) and AGGREGATED.get(type(node)) not in ("min", "max")
 
 
 def _present(values: Sequence[Term | None]) -> list[Term]:
@@ -471,30 +442,5 @@ def _place(shown: Sequence[Term], value: Term | None) -> int:
 
 def _texts_of(source: Source, name: str) -> list[str]:
     """How a column can be written; without its table not if USING made it one with another."""
-    found = [_text(exp.column(name, table=source.alias))]
-    return found if name in source.merged else [*found, _text(exp.column(name))]
-
-
-def aggregates_of(node: exp.Expr) -> list[exp.Expr]:
-    """The aggregates of an expression, not those of subqueries in it."""
-    found: list[exp.Expr] = []
-
-    def visit(each: exp.Expr) -> None:
-        if isinstance(each, exp.Query):
-            return
-        if isinstance(each, exp.AggFunc | exp.Filter):
-            found.append(each)
-            return
-        for child in each.iter_expressions():
-            visit(child)
-
-    visit(node)
-    return found
-
-
-def _text(node: exp.Expr) -> str:
-    """What tells two expressions apart."""
-    plain = node.unalias()
-    while isinstance(plain, exp.Paren):
-        plain = plain.this
-    return plain.sql("spark", normalize=True, comments=False)
+    found = [spelling(exp.column(name, table=source.alias))]
+    return found if name in source.merged else [*found, spelling(exp.column(name))]

@@ -6,6 +6,7 @@ a LEFT JOIN b ON c        j(X, Y) ← a(X) ∧ b(Y) ∧ c        j(X, NULL) ← 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -25,6 +26,15 @@ def is_lateral(node: exp.Expr) -> bool:
     return isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery)
 
 
+def _is_joined(node: exp.Expr) -> bool:
+    """An item of FROM in parentheses, whose tables keep their names; no query of its own."""
+    if not isinstance(node, exp.Subquery):
+        return False
+    inside = node.this
+    named = isinstance(inside, exp.Subquery) and bool(inside.alias or inside.args.get("joins"))
+    return isinstance(inside, exp.Table) or named or _is_joined(inside)
+
+
 class Joins(Combining):
     def _from(self, node: exp.Expr, scope: Scope, body: Body) -> None:
         start = node.args.get("from_") or node.args.get("from")
@@ -38,7 +48,7 @@ class Joins(Combining):
         """An item of FROM: what it joins goes into the body, its columns into the scope."""
         if isinstance(node, exp.Paren):
             node = node.this
-        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+        if _is_joined(node) and not node.alias:
             self._item(node.this, scope, body)
         elif isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             self._table(node, scope, body)
@@ -98,15 +108,7 @@ class Joins(Combining):
         own: Collection[Term] = (),
     ) -> None:
         """The rows of a query in FROM; `own` are columns of the same FROM that it mentions."""
-        alias = node.args.get("alias")
-        given = [each.name for each in alias.columns] if alias is not None else []
-        if len(given) > len(rows.names):
-            raise TypeFault(
-                f"{len(given)} columns are named, and there are {len(rows.names)}",
-                code="arity",
-                span=self._draft.place(node),
-            )
-        names = [*given, *rows.names[len(given) :]]
+        names = self._renamed(node, rows.names)
         fresh = [self._draft.fresh(c.type, n) for c, n in zip(rows.columns, names, strict=True)]
         body.add(Atom(rows.relation, (*rows.captured, *fresh), span=self._draft.place(node)))
         for each in rows.captured:
@@ -114,6 +116,18 @@ class Joins(Combining):
                 scope.capture(each)
         fields = [Field(n.lower(), term) for n, term in zip(names, fresh, strict=True)]
         self._add_source(node, node.alias.lower() or f"query {len(scope.sources)}", fields, scope)
+
+    def _renamed(self, node: exp.Expr, names: Sequence[str]) -> list[str]:
+        """The columns of an item of FROM, as its alias calls them."""
+        alias = node.args.get("alias")
+        given = [each.name for each in alias.columns] if alias is not None else []
+        if len(given) > len(names):
+            raise TypeFault(
+                f"{len(given)} columns are named, and there are {len(names)}",
+                code="arity",
+                span=self._draft.place(node),
+            )
+        return [*given, *names[len(given) :]]
 
     def _table(self, node: exp.Table, scope: Scope, body: Body) -> None:
         name = node.name.lower()
@@ -128,13 +142,11 @@ class Joins(Combining):
             self._draft.fresh(column.type, column.name) for column in table.relation.columns
         ]
         body.add(Atom(table.relation, tuple(terms), span=self._draft.place(node)))
+        names = self._renamed(node, [column.name for column in table.columns])
         fields = [
-            Field(column.name.lower(), terms[position])
-            for column, position in zip(table.columns, table.positions, strict=True)
+            Field(name.lower(), terms[position])
+            for name, position in zip(names, table.positions, strict=True)
         ]
-        alias = node.args.get("alias")
-        for i, each in enumerate(alias.columns if alias is not None else ()):
-            fields[i] = Field(each.name.lower(), fields[i].term)
         if not node.alias:
             self._refuse_twin(node, scope.parent)
         self._add_source(node, node.alias_or_name.lower(), fields, scope)
@@ -285,7 +297,7 @@ class Joins(Combining):
         body.literals = [Atom(relation, (*captured, *fresh), span=self._draft.place(join))]
         renamed = iter(fresh)
         scope.sources = [
-            Source(s.alias, [Field(f.name, next(renamed)) for f in s.fields], s.merged)
+            Source(s.alias, [replace(f, term=next(renamed)) for f in s.fields], s.merged)
             for s in inside.sources
         ]
         scope.captured.update(inside.captured)

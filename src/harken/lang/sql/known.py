@@ -91,6 +91,15 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.CurrentTimestamp: "",
     exp.In: "this expressions query negate",
 }
+CALLED: dict[tuple[type[exp.Expr], str], str] = {
+    (exp.Delete, "tables"): "DELETE that does not say FROM",
+    (exp.Select, "locks"): "FOR UPDATE or FOR SHARE",
+    (exp.Max, "expressions"): "max of several values, which greatest is,",
+    (exp.Min, "expressions"): "min of several values, which least is,",
+    (exp.Floor, "decimals"): "floor to so many digits",
+    (exp.Ceil, "decimals"): "ceil to so many digits",
+}
+"""Parts by the words that stand for them in a statement."""
 _ALLOWED = {kind: frozenset(names.split()) for kind, names in PARTS.items()}
 _REFUSED = (exp.Pivot, exp.TableSample, exp.Into, exp.Lock, exp.Version)
 
@@ -104,7 +113,10 @@ def unknown_parts(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
         if allowed is not None:
             for name, value in each.args.items():
                 if name not in allowed and value not in (None, False, [], ""):
-                    yield each, name.strip("_").replace("_", " ").upper()
+                    yield (
+                        each,
+                        CALLED.get((type(each), name), name.strip("_").replace("_", " ").upper()),
+                    )
         if isinstance(each, exp.Star) and _has_changes(each):
             around = each.parent.parent if isinstance(each.parent, exp.Column) else each.parent
             if not isinstance(around, exp.Select):  # count(* EXCEPT (a))

@@ -20,6 +20,7 @@ from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER
 from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.rows import Rows
+from harken.lang.sql.spelling import spelling
 from harken.lang.sql.syntax import replace_columns
 
 Order = tuple[int, bool, bool]
@@ -40,10 +41,12 @@ class Keys:
         self.query = node.copy()
         taken = {key: self.query.args.pop(key, None) for key in ("order", "limit", "offset")}
         order = taken["order"]
-        self.nodes: list[exp.Expr] = list(order.expressions) if order is not None else []
+        self._nodes: list[exp.Expr] = list(order.expressions) if order is not None else []
+        self._by_all = len(self._nodes) == 1 and _is_all(self._nodes[0].this)
         self.count = _whole(taken["limit"], draft)
         self.offset = _whole(taken["offset"], draft) or 0
         self._added: list[exp.Expr] = []
+        self._draft = draft
         if isinstance(self.query, exp.Values):
             self.query = exp.select("*").from_(exp.Subquery(this=self.query))
         assert isinstance(self.query, exp.Query)
@@ -51,9 +54,9 @@ class Keys:
         # What a text or a function of one says is not the name of a column.
         named = (exp.Alias, exp.Column)
         self._names = [e.alias_or_name.lower() if isinstance(e, named) else "" for e in selects]
-        self._texts = [each.unalias().sql("spark", normalize=True) for each in selects]
+        self._texts = [spelling(each) for each in selects]
         self._has_star = any(each.is_star for each in selects)
-        self._places = [self._find(key, draft) for key in self.nodes]
+        self._places = [] if self._by_all else [self._find(key) for key in self._nodes]
         if self._added:
             if self._is_closed:  # a column more would make other rows of it
                 self.query = exp.select("*").from_(exp.Subquery(this=self.query))
@@ -70,10 +73,27 @@ class Keys:
         """How many columns are there only to order by: the last ones."""
         return len(self._added)
 
-    def place(self, number: int, width: int) -> int:
-        """The column that a key is, in rows of this width."""
-        place = self._places[number]
-        return place if place >= 0 else width - self.added - place - 1
+    def order(self, width: int) -> list[Order]:
+        """The columns that rows of this width are ordered by; ORDER BY ALL is by each of them."""
+        if self._by_all:
+            return [(place, *direction(self._nodes[0])) for place in range(width)]
+        return [
+            (self._place(place, key, width), *direction(key))
+            for place, key in zip(self._places, self._nodes, strict=True)
+        ]
+
+    def _place(self, place: int | None, key: exp.Expr, width: int) -> int:
+        shown = width - self.added
+        if place is None:
+            place = int(key.this.this) - 1
+            if not 0 <= place < shown:
+                raise TypeFault(
+                    f"there is no column {place + 1} to order by",
+                    code="arity",
+                    span=self._draft.place(key),
+                    hint=f"there are {shown}" if shown > 1 else "there is one",
+                )
+        return place if place >= 0 else shown - place - 1
 
     def _spelled_out(self, node: exp.Expr) -> exp.Expr:
         """An expression with the names of the select list replaced by what they stand for."""
@@ -87,23 +107,17 @@ class Keys:
 
         return replace_columns(node, stands_for)
 
-    def _find(self, key: exp.Expr, draft: Draft) -> int:
-        """A column of the query, or -1 for the first one that is added, -2 for the second."""
+    def _find(self, key: exp.Expr) -> int | None:
+        """A column of the query, or -1 for the first one that is added, -2 for the second; None if
+        it is said by its number."""
         wanted = key.this
-        if isinstance(wanted, exp.Literal) and not wanted.is_string:
-            position = int(wanted.this) - 1
-            if not self._has_star and not 0 <= position < len(self._names):
-                raise TypeFault(
-                    f"there is no column {wanted.this} to order by",
-                    code="arity",
-                    span=draft.place(key),
-                )
-            return position
+        if isinstance(wanted, exp.Literal) and wanted.is_int:
+            return None
         plain = isinstance(wanted, exp.Column) and not wanted.table
         if not self._has_star and plain and wanted.name.lower() in self._names:
             return self._names.index(wanted.name.lower())
         spelled = self._spelled_out(wanted)
-        text = spelled.sql("spark", normalize=True)
+        text = spelling(spelled)
         if not self._has_star and text in self._texts:
             return self._texts.index(text)
         if not self._is_closed:
@@ -113,7 +127,7 @@ class Keys:
             raise LanguageError(
                 "what is ordered by must be made of the selected columns",
                 code="unsupported",
-                span=draft.place(key),
+                span=self._draft.place(key),
             )
         self._added.append(replace_columns(wanted, lambda each: exp.column(each.this.copy())))
         return -len(self._added)

@@ -83,6 +83,21 @@ TRANSACTIONS = {
     ("ABORT",): exp.Rollback,
 }
 
+SYSTEMS_OWN = {
+    "SHOW": "SHOW TABLES, SHOW VIEWS, SHOW COLUMNS IN t and DESCRIBE t are there",
+    "DESCRIBE": "DESCRIBE takes the name of a table or view",
+    "DESC": "DESCRIBE takes the name of a table or view",
+    "REFRESH": "a materialized view is always up to date",
+    "ANALYZE": "Harken counts rows itself",
+    "CACHE": "CREATE MATERIALIZED VIEW keeps the rows of a query",
+    "SET": "settings are those of harken.connect and of the command line",
+    "USE": "a file is a database, and has no others in it",
+    "GRANT": "whoever may read and write the file may read and write all of it",
+    "COPY": "CREATE TABLE ... USING lake LOCATION '...' reads files",
+    "REPLACE": "INSERT INTO ... ON CONFLICT (key) DO UPDATE SET ... changes rows that are there",
+    "VACUUM": "a file needs no vacuum",
+}
+"""What other systems have, and what to do here."""
 STATEMENTS = (
     *("CREATE", "ALTER", "DROP", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE"),
     *("SELECT", "WITH", "VALUES", "EXPLAIN", "BEGIN", "COMMIT", "ROLLBACK", "FROM", "TABLE"),
@@ -182,6 +197,9 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     words = tuple(token.text.upper() for token in tokens)
     if words in TRANSACTIONS:
         return [Statement(TRANSACTIONS[words](), own, start)]
+    asked = None if explained else _question(own)
+    if asked is not None:
+        return [Statement(asked, own, start)]
     key = _key_at_the_end(tokens)
     parsed = own if not key else text[start : tokens[-2 * len(key) - 2].start]
     try:
@@ -192,12 +210,15 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
         raise SyntaxFault(  # sqlglot trips over some texts that are no SQL
             "this statement cannot be read", code="syntax", span=Span(start, start + len(own))
         ) from error
-    if node is None or isinstance(node, exp.Command):
+    word = own.split()[0].upper()
+    if node is None or isinstance(node, exp.Command) or (word in SYSTEMS_OWN and not explained):
         raise SyntaxFault(
-            f"there is no statement {own.split()[0].upper()} in Harken's SQL",
+            f"there is no such statement {word} in Harken's SQL"
+            if word in ("SHOW", "DESCRIBE", "DESC", "REFRESH")
+            else f"there is no statement {word} in Harken's SQL",
             code="syntax",
-            span=Span(start, start + len(own.split()[0])),
-            hint=_LISTED,
+            span=Span(start, start + len(word)),
+            hint=SYSTEMS_OWN.get(word, _LISTED),
         )
     statement = Statement(normalized_throughout(node), own, start, explained, key)
     for part, what in unknown_parts(statement.node):
@@ -205,6 +226,23 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             f"{what} is not in Harken's SQL", code="unsupported", span=statement.place(part)
         )
     return [statement]
+
+
+def _question(text: str) -> exp.Expr | None:
+    """SHOW TABLES, DESCRIBE t and REFRESH MATERIALIZED VIEW v, which sqlglot reads in part."""
+    *words, last = text.split()
+    named = exp.Table(this=exp.to_identifier(last.strip("`")))
+    named.this.meta.update(start=len(text) - len(last), end=len(text) - 1)
+    match [word.upper() for word in words]:
+        case ["SHOW"] if last.upper() in ("TABLES", "VIEWS"):
+            return exp.Show(this=exp.var(last.upper()))
+        case ["DESCRIBE" | "DESC"] | ["DESCRIBE" | "DESC", "TABLE" | "EXTENDED"]:
+            return exp.Describe(this=named)
+        case ["SHOW", "COLUMNS", "IN" | "FROM"]:
+            return exp.Describe(this=named)
+        case ["REFRESH", "MATERIALIZED", "VIEW"]:
+            return exp.Refresh(this=named, kind="MATERIALIZED VIEW")
+    return None
 
 
 def _key_at_the_end(tokens: list[Token]) -> tuple[str, ...]:
@@ -224,12 +262,12 @@ def _fault(error: ParseError, text: str, offset: int) -> SyntaxFault:
     """Where the parser gave up, in our words: its own are about itself."""
     first = text.split()[0]
     if not first.startswith("(") and first.upper() not in STATEMENTS:
-        near = nearest(first.upper(), STATEMENTS)
+        near = None if first.upper() in SYSTEMS_OWN else nearest(first.upper(), STATEMENTS)
         return SyntaxFault(
             f"there is no statement {first.upper()} in Harken's SQL",
             code="syntax",
             span=Span(offset, offset + len(first)),
-            hint=f"do you mean {near}?" if near else _LISTED,
+            hint=f"do you mean {near}?" if near else SYSTEMS_OWN.get(first.upper(), _LISTED),
         )
     details = error.errors[0] if error.errors else {}
     word = str(details.get("highlight") or "")

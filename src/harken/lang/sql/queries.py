@@ -17,12 +17,13 @@ from sqlglot import exp
 from harken.errors import SyntaxFault, TypeFault
 from harken.ir.clauses import Atom
 from harken.ir.types import BOOLEAN
+from harken.lang.sql.aggregates import aggregates_of
 from harken.lang.sql.aliases import mentions_aliases, spelled_out
 from harken.lang.sql.combining import Combining
 from harken.lang.sql.draft import Body
-from harken.lang.sql.groups import Grouping, aggregates_of
+from harken.lang.sql.groups import Grouping
 from harken.lang.sql.joins import Joins
-from harken.lang.sql.ordering import Keys, direction, limited
+from harken.lang.sql.ordering import Keys, limited
 from harken.lang.sql.recursion import Recursion, mentions
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
@@ -216,7 +217,7 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
         keys = Keys(node, self._draft)
         rows = self.query(keys.query, scope)
         width = len(rows.columns) - keys.added
-        places = [keys.place(i, len(rows.columns)) for i in range(len(keys.nodes))]
-        order = [(place, *direction(key)) for place, key in zip(places, keys.nodes, strict=True)]
-        order += [(i, False, True) for i in range(width) if i not in places]
+        order = keys.order(len(rows.columns))
+        said = {place for place, _, _ in order}
+        order += [(i, False, True) for i in range(width) if i not in said]
         return limited(self._draft, rows, width, order, keys.count, keys.offset)

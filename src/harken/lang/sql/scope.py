@@ -6,7 +6,7 @@ argument.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harken.errors import NameFault, Span, TypeFault, nearest
 from harken.ir.terms import Term, Variable
@@ -14,8 +14,11 @@ from harken.ir.terms import Term, Variable
 
 @dataclass(frozen=True, slots=True)
 class Field:
+    """A column; `key` is what it is called where its name is that of others as well."""
+
     name: str
     term: Term
+    key: str = ""
 
 
 @dataclass(slots=True)
@@ -28,6 +31,14 @@ class Source:
     alias: str
     fields: list[Field]
     merged: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """`SELECT t.a, u.a` in FROM: `*` has both, and a name means neither."""
+        names = [each.name for each in self.fields]
+        self.fields = [
+            each if names.count(each.name) == 1 else replace(each, key=f"{each.name} {place}")
+            for place, each in enumerate(self.fields)
+        ]
 
 
 @dataclass(slots=True)
@@ -71,7 +82,7 @@ class Scope:
             for source in self.sources
             if table is None or source.alias == table
             for each in source.fields
-            if each.name == name and not (table is None and name in source.merged)
+            if name in (each.name, each.key) and not (table is None and name in source.merged)
         ]
 
     def _own(self, table: str | None, name: str, span: Span) -> Term | None:
@@ -79,10 +90,14 @@ class Scope:
         if len(found) > 1:
             tables = [s.alias for s in self.sources if any(f.name == name for f in s.fields)]
             raise TypeFault(
-                f"the column {name} is in {' and in '.join(tables)}",
+                f"the column {name} is in {' and in '.join(tables)}"
+                if len(tables) > 1
+                else f"the column {name} is twice in {tables[0]}",
                 code="ambiguous",
                 span=span,
-                hint=f"say which: {tables[0]}.{name}",
+                hint=f"say which: {tables[0]}.{name}"
+                if len(tables) > 1
+                else f"several columns of {tables[0]} have that name: call them differently",
             )
         return found[0] if found else None
 

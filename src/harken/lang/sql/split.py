@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from harken.lang.sql.aggregates import unfiltered
 from harken.lang.sql.derived import derived
 from harken.lang.sql.folds import folded_values, is_fold, keys_of
-from harken.lang.sql.groups import unfiltered
+from harken.lang.sql.spelling import spelling
 from harken.lang.sql.syntax import windows_of
 
 
@@ -22,7 +23,7 @@ class Split:
 
     def take(self, node: exp.Expr) -> exp.Expr:
         """A column that has the value of an expression without windows."""
-        text = node.unalias().sql("spark", normalize=True)
+        text = spelling(node)
         if text not in self.names:
             self.names[text] = f"column {len(self.columns)}"
             self.columns[self.names[text]] = node.unalias().copy()
@@ -54,7 +55,7 @@ class Split:
 
     def _window(self, node: exp.Window) -> exp.Expr:
         """A column for a window; one that is written twice is computed once."""
-        text = node.sql("spark", normalize=True)
+        text = spelling(node)
         if text not in self.names:
             self.names[text] = f"window {len(self.windows)}"
             self.windows[self.names[text]] = self._taken(node)

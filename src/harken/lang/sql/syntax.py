@@ -58,6 +58,8 @@ def normalized_throughout(node: exp.Expr) -> exp.Expr:
 
 def normalized(node: exp.Expr) -> exp.Expr:
     """One node, as the translation wants it."""
+    if isinstance(node, exp.Like | exp.ILike) and _are_patterns(node.expression):
+        return _likes(node)
     if node.args.get("negate"):  # NOT by a flag of the predicate, which sqlglot may set
         node.set("negate", None)
         return exp.Not(this=normalized(node.copy()))
@@ -113,8 +115,6 @@ def normalized(node: exp.Expr) -> exp.Expr:
             return made(this=node.this)
         case exp.Anonymous() if node.name.lower() == "row" and len(node.expressions) > 1:
             return exp.Tuple(expressions=node.expressions)
-        case exp.Like(expression=exp.Any() | exp.All()) if _are_listed(node.expression.this):
-            return _likes(node)
         case exp.LT() | exp.LTE() | exp.GT() | exp.GTE() if _are_rows([node.this, node.expression]):
             return _rows_ordered(node)
         case exp.EQ(expression=exp.Any()) if isinstance(node.expression.this, exp.Query):
@@ -240,6 +240,10 @@ def _between_either(node: exp.Expr) -> exp.Expr:
     )
 
 
+def _are_patterns(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Any | exp.All) and _are_listed(node.this)
+
+
 def _are_listed(node: exp.Expr) -> bool:
     return isinstance(node, exp.Tuple) or (
         isinstance(node, exp.Paren) and not isinstance(node.this, exp.Query)
@@ -247,10 +251,14 @@ def _are_listed(node: exp.Expr) -> bool:
 
 
 def _likes(node: exp.Expr) -> exp.Expr:
-    """LIKE ANY and LIKE ALL of several patterns."""
+    """LIKE ANY and LIKE ALL of several patterns; NOT LIKE ANY if it is not like one of them."""
     listed = node.expression.this
     patterns = listed.expressions if isinstance(listed, exp.Tuple) else [listed.this]
-    likes = [exp.Like(this=node.this.copy(), expression=each.copy()) for each in patterns]
+    likes: list[exp.Expr] = [
+        type(node)(this=node.this.copy(), expression=each.copy()) for each in patterns
+    ]
+    if node.args.get("negate"):
+        likes = [exp.Not(this=each) for each in likes]
     together = exp.or_ if isinstance(node.expression, exp.Any) else exp.and_
     return exp.Paren(this=together(*likes))
 

@@ -14,6 +14,7 @@ from harken.ir.relations import Column, Relation
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, Type
+from harken.lang.sql.aggregate_calls import written
 from harken.lang.sql.conditions import Conditions
 from harken.lang.sql.conversions import NULL_TYPE, together
 from harken.lang.sql.draft import Body, Draft, Tables, used
@@ -78,7 +79,7 @@ class Translation:
                 found.append((each, name_of(each, len(found))))
                 continue
             columns = [
-                (exp.column(one.name, table=source.alias), one.name)
+                (exp.column(one.key or one.name, table=source.alias), one.name)
                 for source in scope.sources
                 if table is None or source.alias == table
                 for one in source.fields
@@ -195,7 +196,8 @@ def unknown_places(rows: Sequence[Sequence[Term]]) -> frozenset[int]:
 def name_of(node: exp.Expr, position: int) -> str:
     """What a column is called: as it says, or as the column that it is, or as it is written."""
     plain = isinstance(node, exp.Alias | exp.Column | exp.Literal | exp.Subquery)
-    return (plain and node.alias_or_name) or node.sql("spark").lower() or f"col{position + 1}"
+    said = (plain and node.alias_or_name) or written(node) or node.sql("spark").lower()
+    return said or f"col{position + 1}"
 
 
 def _named(column: exp.Expr) -> tuple[str | None, str]:

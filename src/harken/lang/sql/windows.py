@@ -21,10 +21,10 @@ from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER, is_decimal
 from harken.lang.sql import decimals
+from harken.lang.sql.aggregates import AGGREGATED
 from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.folds import folded, is_fold
 from harken.lang.sql.frames import CUMULATIVE, WHOLE, Frame, frame_of, within
-from harken.lang.sql.groups import AGGREGATED
 from harken.lang.sql.numbering import Numbering, Stage, Wanted
 from harken.lang.sql.ordering import Order, direction, earlier
 from harken.lang.sql.rows import Rows

@@ -1,0 +1,62 @@
+"""SHOW TABLES, SHOW VIEWS and DESCRIBE: what is there, and of which columns."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from harken.database.runtime import Runtime
+from harken.database.sql.reading import Found, Reading
+from harken.database.sql.schema import is_view
+from harken.database.sql.tables import SqlTables, is_materialized
+from harken.errors import NameFault
+from harken.ir.schema import Function
+from harken.ir.types import TEXT
+from harken.lang.sql.draft import unknown_table
+from harken.lang.sql.parser import Statement
+from harken.lang.sql.types import shown
+
+
+def answer(runtime: Runtime, reading: Reading, statement: Statement) -> None:
+    node, tables = statement.node, SqlTables(runtime.catalog)
+    if isinstance(node, exp.Show):
+        _show(tables, reading, only_views=node.name == "VIEWS")
+        return
+    function = tables.function(node.this.name)
+    if function is None:
+        raise unknown_table(tables, node.this.name, statement.place(node.this))
+    if isinstance(node, exp.Refresh):
+        _refresh(function, statement)
+        return
+    table = tables.table(node.this.name)
+    assert table is not None
+    rows = [
+        (column.name, shown(column.type), "yes" if column.type.nullable else "no")
+        for column in table.columns
+    ]
+    reading.emit(Found(("col_name", "data_type", "may_be_null"), (TEXT,) * 3, rows))
+
+
+def _show(tables: SqlTables, reading: Reading, *, only_views: bool) -> None:
+    found = [(name, tables.function(name)) for name in sorted(tables.table_names())]
+    rows = [
+        (name, _kind(function))
+        for name, function in found
+        if function is not None and (is_view(function) or not only_views)
+    ]
+    reading.emit(Found(("name", "kind"), (TEXT, TEXT), list(rows)))
+
+
+def _kind(function: Function) -> str:
+    if is_materialized(function):
+        return "materialized view"
+    return "view" if is_view(function) else "table"
+
+
+def _refresh(function: Function, statement: Statement) -> None:
+    """It is up to date as it is."""
+    if not is_materialized(function):
+        raise NameFault(
+            f"{function.name} is a {_kind(function)}, and no materialized view",
+            code="type-mismatch",
+            span=statement.place(statement.node.this),
+        )
