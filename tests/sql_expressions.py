@@ -111,13 +111,15 @@ class Expressions(Choices):
 
     def _double(self, type_: str, columns: Columns, depth: int) -> str:
         one = self.value("double", columns, depth)
-        match self.below(4):
+        match self.below(5):
             case 0:
                 return f"({one} + {self.value('double', columns, depth)})"
             case 1:
                 return f"({one} - {self.value('bigint', columns, depth)})"
             case 2:
                 return f"({one} * {self.choose(('2', '-1', '0.5e0'))})"
+            case 3:
+                return f"({one} % {self.choose(('2', '-1.25e0'))})"
         return f"CAST({self.value('bigint', columns, depth)} AS DOUBLE)"
 
     def _decimal(self, type_: str, columns: Columns, depth: int) -> str:
@@ -195,7 +197,7 @@ class Expressions(Choices):
                 low, high = self.value(type_, columns, 0), self.value(type_, columns, 0)
                 return f"{one} {self.choose(('', 'NOT '))}BETWEEN {low} AND {high}"
             case 8:
-                listed = [self.value(type_, columns, 0) for _ in range(1 + self.below(3))]
+                listed = [self.value(type_, columns, 0) for _ in range(1 + self.below(5))]
                 listed += ["NULL"] * self.one_in(3)
                 return f"{one} {self.choose(('', 'NOT '))}IN ({', '.join(listed)})"
             case 9:

@@ -197,16 +197,29 @@ class Queries(Windows):
                 text = self.value(type_, source.columns, 1)
                 key = Column(text, type_) if any(c.text in text for c in source.columns) else key
             keys.append(key)
-        if keys:
+        sets = bool(keys) and self.one_in(5)
+        if sets:
+            keys = list(dict.fromkeys(self.choose(source.columns) for _ in keys))
+            rest += f" GROUP BY {self._sets([key.text for key in keys])}"
+        elif keys:
             rest += f" GROUP BY {', '.join(key.text for key in keys)}"
         made = [self._aggregate(source.columns) for _ in range(1 + self.below(3))]
         above = [*keys, *made, *outer]
-        if self.one_in(3):
+        if sets:  # of no rows Spark has no total, and DuckDB has one
+            rest += " HAVING count(*) > 0"
+        elif self.one_in(3):
             rest += f" HAVING {self.condition(above, 1)}"
         if types is None:
             types = [self._some_type(above) for _ in range(len(keys) + len(made))]
         first = None if keys else self._aggregate(source.columns, types[0]).text
         return self._select("DISTINCT " * self.one_in(8), types, above, rest, 1, first)
+
+    def _sets(self, keys: Sequence[str]) -> str:
+        """What ROLLUP, CUBE and GROUPING SETS group by."""
+        listed = ", ".join(keys)
+        sets = [", ".join(key for key in keys if self.below(2)) for _ in range(1 + self.below(3))]
+        written = ", ".join(f"({one})" for one in sets)
+        return self.choose((f"ROLLUP ({listed})", f"CUBE ({listed})", f"GROUPING SETS ({written})"))
 
     def _aggregate(self, columns: Columns, type_: str | None = None) -> Column:
         kinds = {

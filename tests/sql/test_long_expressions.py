@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
 
 import harken
 from sql.watched import Watched
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TERMS = 60
 
@@ -59,3 +65,14 @@ def test_what_is_divided_by_zero_is_an_error_however_long_it_is() -> None:
         for sign in ("/", "%", "DIV"):
             with pytest.raises(harken.ArithmeticFault):
                 db.sql(f"SELECT ({' + '.join(['a'] * TERMS)}) {sign} a FROM t")
+
+
+def test_spark_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    others = {"(x + 2) % 0.75": 0.25, "-m DIV 0.5": -2, "a IN (1, NULL, 2)": None}
+    expected = {text: value for text, value in LONG.items() if " IN " in text} | others
+    with harken.connect(tmp_path / "lake.db", spark=spark, engine="lake") as db:
+        db.sql("CREATE TABLE t (a INT, x DOUBLE, m DECIMAL(5, 2), s STRING)")
+        db.sql("INSERT INTO t VALUES (3, 0.5, 1.25, 'ab')")
+        db._runtime.engine.forced = "spark"
+        columns = ", ".join(f"{text} AS c{i}" for i, text in enumerate(expected))
+        assert db.sql(f"SELECT {columns} FROM t").rows == [tuple(expected.values())]
