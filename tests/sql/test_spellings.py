@@ -178,6 +178,10 @@ CASES: dict[str, tuple[str, list[Any]]] = {
         "SELECT string_agg(b, '+' ORDER BY a DESC) AS s FROM t",
         [("1+2+2+1",)],
     ),
+    "a union by the names of columns": (
+        "SELECT a, f FROM u WHERE a = 1 UNION ALL BY NAME SELECT c, a FROM t WHERE b = 2",
+        [(1, True, None), (1, None, "y"), (2, None, "z")],
+    ),
     "WITH ... AS MATERIALIZED": (
         "WITH q AS MATERIALIZED (SELECT a FROM u) SELECT max(a) AS m FROM q",
         [(3,)],

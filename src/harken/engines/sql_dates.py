@@ -56,6 +56,17 @@ def _months_between(later: int, earlier: int) -> float:
     return math.floor((months + seconds / MONTH) * 1e8 + 0.5) / 1e8
 
 
+def _whole_months(later: int, earlier: int) -> int:
+    """The months that are over between two moments; a month is over on the same day of the next,
+    at the same time, and the 31st not in a month that has 30 days."""
+    one, other = decode_timestamp(later), decode_timestamp(earlier)
+    months = (one.year - other.year) * 12 + one.month - other.month
+    past, before = ((m.day, m.hour, m.minute, m.second, m.microsecond) for m in (one, other))
+    if months > 0 and past < before:
+        return months - 1
+    return months + 1 if months < 0 and past > before else months
+
+
 def _part(letters: str, moment: datetime.datetime) -> str:
     width = len(letters)
     numbers = {
@@ -104,6 +115,7 @@ DATE_FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "make_date": (_make_date, 3),
     "next_day": (_next_day, 2),
     "months_between": (_months_between, 2),
+    "whole_months": (_whole_months, 2),
     "date_format": (_date_format, 2),
     "floor_timestamp": (lambda micros, unit: micros - micros % unit, 2),
     "iso_week": (lambda days: decode_date(days).isocalendar().week, 1),

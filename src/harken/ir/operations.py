@@ -111,6 +111,7 @@ _SQL_OPERATIONS = (
     Operation("make_date", (_sig(INTEGER, INTEGER, INTEGER, DATE),), fallible=True),
     Operation("next_day", (_sig(DATE, TEXT, DATE),), fallible=True),
     Operation("months_between", (_sig(TIMESTAMP, TIMESTAMP, NUMBER),)),
+    Operation("whole_months", (_sig(TIMESTAMP, TIMESTAMP, INTEGER),)),
     Operation("date_format", (_sig(TIMESTAMP, TEXT, TEXT),), fallible=True),
     Operation("floor_timestamp", (_sig(TIMESTAMP, INTEGER, TIMESTAMP),)),
     *(Operation(name, (_sig(DATE, INTEGER),)) for name in ("iso_week", "iso_year")),

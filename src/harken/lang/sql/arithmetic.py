@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import calendar
 import datetime
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -27,19 +28,17 @@ from harken.lang.sql import decimals
 from harken.lang.sql.conversions import NULL_TYPE, decimal_of
 from harken.lang.sql.draft import Body
 from harken.lang.sql.functions import filled
+from harken.lang.sql.intervals import Interval, interval_of, total
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.trying import Trying
 from harken.lang.sql.types import shown
+from harken.lang.sql.whole_numbers import whole_number
 
 TO_TENS = (
     "CASE WHEN x >= 0 THEN CAST(x + y AS BIGINT) DIV z * z "
     "WHEN x < 0 THEN CAST(x - y AS BIGINT) DIV z * z END"
 )
 """x to the nearest multiple of z, which y is half of."""
-MONTHS_LATER = (
-    "CAST(add_months(CAST(x AS DATE), y) AS TIMESTAMP) + (x - CAST(CAST(x AS DATE) AS TIMESTAMP))"
-)
-"""A timestamp so many months later, at the same time of the day."""
 SYMBOLS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
@@ -48,7 +47,7 @@ SYMBOLS: dict[type[exp.Expr], str] = {
     exp.Mod: "%",
     exp.IntDiv: "div",
 }
-SECONDS = {"DAY": 86_400, "HOUR": 3_600, "MINUTE": 60, "SECOND": 1}
+DAY = exp.Literal.number(86_400)
 
 
 class Arithmetic(Trying):
@@ -58,8 +57,19 @@ class Arithmetic(Trying):
 
     def _arithmetic(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         symbol = SYMBOLS[type(node)]
-        if isinstance(node.expression, exp.Interval) and symbol in ("+", "-"):
-            return self._moved(symbol, node, scope, body)
+        interval = interval_of(node.expression) if symbol in ("+", "-") else None
+        if interval is not None:
+            by = interval if symbol == "+" else interval.negative()
+            return self._moved(by, node.this, scope, body)
+        before = interval_of(node.this) if symbol == "+" else None
+        if before is not None:
+            return self._moved(before, node.expression, scope, body)
+        if isinstance(node.expression, exp.Interval):
+            raise self._unsupported(
+                node.expression,
+                "an interval is a whole number of units, as INTERVAL 2 DAYS or INTERVAL '1 year 2 "
+                "months'; of seconds it may be a fraction",
+            )
         left = self.value(node.this, scope, body)
         right = self.value(node.expression, scope, body)
         types = (left.type, right.type)
@@ -165,47 +175,60 @@ class Arithmetic(Trying):
             return self._draft.coerce(whole, decimal_type(precision - scale + 1, 0), body, node)
         return self._apply(name, [given], body, node)
 
-    def _moved(self, symbol: str, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """A date some days, months or years later or earlier."""
-        given = self.value(node.this, scope, body)
-        interval = node.expression
-        try:
-            size = int(interval.this.name) * (-1 if symbol == "-" else 1)
-        except (AttributeError, ValueError):
-            raise self._unsupported(interval, "an interval is a whole number of units") from None
-        if interval.args.get("unit") is None:
-            raise self._unsupported(interval, "an interval has a unit, such as DAY")
-        unit = str(interval.args["unit"].name).upper().removesuffix("S")
-        if unit == "WEEK":
-            size, unit = size * 7, "DAY"
-        if isinstance(given, Constant) and isinstance(given.value, datetime.date):
-            moved = _moved(given.value, size, unit)
+    def _moved(self, interval: Interval, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """A date or a timestamp so many months, then days, then seconds later."""
+        given = self.value(node, scope, body)
+        if given.type not in (DATE, TIMESTAMP):
+            raise self._unsupported(
+                node, f"an interval moves a DATE or a TIMESTAMP, and this is {shown(given.type)}"
+            )
+        if interval.months:
+            given = self._months_later(given, total(interval.months), scope, body, node)
+        if interval.seconds or (interval.days and not interval.is_plain):
+            given = self._moment(given, body)
+        if interval.days and given.type == DATE:
+            given = self._days_later(given, total(interval.days), scope, body, node)
+        elif interval.days:
+            whole = (exp.Mul(this=each, expression=DAY.copy()) for each in interval.days)
+            interval = replace(interval, seconds=[*whole, *interval.seconds])
+        if interval.seconds:
+            seconds = self.value(total(interval.seconds), scope, body)
+            given = self._apply("+", [given, self._as_number(seconds, body, node)], body, node)
+        return given
+
+    def _months_later(
+        self, given: Term, months: exp.Expr, scope: Scope, body: Body, node: exp.Expr
+    ) -> Term:
+        size = whole_number(months)
+        if size is not None and isinstance(given, Constant) and given.type == DATE:
+            moved = _moved(given.value, size, "MONTH")
             if moved is not None:
                 return Constant(moved, given.type)
-        if given.type == DATE and unit == "DAY":
-            return self._apply("+", [given, Constant(size, INTEGER)], body, node)
-        if given.type == DATE and unit in ("MONTH", "YEAR"):
-            months = Constant(size * (12 if unit == "YEAR" else 1), INTEGER)
-            return self._apply("add_months", [given, months], body, node)
-        if given.type == TIMESTAMP and unit in SECONDS:
-            seconds = Constant(float(size * SECONDS[unit]), NUMBER)
-            return self._apply("+", [given, seconds], body, node)
-        if given.type == TIMESTAMP and unit in ("MONTH", "YEAR"):
-            later = exp.Literal.number(str(size * (12 if unit == "YEAR" else 1)))
-            return self.value(filled(MONTHS_LATER, node.this, later), scope, body)
-        raise self._unsupported(
-            node,
-            f"{unit}S cannot be added to {shown(given.type)}: days, months and years can be "
-            "added to a date, and hours, minutes and seconds to a timestamp, too",
-        )
+        later = self.value(months, scope, body)
+        if given.type == DATE:
+            return self._apply("add_months", [given, later], body, node)
+        day = self._draft.compute("to_date", (given,), DATE, body)
+        whole = self._moment(day, body)
+        rest = self._apply("-", [given, whole], body, node)
+        moved_day = self._moment(self._apply("add_months", [day, later], body, node), body)
+        return self._apply("+", [moved_day, rest], body, node)
+
+    def _days_later(
+        self, given: Term, days: exp.Expr, scope: Scope, body: Body, node: exp.Expr
+    ) -> Term:
+        size = whole_number(days)
+        if size is not None and isinstance(given, Constant):
+            moved = _moved(given.value, size, "DAY")
+            if moved is not None:
+                return Constant(moved, given.type)
+        return self._apply("+", [given, self.value(days, scope, body)], body, node)
 
 
-def _moved(value: datetime.date, size: int, unit: str) -> datetime.date | None:
-    """None if it cannot be said here, or is outside of the calendar."""
-    if unit not in ("DAY", "MONTH", "YEAR"):
+def _moved(value: object, size: int, unit: str) -> datetime.date | None:
+    """So many days or months later; None if that is outside of the calendar."""
+    if not isinstance(value, datetime.date):
         return None
-    months = value.year * 12 + value.month - 1 + size * (12 if unit == "YEAR" else 1)
-    year, month = divmod(months, 12)
+    year, month = divmod(value.year * 12 + value.month - 1 + size, 12)
     try:
         if unit == "DAY":
             return value + datetime.timedelta(days=size)

@@ -12,10 +12,10 @@ from harken.ir.relations import COPIES, Column, Relation
 from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import BOOLEAN, INTEGER
 from harken.lang.sql.draft import Body
-from harken.lang.sql.ordering import whole_number
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation, unknown_places
+from harken.lang.sql.whole_numbers import whole_number
 
 
 class Combining(Translation):
@@ -71,6 +71,8 @@ class Combining(Translation):
 
     def _set_operation(self, node: exp.SetOperation, scope: Scope | None) -> Rows:
         left, right = self.query(node.this, scope), self.query(node.expression, scope)
+        if node.args.get("by_name"):
+            left, right = self._by_name(node, left, right)
         if len(left.columns) != len(right.columns):
             raise TypeFault(
                 f"one side has {len(left.columns)} columns and the other {len(right.columns)}",
@@ -103,6 +105,40 @@ class Combining(Translation):
             body = self._counted(node, made, captured, row, columns)
         relation = self._draft.define("set", captured, columns, [(row, body)], bag=not distinct)
         return Rows(relation, captured, left.names, unknown)
+
+    def _by_name(self, node: exp.Expr, left: Rows, right: Rows) -> tuple[Rows, Rows]:
+        """UNION BY NAME: columns of the same name are one, and what a side lacks is NULL."""
+        for side in (left, right):
+            lowered = [name.lower() for name in side.names]
+            if len(set(lowered)) < len(lowered):
+                raise TypeFault(
+                    "two columns of one side have the same name",
+                    code="ambiguous",
+                    span=self._draft.place(node),
+                    hint="give each a name of its own with AS",
+                )
+        known = {name.lower() for name in left.names}
+        names = [*left.names, *(name for name in right.names if name.lower() not in known)]
+        return self._arranged(left, right, names), self._arranged(right, left, names)
+
+    def _arranged(self, rows: Rows, other: Rows, names: Sequence[str]) -> Rows:
+        """The rows with these columns, NULL where they have none but the other side does."""
+        own = [self._draft.fresh(column.type) for column in rows.columns]
+        there = {name.lower(): i for i, name in enumerate(rows.names)}
+        types = {n.lower(): c.type for n, c in zip(other.names, other.columns, strict=True)}
+        terms: list[Term] = [
+            own[there[name.lower()]]
+            if name.lower() in there
+            else Constant(None, types[name.lower()].or_null())
+            for name in names
+        ]
+        columns = [Column(n.lower(), t.type) for n, t in zip(names, terms, strict=True)]
+        body = [Atom(rows.relation, (*rows.captured, *own))]
+        relation = self._draft.define("named", rows.captured, columns, [(terms, body)], bag=True)
+        unknown = frozenset(
+            i for i, name in enumerate(names) if there.get(name.lower(), -1) in rows.unknown
+        )
+        return Rows(relation, rows.captured, tuple(names), unknown)
 
     def _side(
         self, rows: Rows, node: exp.Expr, other: Rows

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from harken.lang.sql.intervals import IN_DAYS, IN_MONTHS, IN_SECONDS
 from harken.lang.sql.parser import fragment
 
 _DAY = "CAST(x AS DATE)"
@@ -39,6 +40,8 @@ SAID: dict[type[exp.Expr], tuple[tuple[str, ...], str]] = {
     exp.DateDiff: (("this", "expression"), "CAST(x AS DATE) - CAST(y AS DATE)"),
     exp.TsOrDsAdd: (("this", "expression"), "CAST(x AS DATE) + y"),
     exp.Quarter: (("this",), _QUARTER),
+    exp.Dayname: (("this",), "date_format(CAST(x AS TIMESTAMP), 'E')"),
+    exp.Monthname: (("this",), "date_format(CAST(x AS TIMESTAMP), 'MMM')"),
     exp.DayOfMonth: (("this",), "day(x)"),
     exp.DayOfWeek: (("this",), _WEEKDAY),
     exp.DayOfYear: (("this",), _YEARDAY),
@@ -115,6 +118,8 @@ def said(node: exp.Expr) -> exp.Expr | None:
             return _truncated(node)
         case exp.Escape():
             return _escaped(node)
+        case exp.TimestampDiff() | exp.DateDiff() if node.args.get("unit") is not None:
+            return _between(node)
         case exp.Anonymous(expressions=[exp.Literal(is_string=True) as part, value]) if (
             node.name.lower() in ("date_part", "datepart")
         ):
@@ -187,6 +192,21 @@ def _truncated(node: exp.Expr) -> exp.Expr | None:
         return None
     date = filled(text, node.this)
     return date if isinstance(node, exp.DateTrunc) else filled("CAST(x AS TIMESTAMP)", date)
+
+
+def _between(node: exp.Expr) -> exp.Expr | None:
+    """The whole units from the second moment to the first: datediff(MONTH, y, x)."""
+    unit = node.args["unit"].name.upper()
+    given = [
+        filled("CAST(x AS TIMESTAMP)", each.this if isinstance(each, exp.TsOrDsToDate) else each)
+        for each in (node.this, node.expression)
+    ]
+    if unit in IN_MONTHS:
+        return filled(f"whole_months(x, y) DIV {IN_MONTHS[unit]}", *given)
+    seconds = {name: 86_400 * days for name, days in IN_DAYS.items()} | IN_SECONDS
+    if unit not in seconds:
+        return None
+    return filled(f"CAST((x - y) / CAST({seconds[unit]} AS DOUBLE) AS BIGINT)", *given)
 
 
 def _escaped(node: exp.Expr) -> exp.Expr | None:

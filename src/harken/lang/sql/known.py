@@ -94,6 +94,12 @@ PARTS: dict[type[exp.Expr], str] = {
 CALLED: dict[tuple[type[exp.Expr], str], str] = {
     (exp.Delete, "tables"): "DELETE that does not say FROM",
     (exp.Select, "locks"): "FOR UPDATE or FOR SHARE",
+    (
+        exp.Distinct,
+        "on",
+    ): "DISTINCT ON (one row of each group is QUALIFY row_number() OVER ... = 1)",
+    (exp.Table, "pivots"): "PIVOT",
+    (exp.Table, "sample"): "TABLESAMPLE",
     (exp.Max, "expressions"): "max of several values, which greatest is,",
     (exp.Min, "expressions"): "min of several values, which least is,",
     (exp.Floor, "decimals"): "floor to so many digits",

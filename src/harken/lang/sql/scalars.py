@@ -74,6 +74,7 @@ NAMED: dict[str, tuple[str, tuple[Type, ...]]] = {
     "bin": ("bin", (INTEGER,)),
     "make_date": ("make_date", (INTEGER, INTEGER, INTEGER)),
     "date_format": ("date_format", (TIMESTAMP, TEXT)),
+    "whole_months": ("whole_months", (TIMESTAMP, TIMESTAMP)),
     "floor_timestamp": ("floor_timestamp", (TIMESTAMP, INTEGER)),
     "iso_week": ("iso_week", (DATE,)),
     "iso_year": ("iso_year", (DATE,)),
@@ -83,6 +84,8 @@ PATTERNS = frozenset(
     f"regexp_{name}" for name in ("like", "replace", "extract", "count", "instr", "substr")
 )
 """Operations whose second argument is a pattern."""
+UNREAD = ("null_if_pos_overflow", "negate", "safe")
+"""What sqlglot notes for other systems."""
 CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
@@ -111,6 +114,8 @@ def called(node: exp.Expr) -> Call | None:
         return None
     name, keys, types = CALLS[type(node)]
     given = [node.args.get(key) for key in keys]
+    if any(value and key not in (*keys, *UNREAD) for key, value in node.args.items()):
+        return None
     return None if None in given else (name, [each for each in given if each], types)
 
 

@@ -77,14 +77,9 @@ def normalized(node: exp.Expr) -> exp.Expr:
             return by_strength(node)
         case exp.RespectNulls():  # as a window does unless it is told otherwise
             return without(node)
-        case exp.Add(this=exp.Interval()):
-            return exp.Add(this=node.expression, expression=node.this)
-        case exp.Add() | exp.Sub() if isinstance(node.expression.unnest(), exp.Add) and isinstance(
-            node.expression.unnest().this, exp.Interval
-        ):  # INTERVAL 1 YEAR 2 MONTHS
-            parts = node.expression.unnest()
-            inner = normalized(type(node)(this=node.this, expression=parts.this))
-            return normalized(type(node)(this=inner, expression=parts.expression))
+        case exp.TimestampAdd() if node.args.get("unit") is not None:  # a timestamp, as in Spark
+            later = exp.Interval(this=exp.Paren(this=node.expression), unit=node.args["unit"])
+            return exp.Add(this=exp.cast(node.this, exp.DType.TIMESTAMP), expression=later)
         case exp.Sum(this=exp.Null()) | exp.Avg(this=exp.Null()):
             return type(node)(this=exp.cast(exp.Null(), exp.DType.DOUBLE))
         case exp.Count(this=exp.Expr()) if node.expressions:
