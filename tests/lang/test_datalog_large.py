@@ -95,6 +95,18 @@ def test_deep_nesting_is_an_error_of_ours() -> None:
     assert caught.value.code == "syntax"
 
 
+def test_a_long_sum_is_an_error_of_ours() -> None:
+    """It is read without recursion, but what is made of it is as deep as it is long."""
+    with harken.connect() as db:
+        with pytest.raises(harken.HarkenError) as caught:
+            db.datalog(f".decl p(x: number) p({' + '.join(['1'] * 5000)}).")
+        assert caught.value.code == "syntax"
+        assert "nested too deeply" in caught.value.message
+        assert db.datalog(f".decl p(x: number) p({' + '.join(['1'] * 50)}). ?- p(x).").rows == [
+            (50,)
+        ]
+
+
 def test_tables_of_a_query_are_gone_after_it() -> None:
     with harken.connect() as db:
         db.datalog(f"{EDGES} path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).")

@@ -22,8 +22,9 @@ from harken.ir.relations import Relation
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant
 from harken.lang.datalog import syntax
-from harken.lang.datalog.known import Known, relation_named
-from harken.lang.datalog.translate import Translator
+from harken.lang.datalog.kinds import NUMBER_KIND, SYMBOL, Kind
+from harken.lang.datalog.known import Known, relation_named, relation_of
+from harken.lang.datalog.translate import LARGEST, SMALLEST, Translator
 
 
 class Facts:
@@ -34,6 +35,10 @@ class Facts:
 
     def row(self, atom: syntax.Atom) -> Row:
         """A fact as it is stored."""
+        known = relation_of(self._schema.relations, atom)
+        values = _written(atom.arguments, known.kinds)
+        if values is not None:
+            return stored_row(known, values)
         translator = Translator(self._schema.relations, self._schema.types, "fact")
         (clause,) = translator.clauses(atom, None)
         constants = [term for term in clause.head.terms if isinstance(term, Constant)]
@@ -110,6 +115,25 @@ def stored_row(known: Known, row: Row) -> Row:
     for position, value in zip(known.positions, row, strict=True):
         made[position] = value
     return tuple(made)
+
+
+def _written(arguments: Sequence[syntax.Expression], kinds: Sequence[Kind]) -> Row | None:
+    """The stored values of arguments that are written out, as those of nearly all facts are; None
+    if one has to be computed, or is wrong."""
+    found = []
+    for argument, kind in zip(arguments, kinds, strict=True):
+        match argument:
+            case syntax.Text() if kind is SYMBOL:
+                found.append(encode(argument.value, kind.type))
+            case syntax.Number(form="integer") if kind is NUMBER_KIND and _fits(argument.value):
+                found.append(encode(argument.value, kind.type))
+            case _:
+                return None
+    return tuple(found)
+
+
+def _fits(value: float) -> bool:
+    return SMALLEST <= value <= LARGEST
 
 
 def _not_a_table(function: Function, span: Span) -> TypeFault:

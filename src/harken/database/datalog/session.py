@@ -21,7 +21,7 @@ from harken.database.monitors.changes import Change
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
-from harken.errors import HarkenError, Span
+from harken.errors import HarkenError, Span, SyntaxFault
 from harken.lang.datalog import syntax
 from harken.lang.datalog.components import components_of, expand
 from harken.lang.datalog.inlining import write_out, written_out
@@ -80,6 +80,10 @@ class DatalogSession:
         except HarkenError as error:
             error.locate(text, source)
             raise
+        except RecursionError:
+            deep = SyntaxFault("this text is nested too deeply", hint="write it as several rules")
+            deep.locate(text, source)
+            raise deep from None
 
 
 class _Run:
