@@ -15,12 +15,13 @@ import pytest
 SRC = Path(__file__).parents[1] / "src"
 
 BELOW_PLANNER = {"errors", "ir", "calculus"}
-BELOW_DATABASE = BELOW_PLANNER | {"lang", "planner", "engines"}
+BELOW_DATABASE = BELOW_PLANNER | {"lang", "planner", "engines", "stack"}
 BELOW_MONITOR = BELOW_DATABASE | {"database"}
 LAYERS = {
     "errors": set(),
+    "stack": set(),
     "ir": {"errors"},
-    "lang": {"errors", "ir"},
+    "lang": {"errors", "ir", "stack"},
     "calculus": {"errors", "ir"},
     "planner": BELOW_PLANNER,
     "engines": BELOW_PLANNER | {"planner"},

@@ -7,7 +7,6 @@ change the loop.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from harken.errors import EvaluationError, ValueFault
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import BOOLEAN, Type
 from harken.lang.amosql.resolve import Argument, resolve
+from harken.stack import room_for
 
 PYTHON_FRAMES = 40 * CALL_DEPTH
 """Enough for that many procedures, each with its statements nested a few deep."""
@@ -251,15 +251,12 @@ class CallProcedure:
 @contextmanager
 def _deeper(runtime: Runtime) -> Iterator[None]:
     """One call deeper; the outermost makes room on Python's stack for all the others."""
-    limit = sys.getrecursionlimit()
-    if runtime.depth == 0:
-        sys.setrecursionlimit(max(limit, PYTHON_FRAMES))
     runtime.depth += 1
     try:
-        yield
+        with room_for(PYTHON_FRAMES if runtime.depth == 1 else 0):
+            yield
     finally:
         runtime.depth -= 1
-        sys.setrecursionlimit(limit)
 
 
 def call_foreign(

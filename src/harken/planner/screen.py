@@ -16,14 +16,15 @@ passed its screener.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harken.ir.clauses import Atom, Clause, Comparison, Computation, Literal, literal_variables
 from harken.ir.operations import OPERATIONS
 from harken.ir.relations import Kind, Relation
 from harken.ir.safety import ready
-from harken.ir.terms import Variable
+from harken.ir.terms import Term, Variable
 from harken.planner.cost import CostModel
 from harken.planner.network import Part
 
@@ -192,21 +193,26 @@ def _in_order(
 
 def _needed(row: tuple[Variable, ...], tests: Sequence[Literal]) -> tuple[Literal, ...]:
     """Without what only gives names to values that no test looks at; nothing if none is left."""
-    kept = list(tests)
-    while kept:
-        uses = [variable for literal in kept for variable in literal_variables(literal)]
-        unread = {variable for variable in uses if uses.count(variable) == 1} - set(row)
-        idle = [each for each in kept if _only_binds(each, unread)]
-        if not idle:
-            break
-        kept = [each for each in kept if each not in idle]
+    uses: Counter[Term] = Counter()
+    for literal in tests:
+        uses.update(literal_variables(literal))
+    uses.update(row)  # its values are there anyway
+    kept, before = list(tests), len(tests) + 1
+    while len(kept) < before:
+        before, still = len(kept), []
+        for each in reversed(kept):  # what reads a value comes after what binds it
+            if _only_binds(each, uses):
+                uses.subtract(literal_variables(each))
+            else:
+                still.append(each)
+        kept = still[::-1]
     return tuple(kept)
 
 
-def _only_binds(literal: Literal, unread: set[Variable]) -> bool:
+def _only_binds(literal: Literal, uses: Mapping[Term, int]) -> bool:
     match literal:
         case Comparison(operator="="):
-            return literal.left in unread or literal.right in unread
+            return uses.get(literal.left) == 1 or uses.get(literal.right) == 1
         case Computation():
-            return literal.result in unread
+            return uses.get(literal.result) == 1
     return False

@@ -25,6 +25,7 @@ from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
 from harken.lang.sql.draft import unknown_table
 from harken.lang.sql.parser import Statement, statements
+from harken.stack import NESTED, room_for
 
 
 class SqlSession:
@@ -49,10 +50,11 @@ class SqlSession:
     def run(self, text: str, source: str | None = None) -> None:
         """Run a whole text, or nothing of it since its last commit."""
         try:
-            parsed = statements(text)
-            with self._transactions.text():
-                for statement in parsed:
-                    self._execute(statement)
+            with room_for(NESTED):
+                parsed = statements(text)
+                with self._transactions.text():
+                    for statement in parsed:
+                        self._execute(statement)
         except HarkenError as error:
             error.locate(text, source)
             raise

@@ -18,8 +18,10 @@ from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.queries import Queries
 from harken.lang.sql.rows import Rows
 from harken.planner.unread import without_unread_columns
+from harken.stack import NESTED, room_for
 
 
+@room_for(NESTED)
 def translate_query(
     statement: Statement, node: exp.Expr, catalog: Schema, owner: str
 ) -> tuple[Rows, Draft, frozenset[str]]:

@@ -20,6 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from harken.errors import LanguageError, Span, SyntaxFault, nearest
 from harken.lang.sql.known import unknown_parts
 from harken.lang.sql.syntax import normalized_throughout
+from harken.stack import NESTED, room_for
 
 KEPT = (
     "log2",
@@ -134,6 +135,7 @@ class Statement:
         return Span(self.offset + start, self.offset + end + 1)
 
 
+@room_for(NESTED)
 def statements(text: str) -> list[Statement]:
     return [each for part in _parts(text) for each in _statement(text, part)]
 
@@ -206,6 +208,12 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
         (node,) = DIALECT.parse(parsed)
     except ParseError as error:
         raise _fault(error, own, start) from error
+    except RecursionError:
+        raise SyntaxFault(
+            "this statement is nested too deeply",
+            code="syntax",
+            span=Span(start, start + len(own)),
+        ) from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise SyntaxFault(  # sqlglot trips over some texts that are no SQL
             "this statement cannot be read", code="syntax", span=Span(start, start + len(own))
