@@ -129,11 +129,13 @@ class Arithmetic(Trying):
         right = self._draft.coerce(right, result, body, node)
         return self._draft.compute(symbol, (left, right), result, body)
 
-    def _rounded(self, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
-        """An integer or a decimal to so many digits behind the point, or before it."""
+    def _rounded(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """A number to so many digits behind the point, or before it."""
         given = self.value(node.this, scope, body)
         if given.type != INTEGER and not is_decimal(given.type):
-            return None
+            number = self._draft.coerce(self.numeric(given, body, node), NUMBER, body, node)
+            digits = node.args.get("decimals") or exp.Literal.number(0)
+            return self._apply("round", [number, self.value(digits, scope, body)], body, node)
         wanted = self._digits(node)
         precision, scale = decimal_digits(decimals.as_decimal(given.type))
         if wanted >= scale:

@@ -163,8 +163,6 @@ class Body:
     """The literals of a clause under construction."""
 
     literals: list[Literal] = field(default_factory=list)
-    once: dict[int, Term] = field(default_factory=dict)
-    """What was translated for several places, by its key."""
 
     def add(self, *literals: Literal) -> None:
         self.literals += literals

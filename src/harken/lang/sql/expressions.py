@@ -191,15 +191,7 @@ class Expressions(Arithmetic):
                 part = node.this.name.lower()
                 return self._apply(part, [self.value(node.expression, scope, body)], body, node)
             case exp.Round():
-                digits = node.args.get("decimals")
-                if (exact := self._rounded(node, scope, body)) is not None:
-                    return exact
-                value = self._draft.coerce(
-                    self._numeric(node.this, scope, body), NUMBER, body, node
-                )
-                if digits is None:
-                    digits = exp.Literal.number(0)
-                return self._apply("round", [value, self.value(digits, scope, body)], body, node)
+                return self._rounded(node, scope, body)
             case exp.CurrentDate():
                 return compute("today", (), DATE, body)
             case exp.CurrentTimestamp():
@@ -272,9 +264,6 @@ class Expressions(Arithmetic):
         given = self.value(node, scope, body)
         converted = self._literal_as(given, TEXT, node)
         return self.as_text(given if converted is None else converted, body, node)
-
-    def _numeric(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        return self.numeric(self.value(node, scope, body), body, node)
 
     def _pair(self, node: exp.Expr, scope: Scope, body: Body) -> tuple[Term, Term]:
         left = self.value(node.this, scope, body)

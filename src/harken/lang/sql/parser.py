@@ -208,12 +208,6 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
         (node,) = DIALECT.parse(parsed)
     except ParseError as error:
         raise _fault(error, own, start) from error
-    except RecursionError:
-        raise SyntaxFault(
-            "this statement is nested too deeply",
-            code="syntax",
-            span=Span(start, start + len(own)),
-        ) from None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise SyntaxFault(  # sqlglot trips over some texts that are no SQL
             "this statement cannot be read", code="syntax", span=Span(start, start + len(own))
