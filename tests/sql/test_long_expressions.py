@@ -27,6 +27,8 @@ LONG = {
     f"a IN ({', '.join(map(str, range(800)))})": True,
     f"x NOT IN ({', '.join(map(str, range(800)))}, 0.25)": True,
     f"s IN ('ab', {', '.join(map(repr, map(str, range(800))))})": True,
+    " OR ".join(f"a = {i + 3}" for i in range(400)): True,
+    " AND ".join(f"a <> {i + 4}" for i in range(200)): True,
     "floor(" * 6 + "m" + ")" * 6 + " + 0e0": 1.0,
 }
 

@@ -65,6 +65,11 @@ def test_what_others_read_is_not_replaced(db: harken.Database) -> None:
     assert db.sql("SELECT * FROM reader").rows == [(3,)]
 
 
+def test_an_index_is_made_where_it_is_needed(db: harken.Database) -> None:
+    db.sql("CREATE INDEX by_length ON boat (length DESC, name); DROP INDEX by_length")
+    assert len(db.sql("SELECT * FROM boat").rows) == 2
+
+
 def test_a_table_is_replaced(db: harken.Database) -> None:
     db.sql("CREATE TABLE fleet (name STRING); INSERT INTO fleet VALUES ('x')")
     db.sql("CREATE OR REPLACE TABLE fleet AS SELECT name AS boat FROM long")
@@ -79,6 +84,12 @@ def test_a_table_is_replaced(db: harken.Database) -> None:
         ("SHOW DATABASES", "SHOW", "SHOW TABLES"),
         ("USE other", "USE", "a file is a database"),
         ("REPLACE INTO boat VALUES ('a', 1)", "REPLACE", "ON CONFLICT"),
+        ("CREATE INDEX i ON boat (lenght)", "no column lenght", "length"),
+        ("CREATE INDEX i ON bota (name)", "no table or view bota", "boat"),
+        ("CREATE UNIQUE INDEX i ON boat (name)", "UNIQUE INDEX", ""),
+        ("CREATE TABLE x (a)", "the column a has no type", ""),
+        ("CREATE TABLE x (a TIME)", "no type TIME", "TIMESTAMP"),
+        ("CREATE TABLE x (a INT) WITHOUT ROWID", "no such statement CREATE", ""),
         ("DELETE boat", "does not say FROM", ""),
         ("SELECT * FROM boat FOR UPDATE", "FOR UPDATE", ""),
         ("SELECT median(name) FROM boat", "median of STRING", "numbers"),

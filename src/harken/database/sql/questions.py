@@ -1,4 +1,6 @@
-"""SHOW TABLES, SHOW VIEWS and DESCRIBE: what is there, and of which columns."""
+"""SHOW TABLES, SHOW VIEWS and DESCRIBE: what is there, and of which columns; and statements that
+change nothing, since Harken does by itself what they ask for: REFRESH and CREATE INDEX.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from harken.database.runtime import Runtime
 from harken.database.sql.reading import Found, Reading
 from harken.database.sql.schema import is_view
 from harken.database.sql.tables import SqlTables, is_materialized
-from harken.errors import NameFault
+from harken.errors import NameFault, nearest
 from harken.ir.schema import Function
 from harken.ir.types import TEXT
 from harken.lang.sql.draft import unknown_table
@@ -50,6 +52,31 @@ def _kind(function: Function) -> str:
     if is_materialized(function):
         return "materialized view"
     return "view" if is_view(function) else "table"
+
+
+def is_index(node: exp.Expr) -> bool:
+    return str(node.args.get("kind", "")).upper() == "INDEX"
+
+
+def check_index(runtime: Runtime, statement: Statement) -> None:
+    """Indexes are made where a query needs them: one that is asked for must be possible only."""
+    index = statement.node.this
+    if not isinstance(index, exp.Index):  # DROP INDEX
+        return
+    tables, named = SqlTables(runtime.catalog), index.args["table"]
+    table = tables.table(named.name)
+    if table is None:
+        raise unknown_table(tables, named.name, statement.place(named))
+    known = [column.name for column in table.columns]
+    for column in index.find_all(exp.Column):
+        if column.name.lower() not in known:
+            near = nearest(column.name.lower(), known)
+            raise NameFault(
+                f"there is no column {column.name} in {table.name}",
+                code="unknown-column",
+                span=statement.place(column),
+                hint=f"do you mean {near}?" if near else None,
+            )
 
 
 def _refresh(function: Function, statement: Statement) -> None:

@@ -29,6 +29,7 @@ PROPERTIES = (
     exp.FileFormatProperty,
     exp.MaterializedProperty,
     exp.LocationProperty,
+    exp.SchemaCommentProperty,
     exp.TemporaryProperty,
 )
 FILE_FORMATS = frozenset({"parquet", "orc", "json", "csv", "avro", "text", "hive", "delta"})
@@ -272,6 +273,8 @@ def _columns(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, ..
                 pass
             case exp.Constraint(expressions=[one]) if isinstance(one, CONSTRAINTS):
                 pass
+            case exp.Identifier():
+                raise _without_type(each, statement)
             case _:
                 raise LanguageError(
                     f"the constraint {each.sql('spark')} is not there yet",
@@ -304,12 +307,16 @@ def _columns(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, ..
     ), list(dict.fromkeys(key))
 
 
+def _without_type(node: exp.Expr, statement: Statement) -> TypeFault:
+    return TypeFault(
+        f"the column {node.name} has no type", code="syntax", span=statement.place(node)
+    )
+
+
 def _column(node: exp.ColumnDef, statement: Statement) -> tuple[Column, bool]:
     kind = node.args.get("kind")
     if kind is None:
-        raise TypeFault(
-            f"the column {node.name} has no type", code="syntax", span=statement.place(node)
-        )
+        raise _without_type(node, statement)
     type_ = type_of(kind, statement.place(node))
     nullable, is_key = True, False
     for each in node.constraints:

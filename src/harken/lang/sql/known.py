@@ -93,6 +93,7 @@ PARTS: dict[type[exp.Expr], str] = {
 }
 CALLED: dict[tuple[type[exp.Expr], str], str] = {
     (exp.Delete, "tables"): "DELETE that does not say FROM",
+    (exp.Create, "unique"): "a UNIQUE INDEX (a table has UNIQUE (...) among its columns)",
     (exp.Select, "locks"): "FOR UPDATE or FOR SHARE",
     (
         exp.Distinct,

@@ -216,7 +216,7 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
     if node is None or isinstance(node, exp.Command) or (word in SYSTEMS_OWN and not explained):
         raise SyntaxFault(
             f"there is no such statement {word} in Harken's SQL"
-            if word in ("SHOW", "DESCRIBE", "DESC", "REFRESH")
+            if word in (*STATEMENTS, "SHOW", "DESCRIBE", "DESC", "REFRESH")
             else f"there is no statement {word} in Harken's SQL",
             code="syntax",
             span=Span(start, start + len(word)),

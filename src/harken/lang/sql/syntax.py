@@ -9,6 +9,7 @@ from sqlglot import exp
 from harken.lang.sql.aggregate_calls import spelled
 
 ONE = exp.Literal.number(1)
+LONG_CHAIN = 32
 LEAST_OR_GREATEST = (exp.First, exp.Last, exp.FirstValue, exp.LastValue)
 """What has no order in a group, where NULLs are left out anyway."""
 STRENGTH: dict[type[exp.Expr], int] = {
@@ -75,6 +76,8 @@ def normalized(node: exp.Expr) -> exp.Expr:
             return exp.Literal.string(node.this)
         case _ if type(node) in STRENGTH and type(node.parent) not in STRENGTH:
             return by_strength(node)
+        case exp.And() | exp.Or() if type(node.parent) is not type(node):
+            return _balanced(node)
         case exp.RespectNulls():  # as a window does unless it is told otherwise
             return without(node)
         case exp.TimestampAdd() if node.args.get("unit") is not None:  # a timestamp, as in Spark
@@ -129,6 +132,24 @@ def normalized(node: exp.Expr) -> exp.Expr:
             equal = (_rows_equal(node.this, each) for each in node.expressions)
             return exp.Paren(this=exp.or_(*equal))
     return node
+
+
+def _balanced(node: exp.Expr) -> exp.Expr:
+    """A long chain of AND or OR as a tree that is not deep: in whatever order it is the same."""
+    kind, terms, waiting = type(node), list[exp.Expr](), [node]
+    while waiting:
+        each = waiting.pop()
+        if type(each) is kind:
+            waiting += [each.args["expression"], each.this]
+        else:
+            terms.append(each)
+    if len(terms) < LONG_CHAIN:
+        return node
+    while len(terms) > 1:
+        pairs = zip(terms[::2], terms[1::2], strict=False)
+        rest = terms[-1:] if len(terms) % 2 else []
+        terms = [exp.Paren(this=kind(this=a, expression=b)) for a, b in pairs] + rest
+    return terms[0]
 
 
 def _count_of_several(node: exp.Expr) -> exp.Expr:

@@ -48,7 +48,7 @@ def type_of(node: exp.DataType, span: Span) -> Type:
     found = TYPES.get(node.this) if isinstance(node.this, exp.DType) else None
     if found is None:
         raise TypeFault(
-            f"there is no type {node.sql('spark')} yet",
+            f"there is no type {node.sql()} yet",
             code="type-mismatch",
             span=span,
             hint=f"the types are {', '.join(NAMES.values())} and their usual other names",
