@@ -17,6 +17,8 @@ REFUSED = (
     "EXPLAIN CREATE TABLE w (x INT)",
     "EXPLAIN ALTER TABLE t ADD COLUMN w INT",
     "SELECT group_concat(v) FROM t",
+    "SELECT percentile(v, 0.5, id) FROM t",
+    "SELECT nvl2(id, v) FROM t",
     "SELECT regexp_replace('abc', 'b', 'x', 2)",
     "SELECT try_add(DATE '2020-01-01', 1)",
     "SELECT id FROM t LIMIT 1 - 2",

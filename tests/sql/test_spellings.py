@@ -222,6 +222,13 @@ def test_columns_of_functions_are_called_as_they_are_written() -> None:
     assert found.columns == ("count(*)", "count(1)", "max('x')", "-1", "a", "5")
 
 
+def test_columns_of_aggregates_of_groups_are_called_so_too() -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE t (a INT)")
+    assert db.sql("SELECT percentile(a, 0.5) FROM t").columns == ("percentile(a, 0.5)",)
+    assert db.sql("SELECT median(a) FROM t").columns == ("median(a)",)
+
+
 def test_ties_are_refused() -> None:
     db = harken.connect()
     with pytest.raises(harken.LanguageError):

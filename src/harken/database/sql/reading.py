@@ -64,7 +64,7 @@ class Reading:
         if self._epoch != catalog.epoch or len(self._compiled) >= CACHED:
             self._compiled.clear()
             self._epoch = catalog.epoch
-        key = (node.sql("spark"), spelling(node))
+        key = (statement.text, spelling(node))  # the text has the names of columns
         if key not in self._compiled:
             self._compiled[key] = self._compile(statement, node)
         rows, query = self._compiled[key]

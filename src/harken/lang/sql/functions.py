@@ -135,6 +135,8 @@ def said(node: exp.Expr) -> exp.Expr | None:
     known = {*keys, "unit"} if unit is None or unit.name.upper() == "DAY" else keys
     if any(value and key not in known for key, value in node.args.items()):
         return None
+    if any(node.args.get(key) is None for key in keys):
+        return None
     return filled(text, *(node.args[key] for key in keys))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -37,6 +37,26 @@ def _called(name: str) -> Callable[..., exp.Expr]:
     return lambda given: exp.Anonymous(this=name, expressions=given)
 
 
+def _is_of(part: exp.Expr, given: exp.Expr) -> bool:
+    """Is it what was given, or the unit that it names, as in dateadd(DAY, a, b)?"""
+    return part == given or (isinstance(part, exp.Var) and part.name.lower() == given.name.lower())
+
+
+def _all_of(name: str, build: Callable[..., exp.Expr]) -> Callable[..., exp.Expr]:
+    """A function of sqlglot's that keeps the columns that it is given: a call of which it drops one
+    is one that it does not know."""
+
+    def built(given: list[exp.Expr], **options: object) -> exp.Expr:
+        made = build(given, **options)
+        asked = [each for each in given if isinstance(each, exp.Expr) and each.find(exp.Column)]
+        parts = list(made.walk()) if asked else []
+        if all(any(_is_of(part, each) for part in parts) for each in asked):
+            return made
+        return exp.Anonymous(this=name.lower(), expressions=given)
+
+    return built
+
+
 class HarkenSpark(Spark):
     """Spark's dialect, in which '' inside of a text is a quote since Spark 4; sqlglot reads it as
     Spark did before."""
@@ -51,9 +71,22 @@ class HarkenSpark(Spark):
         # operator is stronger; and group_concat, which is not Spark's and has a comma where nothing
         # is said, as string_agg, which has none.
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
-            **SparkParser.FUNCTIONS,
+            **{name: _all_of(name, each) for name, each in SparkParser.FUNCTIONS.items()},
             **{name.upper(): _called(name) for name in KEPT},
         }
+
+        def _parse_distinct_arg_function(self, func: Any, distinct_index: int = 0) -> Any:
+            """percentile(x, 0.5, often), of which sqlglot drops the last, is not known."""
+            start = self._index
+            made = super()._parse_distinct_arg_function(func, distinct_index)
+            depth, given = 0, 1
+            for token in self._tokens[start : self._index]:
+                depth += token.token_type is TokenType.L_PAREN
+                depth -= token.token_type is TokenType.R_PAREN
+                given += depth == 0 and token.token_type is TokenType.COMMA
+            if given <= len(func.arg_types):
+                return made
+            return exp.Anonymous(this="percentile", expressions=[made.this])
 
         def _parse_cube_or_rollup(self, with_prefix: bool = False) -> exp.Cube | exp.Rollup | None:
             """Of any expressions, conditions among them."""
