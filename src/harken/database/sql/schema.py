@@ -352,7 +352,7 @@ def _create_view(
             f"the view {name} mentions itself",
             code="unsupported",
             span=statement.span,
-            hint="recursion is not there yet",
+            hint="a query mentions itself in WITH RECURSIVE",
         )
     kept = any(isinstance(each, exp.MaterializedProperty) for each in node.find_all(exp.Property))
     function = Function(
