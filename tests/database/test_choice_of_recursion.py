@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -151,3 +152,25 @@ def test_what_a_short_way_takes_is_learnt_when_it_is_in_use(
     monkeypatch.setitem(globals(), "STORING", 0.001)
     course.change(600)
     assert course.gone[-100:].count(MATERIALIZED) > 80
+
+
+def test_where_the_way_is_settled_most_changes_are_not_chosen_for(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    course.takes |= {EXTERNAL: 8.0, MATERIALIZED: 0.25}
+    chosen, choose = 0, type(course.node.course).choose
+
+    def choosing(*given: Any) -> str:
+        nonlocal chosen
+        chosen += 1
+        return choose(*given)
+
+    monkeypatch.setattr(type(course.node.course), "choose", choosing)
+    course.change(200)
+    assert course.is_stored
+    chosen = 0
+    course.change(80)
+    assert 8 <= chosen < 40
+    course.takes[MATERIALIZED] = 40.0  # it is noticed all the same
+    course.change(200)
+    assert course.gone[-40:].count(MATERIALIZED) < 10

@@ -31,7 +31,7 @@ REQUIRED_FROM = 100_000
 BATCH = 20
 WARMING = 14
 """Changes before those that count: plans are made."""
-SHORT, MOST = 3.0, 40
+SHORT, MOST = 6.0, 40
 """There are more rounds where they take no longer than so many seconds, up to so many times."""
 
 Edge = tuple[int, int]

@@ -60,6 +60,9 @@ these seems to take twice as long."""
 TRIAL, WARM = 4, 2
 """So a way that was passed over goes so many changes in a row, and of the last ones it is
 remembered what they took."""
+SETTLED, UNWATCHED = 16, 7
+"""When as many changes have gone the same way, with stored rows, without a doubt, so many go it
+unwatched between those that are chosen for: choosing takes time, too."""
 REMEMBERED = 32
 """An edge at the root of a tree takes a thousand times as long as one at a leaf: one change says
 little about the next."""
@@ -89,8 +92,29 @@ class Course(Outlay):
     """The way of the change before."""
     staying: int = 0
     """So many more changes go the same way, whatever is thought the fastest."""
+    same: int = 0
+    """So many changes in a row have gone the way of the one before, and none to try it."""
+    unwatched: int = 0
+    """So many more of them are not watched,"""
+    largest: int = 0
+    """if they are no larger than those."""
     above: dict[bool, Mean] = field(default_factory=dict)
     """The seconds that a change takes what reads the relation, if its rows are stored, or not."""
+
+    def goes_on(self, size: int) -> bool:
+        """Does a change of this size go the way of the one before, whatever it takes?"""
+        if not self.unwatched or size > self.largest:
+            return False
+        self.unwatched -= 1
+        return True
+
+    def note_way(self, strategy: str, size: int, stored: bool) -> None:
+        """A change was chosen for, and has gone this way."""
+        settles = stored and strategy == self.last != EXTERNAL and not self.staying
+        self.same = self.same + 1 if settles else 0
+        self.largest = max(size, self.largest) if settles else 0
+        self.unwatched = UNWATCHED if self.same >= SETTLED else 0
+        self.last = strategy
 
     def choose(
         self, known: Experience, changed: frozenset[str], size: int, stored: KeptRows | None

@@ -76,6 +76,11 @@ class Turn:
 
     def _go_by_experience(self) -> str:
         node, course = self.node, self.node.course
+        if course.goes_on(self.size):
+            gone = self._go(course.last)
+            if gone != course.last:
+                course.note_way(gone, self.size, stored=False)
+            return gone
         connection = self.planning.engine.connection
         lost = [each for each in self.changed if node.has_lost(each, connection)]
         self.case = self.changed.union(f"{each} lost" for each in lost)
@@ -92,7 +97,7 @@ class Turn:
             started = self._clock()
             strategy = self._go(strategy)
             self._note(strategy, started, known, was_stored)
-        course.last = strategy
+        course.note_way(strategy, self.size, stored=was_stored)
         self._store_or_drop(strategy, known, was_stored)
         return strategy
 
