@@ -95,6 +95,13 @@ def test_deep_nesting_is_an_error_of_ours() -> None:
     assert caught.value.code == "syntax"
 
 
+def test_a_program_that_is_deeper_than_pythons_stack() -> None:
+    chain = "\n".join(f".decl r{i}(x: number) r{i}(x + 1) :- r{i - 1}(x)." for i in range(1, 600))
+    with harken.connect() as db:
+        db.datalog(f".decl r0(x: number) r0(1).\n{chain}")
+        assert db.datalog("?- r599(x).").rows == [(600,)]
+
+
 def test_a_long_sum_is_an_error_of_ours() -> None:
     """It is read without recursion, but what is made of it is as deep as it is long."""
     with harken.connect() as db:

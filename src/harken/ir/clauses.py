@@ -329,18 +329,28 @@ def written_out(program: Program) -> int:
     """How many literals a program has with every derived relation written out where it is
     mentioned: the length of a statement that says all of it."""
     known: dict[str, int] = {}
-
-    def length(name: str) -> int:
+    waiting = [program.goal.id]
+    opened: set[str] = set()
+    while waiting:  # a program may be deeper than Python's stack is
+        name = waiting[-1]
         if name not in program.definitions:
-            return 0
-        if name not in known:
+            known.setdefault(name, 0)
+        elif name not in opened:
+            opened.add(name)
             known[name] = 0  # what a recursive relation says of itself is said once
+            inside = dict.fromkeys(a.relation.id for a in _mentioned(program.definitions[name]))
+            waiting += [each for each in inside if each not in opened]
+            continue
+        elif not known[name]:
             bodies = [clause.body for clause in program.definitions[name].clauses]
-            inner = sum(length(atom.relation.id) for body in bodies for atom in atoms(body))
+            inner = sum(known[atom.relation.id] for body in bodies for atom in atoms(body))
             known[name] = inner + sum(map(len, bodies))
-        return known[name]
+        waiting.pop()
+    return known[program.goal.id]
 
-    return length(program.goal.id)
+
+def _mentioned(definition: Definition) -> Iterator[Atom]:
+    return (atom for clause in definition.clauses for atom in atoms(clause.body))
 
 
 def stored_relations(program: Program) -> dict[str, Relation]:

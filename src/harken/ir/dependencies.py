@@ -27,13 +27,20 @@ from harken.ir.terms import Term, Variable
 
 
 def determined(body: Iterable[Literal], start: Iterable[Variable]) -> set[Variable]:
+    """A long body is mostly a chain, from its first literal or from its last: so the direction
+    changes with every round."""
     known = set(start)
-    literals = list(body)
+    waiting = list(body)
     size = -1
     while size != len(known):
         size = len(known)
-        for literal in literals:
-            known.update(_step(literal, known))
+        left = []
+        for literal in waiting:
+            found = _step(literal, known)
+            known.update(found)
+            if not found:
+                left.append(literal)
+        waiting = left[::-1]
     return known
 
 
