@@ -21,7 +21,7 @@ Row = tuple[int, ...]
 PATIENCE = 20.0
 """A way that takes so many seconds for one change is not waited for."""
 
-LEARNING, LEARNING_SECONDS = 1_000, 5.0
+LEARNING, LEARNING_SECONDS = 4_000, 5.0
 """Where Harken chooses it learns from so many changes, unless they take longer than this."""
 
 
