@@ -33,10 +33,12 @@ messages, and all that follow fail; so none is, only because the machine is busy
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The tests with Spark begin at once and stay in one process, the others fill the rest."""
+    """The tests with Spark begin at once, about half of them in each of two processes, which stay
+    with their session; the others fill the rest."""
     with_spark = [item for item in items if "spark" in getattr(item, "fixturenames", ())]
     for item in with_spark:
-        item.add_marker(pytest.mark.xdist_group("spark"))
+        is_of_engine = item.path.parent.name in ("lake", "laws")
+        item.add_marker(pytest.mark.xdist_group("engine" if is_of_engine else "spark"))
         limited = config.getoption("timeout", None) is not None
         if not limited and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT))

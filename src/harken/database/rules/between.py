@@ -122,6 +122,7 @@ class Between(Topology):
             self._miss(node, wave)
             return "not kept"
         flood = ways.is_unknown(node) and self.choices.is_flood(node, wave.sizes)
+        flood = flood and not ways.is_followed_quickly(node)
         if flood or not ways.is_needed(node) or ways.depends_on_missed(node):
             self._miss(node, wave)
             wave.flooded.add(node.id)

@@ -156,6 +156,14 @@ class Ways:
         """Has nothing just above any experience to go by?"""
         return all(self.goes_naive(each) is None for each in self.affects[node.id].values())
 
+    def is_followed_quickly(self, node: TotalsNode) -> bool:
+        """Do totals of what is far away take less to be followed than all from scratch, as far as
+        smaller changes tell? Those are evaluated here, and all from scratch is not."""
+        known = self._experience(node) if self.choices.is_of_far(node) else None
+        if known is None or not known.taken:
+            return False
+        return known.expected(*self._case(node, FOLLOWED)) < self.choices.naive_seconds(node)
+
     def is_first(self, node: Node) -> bool:
         """Is there no experience to go by, neither of the node nor of anything above?"""
         above = self.affects[node.id].values() if isinstance(node, DerivedNode) else ()
