@@ -57,6 +57,7 @@ CONSTRUCTS = {
         "WITH RECURSIVE r AS (SELECT k, x FROM a UNION ALL"
         " SELECT r.k, a.x FROM r JOIN a ON a.k = r.x) SELECT k, x FROM r"
     ),
+    "now(), current_date(), rand(), randn(), uuid()": "SELECT k, rand() AS r FROM a",
 }
 SAID = {
     How.DIFFERENTIAL: "differentials: only changed rows and what they join",
@@ -65,6 +66,7 @@ SAID = {
     How.BY_KEY: "by key: the affected groups, partitions or outer rows, before and after",
     How.WHOLE: "as a whole, before and after; sums and counts are kept where they are exact",
     How.IN_ROUNDS: "the rounds are stored, and only what changes in each is followed",
+    How.RECOMPUTED: "recomputed, and compared with the rows of the last look",
 }
 
 

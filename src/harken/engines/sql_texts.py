@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from harken.engines.chance import digest, fraction
 from harken.ir.java_patterns import compiled
 
 _CODES = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", strict=True))
@@ -99,7 +100,8 @@ TEXT_FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "hex_of_integer": (lambda value: f"{value & _BITS:X}", 1),
     "bin": (lambda value: f"{value & _BITS:b}", 1),
     "bit_count": (lambda value: (value & _BITS).bit_count(), 1),
-    "md5": (lambda text: hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(), 1),
+    "md5": (digest, 1),
+    "fraction": (lambda text: fraction(digest(text)), 1),
     "sha1": (lambda text: hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(), 1),
     "sha2": (_sha2, 2),
     "crc32": (lambda text: zlib.crc32(text.encode()), 1),

@@ -189,6 +189,9 @@ OPERATIONS: dict[str, Operation] = {
         Operation("to_number", (_sig(NUMBER, NUMBER), _sig(TEXT, NUMBER)), fallible=True),
         Operation("now", (_sig(TIMESTAMP),), fixed=True),
         Operation("today", (_sig(DATE),), fixed=True),
+        Operation("rand", (_sig(TEXT, NUMBER),), fixed=True),
+        Operation("uuid", (_sig(TEXT, TEXT),), fixed=True),
+        Operation("fraction", (_sig(TEXT, NUMBER),)),
         Operation("to_date", (_sig(TIMESTAMP, DATE), _sig(TEXT, DATE)), fallible=True),
         Operation("to_timestamp", (_sig(DATE, TIMESTAMP), _sig(TEXT, TIMESTAMP)), fallible=True),
         *(Operation(part, (_sig(DATE, INTEGER), _sig(TIMESTAMP, INTEGER))) for part in _TIME_PARTS),
@@ -233,7 +236,7 @@ PRIVATE_OPERATIONS = frozenset(
     | {f"is {comparison}" for comparison in COMPARISONS}
     | {operation.name for operation in _SQL_OPERATIONS}
     | {*_BITWISE, *_GROWING, "bitwise_not", "to_unsigned", "matches_pattern", "symbol_ordinal"}
-    | {"read_numeral"}
+    | {"read_numeral", "rand", "uuid", "fraction"}
 )
 """Operations that have no name of their own in a program text."""
 

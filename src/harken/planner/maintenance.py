@@ -33,6 +33,7 @@ class How(enum.IntEnum):
     WHOLE = 4
     IN_ROUNDS = 5
     ALL_ROUNDS = 6
+    RECOMPUTED = 7
 
     def __str__(self) -> str:
         return SAID[self]
@@ -47,6 +48,7 @@ SAID = (
     "the rounds are stored, and only what changes in each is followed; with the strategies "
     "external and naive all rounds are computed again and compared",
     "all rounds are computed again and compared",
+    "computed again and compared with those of the last look",
 )
 
 
@@ -68,6 +70,10 @@ class Looked:
 def looked_at(program: Program, far: Collection[str] = ()) -> list[Looked]:
     """What is looked at again when any of the stored relations changes; nothing of it means that
     all changes are found by differentials. `far` are the relations in the lake."""
+    names = moving(program)
+    if names:
+        why = f"{' and '.join(names)} {_are(names)} another one in each transaction"
+        return [Looked("all rows", How.RECOMPUTED, because=why)]
     needs = required_inputs(program)
     firsts = first_rows(program.definitions[program.goal.id], program, needs)
     if firsts is not None:

@@ -181,7 +181,9 @@ class Network(Between):
             with _told_of(self._condition_above(node)):
                 if isinstance(node, ConditionNode):
                     if not node.condition.events:
-                        yield from self._queries_of(node, wave, wants_minus)[2]
+                        strategy, _, queries = self._queries_of(node, wave, wants_minus)
+                        # Its old rows are those of another moment, and are asked for by themselves.
+                        yield from queries[:1] if strategy == MOVED else queries
                 elif not (
                     isinstance(node, TotalsNode)
                     or (isinstance(node, RecursiveNode) and node.refused is None)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from sqlglot import exp
@@ -287,17 +288,19 @@ def _refill(runtime: Runtime, text: str, before: Table, rows: list[Any], edited:
     (created,) = statements(text)
     after = SqlTables(runtime.catalog).table(schema.created_name(edited.node))
     assert after is not None
-    given = defaults(Reading(runtime), created, after.columns)
+    given = defaults(Reading(runtime), created, after.columns, len(rows))
     places = {c.name: p for c, p in zip(before.columns, before.positions, strict=True)}
     made: list[tuple[int, int | None, Any]] = []
     for column, position in zip(after.columns, after.positions, strict=True):
         old = edited.came.get(column.name)
-        made.append((position, None if old is None else places[old], given.get(column.name)))
+        made.append(
+            (position, None if old is None else places[old], given.get(column.name, repeat(None)))
+        )
     found = []
     for row in rows:
         new: list[Any] = [None] * len(made)
         for position, place, otherwise in made:
-            new[position] = otherwise if place is None else row[place]
+            new[position] = next(otherwise) if place is None else row[place]
         found.append(tuple(new))
     for column, position in zip(after.columns, after.positions, strict=True):
         if not column.type.nullable and any(row[position] is None for row in found):

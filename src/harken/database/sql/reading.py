@@ -19,12 +19,13 @@ from harken.ir.clauses import Program, stored_relations
 from harken.ir.printer import print_program
 from harken.ir.terms import Constant
 from harken.ir.types import Type
+from harken.lang.sql.chance import draws
 from harken.lang.sql.draft import Draft
 from harken.lang.sql.ordering import Keys
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.spelling import spelling
-from harken.planner.maintenance import How, looked_at, moving
+from harken.planner.maintenance import How, looked_at
 from harken.planner.prepare import prepare
 
 Row = tuple[Any, ...]
@@ -39,6 +40,9 @@ class Found:
     names: tuple[str, ...]
     types: tuple[Type, ...]
     rows: list[Row]
+
+
+SAID_ALONE = (How.IN_ORDER, How.IN_ROUNDS, How.RECOMPUTED)
 
 
 class Reading:
@@ -64,12 +68,17 @@ class Reading:
         if self._epoch != catalog.epoch or len(self._compiled) >= CACHED:
             self._compiled.clear()
             self._epoch = catalog.epoch
+        rows, query = self._query(statement, node)
+        types = tuple(column.type for column in rows.columns)
+        return Found(rows.names, types, list(query.rows(())))
+
+    def _query(self, statement: Statement, node: exp.Expr) -> tuple[Rows, CompiledQuery]:
+        if draws(node):
+            return self._compile(statement, node)
         key = (statement.text, spelling(node))  # the text has the names of columns
         if key not in self._compiled:
             self._compiled[key] = self._compile(statement, node)
-        rows, query = self._compiled[key]
-        types = tuple(column.type for column in rows.columns)
-        return Found(rows.names, types, list(query.rows(())))
+        return self._compiled[key]
 
     def _facts(self, statement: Statement, node: exp.Values) -> Found | None:
         """Rows that are written out; None if anything in them must be computed."""
@@ -84,7 +93,7 @@ class Reading:
 
     def _compile(self, statement: Statement, node: exp.Expr) -> tuple[Rows, CompiledQuery]:
         catalog = self._runtime.catalog
-        rows, draft, _ = translate_query(statement, node, catalog, "query")
+        rows, draft, _ = translate_query(statement, node, catalog, "query", statement.lot)
         program = assemble(rows.relation, draft.definitions.values(), catalog)
         return rows, self._runtime.engine.compile(prepare(program, catalog.hierarchy))
 
@@ -116,14 +125,13 @@ class Reading:
 
 
 def _maintenance(program: Program, engine: LakeEngine) -> list[str]:
-    """How the changes of a view with this query would be found, and what in it moves by itself."""
+    """How the changes of a view with this query would be found."""
     far = [name for name, each in stored_relations(program).items() if engine.is_far(each)]
     looked = [
-        f"{each}" if each.how in (How.IN_ORDER, How.IN_ROUNDS) else f"looking again at {each}"
+        f"{each}" if each.how in SAID_ALONE else f"looking again at {each}"
         for each in looked_at(program, far)
     ]
-    moves = [f"{name} is that of the transaction" for name in moving(program)]
-    return [*(looked or ["differentials of all that changed"]), *moves]
+    return looked or ["differentials of all that changed"]
 
 
 def _sort(rows: list[Row], position: int, descending: bool, nulls_first: bool) -> None:

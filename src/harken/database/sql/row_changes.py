@@ -5,7 +5,8 @@ inserted. Rows are as they are stored.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 from sqlglot import exp
@@ -19,6 +20,7 @@ from harken.database.sql.tables import SqlTables, is_materialized, is_sql
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Column, Kind
 from harken.ir.types import Type
+from harken.lang.sql.chance import draws
 from harken.lang.sql.draft import Table
 from harken.lang.sql.parser import Statement, statements
 
@@ -86,27 +88,28 @@ class RowChanges:
                 code="arity",
                 span=statement.span,
             )
-        defaults = self._defaults(table) if len(given) < len(table.columns) else {}
+        is_whole = len(given) == len(table.columns)
+        defaults = {} if is_whole else self._defaults(table, len(found.rows))
         makers: list[tuple[int, int | None, Any]] = []
         for column, position in zip(table.columns, table.positions, strict=True):
             if column.name in given:
                 at = given.index(column.name)
                 makers.append((position, at, converter(found.types[at], column.type, statement)))
             else:
-                makers.append((position, None, defaults.get(column.name)))
+                makers.append((position, None, defaults.get(column.name, repeat(None))))
         rows = []
         for row in found.rows:
             made: list[Any] = [None] * len(table.columns)
             for position, place, how in makers:
-                made[position] = how if place is None else how(row[place])
+                made[position] = next(how) if place is None else how(row[place])
             rows.append(tuple(made))
         self._check_values(table, rows)
         return rows
 
-    def _defaults(self, table: Table) -> dict[str, Any]:
+    def _defaults(self, table: Table, rows: int) -> dict[str, Iterator[Any]]:
         """The values of columns that are not given; without one it is NULL."""
         created = self._created(table)
-        return {} if created is None else defaults(self._reading, created, table.columns)
+        return {} if created is None else defaults(self._reading, created, table.columns, rows)
 
     def _created(self, table: Table) -> Statement | None:
         """The CREATE TABLE of a table that SQL made."""
@@ -260,18 +263,23 @@ class RowChanges:
             seen.add(value)
 
 
-def defaults(reading: Reading, created: Statement, columns: Sequence[Column]) -> dict[str, Any]:
-    """The defaults of a CREATE TABLE as they are stored; refused where one is of another type than
-    its column."""
-    found: dict[str, Any] = {}
+def defaults(
+    reading: Reading, created: Statement, columns: Sequence[Column], rows: int
+) -> dict[str, Iterator[Any]]:
+    """The defaults of a CREATE TABLE for some rows, as they are stored; refused where one is of
+    another type than its column."""
+    found: dict[str, Iterator[Any]] = {}
     for each in created.node.find_all(exp.ColumnDef):
         default = each.find(exp.DefaultColumnConstraint)
         if default is None:
             continue
         column = next(c for c in columns if c.name == each.name.lower())
-        value = reading.rows(created, exp.select(default.this.copy()))
+        query = exp.select(default.this.copy())
+        is_drawn = draws(default)
+        value = reading.rows(created, query.from_(f"range({rows})") if is_drawn else query)
         convert = converter(value.types[0], column.type, created)
-        found[column.name] = convert(value.rows[0][0])
+        values = [convert(each) for (each,) in value.rows]
+        found[column.name] = iter(values) if is_drawn else repeat(values[0])
     return found
 
 

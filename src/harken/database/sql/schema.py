@@ -160,7 +160,7 @@ def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name
         bag=not key,
         text=f"CREATE TABLE {text_after('TABLE', statement)}",
     )
-    defaults(Reading(runtime), statement, columns)
+    defaults(Reading(runtime), statement, columns, 1)
     parents = {each.parent for each in constraints_of(statement, runtime.catalog) if each.parent}
     dependencies = Dependencies(frozenset(parents - {name}))
     made = store(runtime, function, in_lake=in_lake, dependencies=dependencies)

@@ -13,6 +13,7 @@ from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, Schema
 from harken.ir.terms import Variable
+from harken.lang.sql.chance import with_places
 from harken.lang.sql.draft import Draft
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.queries import Queries
@@ -23,13 +24,13 @@ from harken.stack import NESTED, room_for
 
 @room_for(NESTED)
 def translate_query(
-    statement: Statement, node: exp.Expr, catalog: Schema, owner: str
+    statement: Statement, node: exp.Expr, catalog: Schema, owner: str, lot: str = ""
 ) -> tuple[Rows, Draft, frozenset[str]]:
     """A query that stands by itself; what it became, and the names it mentions."""
     assert isinstance(catalog, Catalog)
-    draft = Draft(statement, owner)
+    draft = Draft(statement, owner, lot)
     queries = Queries(draft, SqlTables(catalog))
-    rows = queries.query(node)
+    rows = queries.query(with_places(node))
     draft.definitions = without_unread_columns(rows.relation, draft.definitions)
     return rows, draft, frozenset(queries.mentioned)
 

@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 
 from harken.engines.builtin import FUNCTIONS
+from harken.engines.chance import drawn, fraction, uuid
 from harken.engines.failures import (
     ambiguous,
     decimal_overflow,
@@ -39,12 +40,14 @@ def register(connection: apsw.Connection, clock: Callable[[], datetime.datetime]
         connection.create_scalar_function(f"harken_{name}", function, arguments)
     for name in FOLDS:
         connection.create_aggregate_function(f"harken_{name}", _folding(name))
-    clocks: dict[str, Callable[..., Any]] = {
-        "harken_now": lambda: encode_timestamp(clock()),
-        "harken_today": lambda: encode_date(clock().date()),
+    clocks: dict[str, tuple[Callable[..., Any], int]] = {
+        "harken_now": (lambda: encode_timestamp(clock()), 0),
+        "harken_today": (lambda: encode_date(clock().date()), 0),
+        "harken_rand": (lambda text: fraction(drawn(encode_timestamp(clock()), text)), 1),
+        "harken_uuid": (lambda text: uuid(drawn(encode_timestamp(clock()), text)), 1),
     }
-    for name, function in clocks.items():
-        connection.create_scalar_function(name, function, 0)
+    for name, (function, arguments) in clocks.items():
+        connection.create_scalar_function(name, function, arguments)
 
 
 def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:

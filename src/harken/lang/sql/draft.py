@@ -62,10 +62,12 @@ def unknown_table(tables: Tables, name: str, span: Span) -> NameFault:
 
 @dataclass(slots=True)
 class Draft:
-    """`owner` is what all auxiliary relations are named after."""
+    """`owner` is what all auxiliary relations are named after. What a statement draws by chance
+    comes from a `lot` of its own."""
 
     statement: Statement
     owner: str
+    lot: str = ""
     definitions: dict[str, Definition] = field(default_factory=dict)
     _numbers: count[int] = field(default_factory=lambda: count(1))
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 from harken.errors import LanguageError, ValueFault
 from harken.ir.java_patterns import compiled
 from harken.ir.operations import NEGATED_COMPARISON
-from harken.ir.terms import Constant, Term
+from harken.ir.terms import Constant, Term, Variable
 from harken.ir.types import (
     BOOLEAN,
     DATE,
@@ -27,6 +27,7 @@ from harken.ir.types import (
     is_decimal,
 )
 from harken.lang.sql.arithmetic import SYMBOLS, Arithmetic
+from harken.lang.sql.chance import normal, seed_of
 from harken.lang.sql.conversions import NULL_TYPE
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
 from harken.lang.sql.functions import Once, said
@@ -119,9 +120,29 @@ class Expressions(Arithmetic):
                 same = self._draft.compute("is =", sides, BOOLEAN, body)
                 nothing = Constant(None, left.type.or_null())
                 return self._draft.compute("choose", (same, nothing, left), left.type, body)
+            case exp.Randn():
+                return self.value(normal(node), scope, body)
+            case exp.Rand() | exp.Uuid():
+                return self._draw(node, scope, body)
             case exp.AggFunc():
                 raise self._unsupported(node, "an aggregate cannot stand here")
         return self._operation(node, scope, body)
+
+    def _draw(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """What the moment, the place in the text and the row say; or a seed and the row."""
+        draft = self._draft
+        seed = seed_of(node, draft)
+        terms = [each.term for source in scope.sources for each in source.fields]
+        drawn_from = seed or f"{draft.lot} {draft.owner} {node.args['place']}"
+        text: Term = Constant(drawn_from, TEXT)
+        for term in dict.fromkeys([*terms, *scope.apart]):
+            if isinstance(term, Variable):
+                shown = self.as_text(term, body, node)
+                if term.type.nullable:
+                    shown = draft.compute("coalesce", (shown, Constant("\t", TEXT)), TEXT, body)
+                text = draft.compute("concat", (text, Constant("\n", TEXT), shown), TEXT, body)
+        name = "uuid" if isinstance(node, exp.Uuid) else "fraction" if seed else "rand"
+        return draft.compute(name, (text,), TEXT if name == "uuid" else NUMBER, body)
 
     # --- operations ------------------------------------------------------------------------
 

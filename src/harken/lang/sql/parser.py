@@ -7,8 +7,9 @@ of a user is ever handed to an engine.
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from sqlglot import exp
@@ -146,13 +147,14 @@ logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it does not know, w
 @dataclass(frozen=True, slots=True)
 class Statement:
     """`explained` says that it stands behind EXPLAIN; `key` are the columns of KEY (...) at the end
-    of CREATE TABLE."""
+    of CREATE TABLE. What it draws by chance is of its own `lot`."""
 
     node: exp.Expr
     text: str
     offset: int
     explained: bool = False
     key: tuple[str, ...] = ()
+    lot: str = field(default_factory=lambda: secrets.token_hex(8), compare=False)
 
     @property
     def span(self) -> Span:

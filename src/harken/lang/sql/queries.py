@@ -19,6 +19,7 @@ from harken.ir.clauses import Atom
 from harken.ir.types import BOOLEAN
 from harken.lang.sql.aggregates import aggregates_of
 from harken.lang.sql.aliases import mentions_aliases, spelled_out
+from harken.lang.sql.chance import draws_for_rows, told_apart
 from harken.lang.sql.combining import Combining
 from harken.lang.sql.draft import Body
 from harken.lang.sql.groups import Grouping
@@ -95,6 +96,8 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
             return self._windowed(node, outer)
         scope, body = Scope(outer), Body()
         self._from(node, scope, body)
+        if draws_for_rows(node):
+            body = told_apart(self._draft, scope, body)
         node = self._with_aliases(node, scope)
         where = node.args.get("where")
         if where is not None:

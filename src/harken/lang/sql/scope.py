@@ -48,6 +48,8 @@ class Scope:
     captured: dict[Variable, None] = field(default_factory=dict)
     hidden: Scope | None = None
     """What is below GROUP BY: its columns are known, and cannot be mentioned."""
+    apart: tuple[Variable, ...] = ()
+    """What tells rows apart whose columns are the same, if anyone must."""
 
     def column(self, table: str | None, name: str, span: Span) -> Term:
         found = self._own(table, name, span)

@@ -1,0 +1,88 @@
+"""rand(), randn() and uuid(): each draws a value for each row.
+
+What is drawn is no accident to the engines. It follows from the moment of the transaction, the
+place of the call in its text, and the row; so a row keeps its value throughout a transaction, the
+old state of a view can be computed again as it was when it was last looked at, and SQLite and Spark
+draw the same. Copies of a row are told apart by a number.
+
+A statement draws from a lot of its own as well: the next one of a transaction gets other values.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from harken.errors import LanguageError
+from harken.ir.clauses import Atom
+from harken.ir.relations import Column
+from harken.ir.terms import Variable
+from harken.lang.sql.draft import Body, Draft, used
+from harken.lang.sql.functions import filled
+from harken.lang.sql.numbering import Numbering
+from harken.lang.sql.rows import Rows
+from harken.lang.sql.scope import Scope
+
+CALLS = (exp.Rand, exp.Randn, exp.Uuid)
+_NORMAL = "sqrt(-2e0 * ln(1e0 - x)) * cos(2e0 * pi() * y)"
+
+
+def draws(node: exp.Expr) -> bool:
+    """Is anything in a query, as it was written, drawn by chance?"""
+    return node.find(*CALLS) is not None
+
+
+def with_places(node: exp.Expr) -> exp.Expr:
+    """A query in which all that is drawn has a place, which stays the same where it is copied."""
+    if not draws(node):
+        return node
+    made = node.copy()
+    for place, call in enumerate(made.find_all(*CALLS)):
+        call.set("place", str(place))
+    return made
+
+
+def normal(call: exp.Expr) -> exp.Expr:
+    """A normal distribution, of two numbers that are drawn evenly."""
+    first, second = (
+        exp.Rand(this=call.this, place=f"{call.args['place']}{which}") for which in "ab"
+    )
+    return exp.Paren(this=filled(_NORMAL, first, second))
+
+
+def seed_of(call: exp.Expr, draft: Draft) -> str | None:
+    """What takes the place of the moment and of the text. Two calls with the same seed
+    give the same values, in all transactions."""
+    given = [each for each in call.args.values() if isinstance(each, exp.Expr)]
+    if not given:
+        return None
+    number = given[0].this if isinstance(given[0], exp.Neg) else given[0]
+    is_whole = isinstance(number, exp.Literal) and not number.is_string and number.name.isdigit()
+    if isinstance(call, exp.Uuid) or len(given) > 1 or not is_whole:
+        raise LanguageError(
+            f"{type(call).__name__.lower()}() cannot take this",
+            code="unsupported",
+            span=draft.place(call),
+            hint="rand and randn take a whole number as seed or nothing, uuid nothing",
+        )
+    return given[0].sql() + str(call.args["place"]).lstrip("0123456789")
+
+
+def draws_for_rows(node: exp.Select) -> bool:
+    """Is anything drawn for the rows of this query, and not of one in it?"""
+    return any(each.find_ancestor(exp.Select) is node for each in node.find_all(*CALLS))
+
+
+def told_apart(draft: Draft, scope: Scope, body: Body) -> Body:
+    """The rows of FROM, those that are equal with a number; what follows is said of them."""
+    rows = dict.fromkeys(each.term for source in scope.sources for each in source.fields)
+    row = [each for each in rows if isinstance(each, Variable)]
+    atoms = [each for each in body.literals if isinstance(each, Atom) and not each.negated]
+    if len(atoms) == len(body.literals) and all(each.relation.is_set for each in atoms):
+        return body
+    columns = [Column(f"c{i}", each.type) for i, each in enumerate(row)]
+    mentioned = used(row, body.literals)
+    captured = tuple(each for each in scope.captured if each in mentioned)
+    relation = draft.define("rows", captured, columns, [(row, body.literals)], bag=True)
+    numbering = Numbering(draft, Rows(relation, captured, ()), row)
+    scope.apart = (numbering.number((tuple(range(len(row))), ())),)
+    return Body([numbering.source()])
