@@ -35,8 +35,9 @@ CLOSE = 0.5
 """So close to each other, either way may in truth be the faster one."""
 SPARE = 1.25
 """Differentials may take so many times as long as naive evaluation before they are broken off."""
-GROWING = 0.5
-"""Twice the rows take at least half as long again."""
+GROWING, GROWING_FAR = 0.5, 1.0
+"""Twice the rows take at least half as long again. Where Spark works, which cannot be broken off,
+the guess is what they would take if they went on to grow as they did."""
 
 Case: TypeAlias = tuple[str, frozenset[str]]
 """How the change was computed, and the stored relations that had changed."""
@@ -147,7 +148,7 @@ class Experience:
             unknown = larger is None or larger.broken_off
             return 0.0 if larger is None or unknown else larger.seconds * size / larger.size
         if larger is None or larger.broken_off:
-            return _beyond(smaller, size)
+            return _beyond(smaller, size, GROWING_FAR if self.is_far else GROWING)
         last = smaller[-1]
         part = (size - last.size) / (larger.size - last.size)
         return last.at_least + part * max(0.0, larger.seconds - last.at_least)
@@ -212,7 +213,7 @@ class Experience:
                 yield f"{strategy} {took} {ms:.1f} ms for {each.size} changed rows of {of}"
 
 
-def _beyond(smaller: list[Taken], size: int) -> float:
+def _beyond(smaller: list[Taken], size: int, growing: float) -> float:
     """For more rows than ever: by how the seconds grew last, or no longer than the last time."""
     last = smaller[-1]
     if last.broken_off:
@@ -221,4 +222,4 @@ def _beyond(smaller: list[Taken], size: int) -> float:
         (after.seconds - before.seconds) / (after.size - before.size)
         for before, after in pairwise(smaller[-2:])
     ]
-    return last.seconds + sum(GROWING * max(0.0, each) * (size - last.size) for each in slopes)
+    return last.seconds + sum(growing * max(0.0, each) * (size - last.size) for each in slopes)

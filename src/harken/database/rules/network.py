@@ -18,7 +18,7 @@ from functools import partial
 from harken.database.catalog import Catalog
 from harken.database.rules.between import Between
 from harken.database.rules.conditions import Condition
-from harken.database.rules.counting import LEAST, Tally
+from harken.database.rules.counting import Tally
 from harken.database.rules.moments import Moments
 from harken.database.rules.nodes import (
     COPIED,
@@ -235,13 +235,12 @@ class Network(Between):
     ) -> ConditionChange:
         """The change of a condition; where it is left open whether derivations are counted, what
         it takes is remembered."""
-        if node.tally is None or self.choices.forced is not None:
+        tally = None if self.choices.forced is not None else node.tally
+        if tally is None or not tally.is_watched():
             return self._found_change(node, wave, wants_minus)
         plans, started = node.plan_count, self._clock()
         found = self._found_change(node, wave, wants_minus)
-        seconds = self._clock() - started
-        if node.tally.is_counting or seconds > LEAST:
-            self._tally(node, node.tally, found.strategy, wave, seconds, plans)
+        self._tally(node, tally, found.strategy, wave, self._clock() - started, plans)
         return found
 
     def _tally(
