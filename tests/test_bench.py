@@ -1,11 +1,14 @@
 """The benchmarks at toy sizes: their lines keep the contract, and both ways agree."""
 
+from __future__ import annotations
+
 import gc
 import json
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import pytest
@@ -14,6 +17,7 @@ from harken import bench
 from harken.bench import (
     by_hand,
     closure,
+    closure_lake,
     contestants,
     counting,
     figures,
@@ -27,6 +31,9 @@ from harken.bench.report import run_benchmarks
 from harken.bench.shop import ALL_TOGETHER, Shop, Turn
 from harken.bench.warehouse import CONDITIONS
 from harken.errors import HarkenError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NEEDS = {
     ("point-write", "<= 4"),
@@ -112,6 +119,7 @@ def test_recursive_views_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """All strategies tell the same of every view and graph, or there is no figure."""
     monkeypatch.setattr(closure, "WARMING", 4)
     monkeypatch.setattr(contestants, "LEARNING", 4)
+    monkeypatch.setattr(closure, "MOST", 3)
     monkeypatch.setattr(closure, "BATCH", 3)
     monkeypatch.setattr(closure, "REQUIRED_FROM", 30)
     graphs = [each for each in closure.GRAPHS if each.name in ("random", "power-law")]
@@ -136,7 +144,10 @@ def test_counting_at_a_toy_size(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {"external/counting", "naive/counting", "auto/best"} <= {e.measure for e in found}
 
 
-def test_recursive_views_in_the_lake_at_a_toy_size() -> None:
+def test_recursive_views_in_the_lake_at_a_toy_size(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(closure_lake, "_session", lambda _: spark)
     found = list(bench.run("closure-lake", [60], 1))
     measured = {(each.params["graph"], each.measure) for each in found}
     assert {("tree", "external ms"), ("power-law", "naive/auto")} <= measured

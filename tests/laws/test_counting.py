@@ -12,7 +12,7 @@ from datalog_interpreter import meaning
 from datalog_programs import Maker, RandomProgram, text_of
 
 import harken
-from harken.database.rules import counting, network, outlay
+from harken.database.rules import counting, outlay
 from harken.database.rules.nodes import ConditionNode
 from laws.test_recursive_views import Client, Shape, graph_program, random_clock, transaction
 
@@ -75,7 +75,9 @@ def test_counting_tells_the_difference_of_recomputations(first: int) -> None:
 
 @pytest.mark.parametrize("first", range(0, 18, AT_ONCE))
 def test_whenever_it_begins_and_ends(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "LEAST", 0.0)
+    monkeypatch.setattr(counting, "LEAST", 0.0)
+    monkeypatch.setattr(counting, "SETTLED", 3)
+    monkeypatch.setattr(counting, "UNWATCHED", 1)
     monkeypatch.setattr(counting, "SHARE", 50.0)
     monkeypatch.setattr(outlay, "FIRST_TRIAL", 0.0)
     monkeypatch.setattr(outlay, "ROW", 0.0)

@@ -68,7 +68,7 @@ def compare(script: Script) -> Counter[str]:
 @given(seeds)
 @some
 def test_views_have_the_rows_and_changes_that_they_should(tally: Counter[str], seed: int) -> None:
-    tally += compare(Scripts(Random(seed)).script(views=4, transactions=110))
+    tally += compare(Scripts(Random(seed)).script(views=6, transactions=75))
 
 
 @given(seeds)

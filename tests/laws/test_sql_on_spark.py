@@ -70,7 +70,7 @@ def follow(
 def test_views_have_the_rows_and_changes_that_they_should(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, seed: int
 ) -> None:
-    follow(spark, tmp_path_factory.mktemp("lake"), seed, views=1, transactions=3)
+    follow(spark, tmp_path_factory.mktemp("lake"), seed, views=1, transactions=2)
 
 
 @pytest.mark.nightly

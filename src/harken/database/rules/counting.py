@@ -20,8 +20,8 @@ SHARE = 0.25
 """When counting all derivations once takes no more than this part of what differentials took, it
 is done: it rarely takes longer than they, so little is lost."""
 LEAST, BESIDE = 0.0002, 0.0001
-"""Counting takes about so many seconds whatever changed: differentials that take fewer are no reason
-to count. About so many of them are not in what it is measured to take."""
+"""Counting takes about so many seconds whatever changed: differentials that take fewer are no
+reason to count. About so many of them are not in what it is measured to take."""
 PATIENCE = 8
 """After so many changes in a row that differentials would have found sooner, it is ended."""
 SETTLED, UNWATCHED = 16, 7
