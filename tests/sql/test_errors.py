@@ -7,18 +7,18 @@ import pytest
 import harken
 
 SAID = {
-    "selct 1": "1:1: [syntax] there is no statement SELCT in Harken's SQL|do you mean SELECT?",
+    "selct 1": "1:1: [syntax] there is no statement SELCT in Harken's SQL|did you mean SELECT?",
     "SELECT k FORM a": "1:15: [syntax] a cannot stand here|",
     "SELECT k FROM": "1:10: [syntax] something is missing after FROM|",
     "SELECT k FROM a LEFT ANTI JOIN": "1:27: [syntax] something is missing after JOIN|",
     "SELECT\n  k,\n  x x x\nFROM a": "3:7: [syntax] x cannot stand here|",
-    "SELECT k FROM aa": "1:15: [unknown-table] there is no table or view aa|do you mean a?",
-    "SELECT aa.* FROM a": "1:8: [unknown-table] there is no table aa in FROM|do you mean a?",
-    "EXPLAIN aa": "1:9: [unknown-table] there is no table or view aa|do you mean a?",
+    "SELECT k FROM aa": "1:15: [unknown-table] there is no table or view aa|did you mean a?",
+    "SELECT aa.* FROM a": "1:8: [unknown-table] there is no table aa in FROM|did you mean a?",
+    "EXPLAIN aa": "1:9: [unknown-table] there is no table or view aa|did you mean a?",
     "EXPLAIN A": "1:9: [unsupported] only queries are explained|"
     'write EXPLAIN SELECT * FROM A, or in Python db.explain("a")',
-    "SELECT xx FROM a": "1:8: [unknown-column] there is no column xx|do you mean a.x?",
-    "UPDATE a SET xx = 1": "1:14: [unknown-column] a has no column xx|do you mean x?",
+    "SELECT xx FROM a": "1:8: [unknown-column] there is no column xx|did you mean a.x?",
+    "UPDATE a SET xx = 1": "1:14: [unknown-column] a has no column xx|did you mean x?",
     "SELECT k, x FROM a GROUP BY k": "1:11: [ungrouped] the column x must be in GROUP BY, "
     "or in an aggregate|group by it, or take any_value(x): a group has many rows",
     "SELECT m * m FROM a": "1:1: [overflow] a decimal does not fit: in units of its last digit it "
@@ -52,7 +52,7 @@ def test_a_table_is_offered_under_the_name_that_sql_has_for_it() -> None:
     for wrong, offered in (("item_nam", {"item_name"}), ("name", {"item_name", "shop_name"})):
         with pytest.raises(harken.HarkenError, match=f"no table or view {wrong}") as caught:
             db.sql(f"SELECT * FROM {wrong}")
-        assert caught.value.hint in {f"do you mean {each}?" for each in offered}
+        assert caught.value.hint in {f"did you mean {each}?" for each in offered}
 
 
 def test_a_double_as_text_is_written_as_spark_does() -> None:

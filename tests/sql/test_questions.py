@@ -101,7 +101,7 @@ def test_a_table_is_replaced(db: harken.Database) -> None:
         (
             "INSERT INTO boat VALUES ('a', 1) ON CONFLICT (nam) DO NOTHING",
             "there is no column nam",
-            "do you mean name",
+            "did you mean name",
         ),
     ],
 )

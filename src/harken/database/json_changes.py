@@ -19,10 +19,10 @@ from harken.database.json_values import reader
 from harken.database.runtime import Runtime
 from harken.database.sets import add_rows
 from harken.database.sql.tables import SqlTables, is_materialized
-from harken.errors import HarkenError, IntegrityError, NameFault, TypeFault, nearest
+from harken.errors import HarkenError, IntegrityError, TypeFault
 from harken.ir.relations import Relation
 from harken.ir.schema import Function, FunctionKind
-from harken.lang.sql.draft import Table
+from harken.lang.sql.draft import Table, unknown_table
 
 Row = tuple[Any, ...]
 Rows = Mapping[str, Sequence[Sequence[Any]]]
@@ -111,12 +111,7 @@ def _function(runtime: Runtime, name: str) -> Function:
     tables = SqlTables(runtime.catalog)
     function = tables.function(name)
     if function is None:
-        meant = nearest(name, tables.table_names())
-        raise NameFault(
-            f"there is no table {name}",
-            code="unknown-table",
-            hint=f"did you mean {meant}?" if meant else "create it first",
-        )
+        raise unknown_table(tables, name, None, "table")
     return function
 
 

@@ -60,7 +60,7 @@ class Edited:
                 f"{schema.created_name(self.node)} has no column {name}",
                 code="unknown-column",
                 span=self.statement.place(node),
-                hint=f"do you mean {near}?" if near else None,
+                hint=f"did you mean {near}?" if near else None,
             )
         return self.columns[name]
 

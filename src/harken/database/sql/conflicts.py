@@ -81,7 +81,7 @@ class Conflicts(RowChanges):
                     f"there is no column {name} in {table.name}",
                     code="unknown-column",
                     span=statement.place(node),
-                    hint=f"do you mean {near}?" if near else None,
+                    hint=f"did you mean {near}?" if near else None,
                 )
         if not named and not node.expressions:
             return keys

@@ -121,7 +121,7 @@ def _known(
             f"{table} has no column {unknown}",
             code="unknown-column",
             span=statement.span,
-            hint=f"do you mean {near}?" if near else None,
+            hint=f"did you mean {near}?" if near else None,
         )
     return lowered
 
@@ -206,7 +206,7 @@ def _keys_of(parent: str, table: str, statement: Statement, catalog: Catalog) ->
             f"there is no table {parent} to refer to",
             code="unknown-table",
             span=statement.span,
-            hint=f"do you mean {near}?" if near else None,
+            hint=f"did you mean {near}?" if near else None,
         )
     key = [column.name for column in function.parameters]
     found = [key] if key and not function.bag else []

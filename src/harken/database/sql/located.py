@@ -155,5 +155,5 @@ def _no_column(name: str, place: Place, statement: Statement) -> NameFault:
         f"the table there has no column {name}",
         code="unknown-column",
         span=statement.span,
-        hint=f"do you mean {near}?" if near else "it has " + ", ".join(place.names),
+        hint=f"did you mean {near}?" if near else "it has " + ", ".join(place.names),
     )

@@ -75,7 +75,7 @@ def check_index(runtime: Runtime, statement: Statement) -> None:
                 f"there is no column {column.name} in {table.name}",
                 code="unknown-column",
                 span=statement.place(column),
-                hint=f"do you mean {near}?" if near else None,
+                hint=f"did you mean {near}?" if near else None,
             )
 
 

@@ -21,7 +21,7 @@ from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, n
 from harken.ir.relations import Column, Kind
 from harken.ir.types import Type
 from harken.lang.sql.chance import draws
-from harken.lang.sql.draft import Table
+from harken.lang.sql.draft import Table, unknown_table
 from harken.lang.sql.parser import Statement, statements
 
 Row = tuple[Any, ...]
@@ -39,13 +39,7 @@ class RowChanges:
         name = node.name
         table = tables.table(name)
         if table is None:
-            near = nearest(name, tables.table_names())
-            raise NameFault(
-                f"there is no table {name}",
-                code="unknown-table",
-                span=statement.place(node),
-                hint=f"do you mean {near}?" if near else None,
-            )
+            raise unknown_table(tables, name, statement.place(node), "table")
         function = tables.function(name)
         if table.relation.kind is not Kind.STORED or (function and is_materialized(function)):
             raise TypeFault(
@@ -78,7 +72,7 @@ class RowChanges:
                     f"{table.name} has no column {name}",
                     code="unknown-column",
                     span=statement.span,
-                    hint=f"do you mean {near}?" if near else None,
+                    hint=f"did you mean {near}?" if near else None,
                 )
         if len(set(given)) < len(given):
             raise TypeFault("a column is named twice", code="exists", span=statement.span)
@@ -150,7 +144,7 @@ class RowChanges:
                     f"{table.name} has no column {name}",
                     code="unknown-column",
                     span=statement.place(each),
-                    hint=f"do you mean {near}?" if near else None,
+                    hint=f"did you mean {near}?" if near else None,
                 )
         return names, [
             self._default(table, name) if _is_default(each.expression) else each.expression

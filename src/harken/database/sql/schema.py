@@ -297,7 +297,7 @@ def _columns(schema: exp.Schema, statement: Statement) -> tuple[tuple[Column, ..
             f"there is no column {unknown} to be the key",
             code="unknown-column",
             span=statement.place(schema),
-            hint=f"do you mean {near}?" if near else None,
+            hint=f"did you mean {near}?" if near else None,
         )
     if not columns:
         raise LanguageError("a table needs columns", code="syntax", span=statement.span)
@@ -392,7 +392,7 @@ def drop(runtime: Runtime, statement: Statement) -> None:
                 f"there is no {kind.lower()} {name}",
                 code="unknown-table",
                 span=statement.place(each),
-                hint=f"do you mean {near}?" if near else None,
+                hint=f"did you mean {near}?" if near else None,
             )
         if is_view(known) != (kind == "VIEW"):
             raise NameFault(

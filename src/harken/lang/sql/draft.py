@@ -50,13 +50,15 @@ class Tables(Protocol):
     def table_names(self) -> Iterable[str]: ...
 
 
-def unknown_table(tables: Tables, name: str, span: Span) -> NameFault:
+def unknown_table(
+    tables: Tables, name: str, span: Span | None, what: str = "table or view"
+) -> NameFault:
     near = nearest(name, tables.table_names())
     return NameFault(
-        f"there is no table or view {name}",
+        f"there is no {what} {name}",
         code="unknown-table",
         span=span,
-        hint=f"do you mean {near}?" if near else None,
+        hint=f"did you mean {near}?" if near else None,
     )
 
 

@@ -304,7 +304,7 @@ def _fault(error: ParseError, text: str, offset: int) -> SyntaxFault:
             f"there is no statement {first.upper()} in Harken's SQL",
             code="syntax",
             span=Span(offset, offset + len(first)),
-            hint=f"do you mean {near}?" if near else SYSTEMS_OWN.get(first.upper(), _LISTED),
+            hint=f"did you mean {near}?" if near else SYSTEMS_OWN.get(first.upper(), _LISTED),
         )
     details = error.errors[0] if error.errors else {}
     word = str(details.get("highlight") or "")

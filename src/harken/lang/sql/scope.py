@@ -109,7 +109,7 @@ class Scope:
             f"there is no table {table} in FROM",
             code="unknown-table",
             span=span,
-            hint=f"do you mean {near}?" if near else None,
+            hint=f"did you mean {near}?" if near else None,
         )
 
     def _unknown(self, table: str | None, name: str, span: Span) -> NameFault:
@@ -125,5 +125,5 @@ class Scope:
             f"there is no column {f'{table}.{name}' if table else name}",
             code="unknown-column",
             span=span,
-            hint=f"do you mean {known[near]}?" if near else None,
+            hint=f"did you mean {known[near]}?" if near else None,
         )

@@ -102,7 +102,7 @@ class Translation:
                     f"there is no column {way[1]} in *",
                     code="unknown-column",
                     span=self._draft.place(each),
-                    hint=f"do you mean {near}?" if near and near != way[1] else None,
+                    hint=f"did you mean {near}?" if near and near != way[1] else None,
                 )
         left = [
             (replaced.get((None, name), column), name)
