@@ -647,10 +647,10 @@ def test_hints(text: str, hint: str) -> None:
 @pytest.mark.parametrize("operator", ["+", "-", "*", "/", "||", "and", "or"])
 def test_a_chain_is_not_nested(operator: str) -> None:
     """Not by the parser, nor by what is done to a tree afterwards."""
-    text = f" {operator} ".join(f"a({n})" for n in range(5_000))
+    text = f" {operator} ".join(f"a({n})" for n in range(2_000))
     first, links = first_and_links(expression(text))
     assert first == call("a", Literal(0))
-    assert [link.right for link in links] == [call("a", Literal(n)) for n in range(1, 5_000)]
+    assert [link.right for link in links] == [call("a", Literal(n)) for n in range(1, 2_000)]
     assert {link.operator for link in links} == {operator}
     again = filled(statements("commit; " + text)[1])
     assert isinstance(again, ExpressionStatement)
