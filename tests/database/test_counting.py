@@ -158,12 +158,36 @@ def test_what_differentials_took_is_forgotten_when_they_read_stored_rows() -> No
     tally.begin()
     tally.notice(frozenset({"t"}))
     assert tally.wants_no_counting
-    assert not known.taken
+    assert not tally._took.taken
     tally.end()
     assert not tally.was_useless
     assert not tally.wants_counting  # not before they have taken long again
     tally.notice(frozenset({"t"}))
     assert not tally.wants_no_counting
+
+
+def test_differentials_that_take_little_count_as_well() -> None:
+    """Counting is ended where most changes are found sooner without, though some take long."""
+    tally, (ours, others) = Tally(), ((COUNTING, frozenset("f")), (INCREMENTAL, frozenset("f")))
+    for _ in range(4):
+        for seconds in (0.0005, 0.00005, 0.00005, 0.00005):
+            tally.note_differentials(others, 1, seconds, is_fresh=False)
+    tally.begin()
+    for _ in range(counting.PATIENCE):
+        assert not tally.wants_no_counting
+        tally.note_counting(ours, others, 1, 0.00015, is_fresh=False)
+    assert tally.wants_no_counting
+
+
+def test_a_way_that_is_settled_is_watched_now_and_then() -> None:
+    tally, case = Tally(), (INCREMENTAL, frozenset("f"))
+    watched = 0
+    for _ in range(1000):
+        if tally.is_watched():
+            watched += 1
+            tally.note_differentials(case, 1, 0.001, is_fresh=False)
+    assert watched < 1000 / counting.UNWATCHED
+    assert 0.9 < tally.spent < 1.1
 
 
 def test_where_a_row_has_one_derivation_there_is_no_choice() -> None:

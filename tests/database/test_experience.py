@@ -180,6 +180,16 @@ def test_naive_evaluation_is_known_to_grow_with_the_tables() -> None:
     assert known.budget > 3.0
 
 
+@pytest.mark.parametrize(("is_far", "seconds"), [(False, 19.0), (True, 34.0)])
+def test_what_cannot_be_broken_off_is_not_taken_for_faster_than_it_was(
+    is_far: bool, seconds: float
+) -> None:
+    known, case = Experience({}, is_far=is_far), ("incremental", frozenset({"f"}))
+    known.note(case, 10, 1.0)
+    known.note(case, 100, 4.0)
+    assert known.expected(case, 1000) == pytest.approx(seconds)
+
+
 def test_of_tables_that_have_become_others_nothing_is_known(db: Database) -> None:
     summed(db)
     assert experience(db).naive is not None
