@@ -144,6 +144,43 @@ def test_each_row_that_is_written_gets_its_uuid() -> None:
         assert all(shape.fullmatch(each) for each in found)
 
 
+def test_it_is_drawn_wherever_a_value_can_stand() -> None:
+    with harken.connect() as db:
+        db.amosql("create type item; create function quantity(item) -> integer")
+        db.amosql(
+            "create item instances :a, :b; set quantity(:a) = 3; set quantity(:b) = 3; commit"
+        )
+        assert len(set(db.sql("SELECT rand() FROM quantity").rows)) == 2
+        walk = (
+            "WITH RECURSIVE walk(n, x) AS (SELECT 0, 0e0 UNION ALL"
+            " SELECT n + 1, x + rand() - 0.5 FROM walk WHERE n < 20) SELECT n, x FROM walk"
+        )
+        assert len(set(db.sql(walk).rows)) == 21
+        db.sql(f"{SCHEMA}; INSERT INTO t VALUES (1, 'a', 1), (1, 'a', 1), (2, NULL, NULL)")
+        db.sql("CREATE TABLE k (a INT CHECK (rand() < 2), b STRING)")
+        db.sql(
+            "MERGE INTO k USING t ON k.a = t.price WHEN NOT MATCHED THEN INSERT VALUES (g, uuid())"
+        )
+        assert len(set(db.sql("SELECT b FROM k").rows)) == 3
+        db.sql("UPDATE k SET a = CAST(rand() * 1000000000 AS INT)")
+        assert len(set(db.sql("SELECT a FROM k").rows)) == 3
+
+
+def test_a_monitor_may_choose_by_chance() -> None:
+    clock = Clock()
+    with harken.connect(clock=clock) as db:
+        db.sql(f"{SCHEMA}; CREATE VIEW v AS SELECT g, name FROM t")
+        monitor = db.monitor("v", where="rand() < 0.5")
+        held = Counter(monitor.snapshot().plus)
+        for text in transactions(Random(2), 10):
+            clock.tick()
+            db.sql(text)
+            for change in monitor.changes():
+                assert not Counter(change.minus) - held
+                held = held - Counter(change.minus) + Counter(change.plus)
+        assert not held - Counter(db.sql("SELECT * FROM v").rows)
+
+
 def test_explain_names_what_is_drawn() -> None:
     with harken.connect() as db:
         db.sql(SCHEMA)

@@ -15,6 +15,7 @@ from harken.ir.types import (
     INTEGER,
     NUMBER,
     NUMERIC,
+    OBJECT,
     ORDERED,
     TEXT,
     TIMESTAMP,
@@ -192,6 +193,7 @@ OPERATIONS: dict[str, Operation] = {
         Operation("rand", (_sig(TEXT, NUMBER),), fixed=True),
         Operation("uuid", (_sig(TEXT, TEXT),), fixed=True),
         Operation("fraction", (_sig(TEXT, NUMBER),)),
+        Operation("object_text", (_sig(OBJECT, TEXT),)),
         Operation("to_date", (_sig(TIMESTAMP, DATE), _sig(TEXT, DATE)), fallible=True),
         Operation("to_timestamp", (_sig(DATE, TIMESTAMP), _sig(TEXT, TIMESTAMP)), fallible=True),
         *(Operation(part, (_sig(DATE, INTEGER), _sig(TIMESTAMP, INTEGER))) for part in _TIME_PARTS),
@@ -236,7 +238,7 @@ PRIVATE_OPERATIONS = frozenset(
     | {f"is {comparison}" for comparison in COMPARISONS}
     | {operation.name for operation in _SQL_OPERATIONS}
     | {*_BITWISE, *_GROWING, "bitwise_not", "to_unsigned", "matches_pattern", "symbol_ordinal"}
-    | {"read_numeral", "rand", "uuid", "fraction"}
+    | {"read_numeral", "rand", "uuid", "fraction", "object_text"}
 )
 """Operations that have no name of their own in a program text."""
 

@@ -23,6 +23,7 @@ from harken.errors import HarkenError, Span, SyntaxFault, TypeFault
 from harken.ir.clauses import Definition
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function
+from harken.lang.sql.chance import with_places
 from harken.lang.sql.draft import Draft, Table
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.queries import Queries
@@ -102,7 +103,7 @@ def restricted(
             select.set("distinct", exp.Distinct())
         draft = Draft(statement, f"{relation.name} where {where}")
         queries = Queries(draft, tables)
-        rows = queries.query(select)
+        rows = queries.query(with_places(select))
     return rows.relation, draft.definitions.values(), frozenset(queries.mentioned)
 
 

@@ -473,6 +473,7 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("today", None): lambda: TODAY,
     ("rand", None): lambda text: _fraction(_drawn(text)),
     ("uuid", None): lambda text: f"regexp_replace({_drawn(text)}, {UUID_PARTS!r}, {UUID!r})",
+    ("object_text", None): _as(TEXT),
     ("fraction", None): lambda text: _fraction(f"md5({text})"),
     **{
         (part, None): _whole(_call(part))

@@ -258,6 +258,7 @@ def _seconds(symbol: str) -> Callable[..., str]:
 
 
 _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
+    ("object_text", None): lambda a: f"CAST({a} AS TEXT)",
     ("+", (DATE, INTEGER)): _infix("+"),
     ("-", (DATE, INTEGER)): _infix("-"),
     ("-", (DATE, DATE)): _infix("-"),

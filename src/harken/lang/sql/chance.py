@@ -3,7 +3,7 @@
 What is drawn is no accident to the engines. It follows from the moment of the transaction, the
 place of the call in its text, and the row; so a row keeps its value throughout a transaction, the
 old state of a view can be computed again as it was when it was last looked at, and SQLite and Spark
-draw the same. Copies of a row are told apart by a number.
+draw the same. Copies of a row are told apart by a number, except in the rounds of a recursion.
 
 A statement draws from a lot of its own as well: the next one of a transaction gets other values.
 """
@@ -72,6 +72,11 @@ def draws_for_rows(node: exp.Select) -> bool:
     return any(each.find_ancestor(exp.Select) is node for each in node.find_all(*CALLS))
 
 
+def _is_unfinished(atom: Atom, draft: Draft) -> bool:
+    known = draft.definitions.get(atom.relation.id)
+    return known is not None and not known.clauses
+
+
 def told_apart(draft: Draft, scope: Scope, body: Body) -> Body:
     """The rows of FROM, those that are equal with a number; what follows is said of them."""
     rows = dict.fromkeys(each.term for source in scope.sources for each in source.fields)
@@ -79,6 +84,8 @@ def told_apart(draft: Draft, scope: Scope, body: Body) -> Body:
     atoms = [each for each in body.literals if isinstance(each, Atom) and not each.negated]
     if len(atoms) == len(body.literals) and all(each.relation.is_set for each in atoms):
         return body
+    if any(each.relation.in_rounds and _is_unfinished(each, draft) for each in atoms):
+        return body  # of a recursion each row of a round is looked at by itself
     columns = [Column(f"c{i}", each.type) for i, each in enumerate(row)]
     mentioned = used(row, body.literals)
     captured = tuple(each for each in scope.captured if each in mentioned)

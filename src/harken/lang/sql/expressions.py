@@ -137,10 +137,15 @@ class Expressions(Arithmetic):
         text: Term = Constant(drawn_from, TEXT)
         for term in dict.fromkeys([*terms, *scope.apart]):
             if isinstance(term, Variable):
-                shown = self.as_text(term, body, node)
+                shown = (
+                    draft.compute("object_text", (term,), TEXT, body)
+                    if term.type.surrogate
+                    else self.as_text(term, body, node)
+                )
+                part = draft.compute("concat", (Constant("\n", TEXT), shown), TEXT, body)
                 if term.type.nullable:
-                    shown = draft.compute("coalesce", (shown, Constant("\t", TEXT)), TEXT, body)
-                text = draft.compute("concat", (text, Constant("\n", TEXT), shown), TEXT, body)
+                    part = draft.compute("coalesce", (part, Constant("\t", TEXT)), TEXT, body)
+                text = draft.compute("concat", (text, part), TEXT, body)
         name = "uuid" if isinstance(node, exp.Uuid) else "fraction" if seed else "rand"
         return draft.compute(name, (text,), TEXT if name == "uuid" else NUMBER, body)
 
