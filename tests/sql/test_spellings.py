@@ -40,6 +40,10 @@ CASES: dict[str, tuple[str, list[Any]]] = {
         "SELECT a FROM t WHERE b = 2 DISTRIBUTE BY a SORT BY a DESC",
         [(2,), (1,)],
     ),
+    "clustered, and with a hint to the optimiser": (
+        "SELECT /*+ BROADCAST(t), COALESCE(1) */ a FROM t WHERE b = 2 CLUSTER BY a",
+        [(1,), (2,)],
+    ),
     "the first rows by a number that is cast": (
         "SELECT a FROM t ORDER BY a DESC LIMIT CAST(2 AS INT)",
         [(3,), (2,)],

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from harken.lang.sql.spelling import as_written
+
 Fold = exp.AnonymousAggFunc
 
 ONE_VALUE: dict[type[exp.Expr], str] = {
@@ -46,7 +48,7 @@ def spelled(node: exp.Expr) -> exp.Expr | None:
     call = _spelled(node)
     if call is None:
         return None
-    call.meta["written"] = node.sql("spark").lower()
+    call.meta["written"] = as_written(node).lower()
     return _said(call, node)
 
 
@@ -55,17 +57,19 @@ def _spelled(node: exp.Expr) -> exp.Expr | None:
     match node:
         case _ if kind in ONE_VALUE and not _more(node, "this"):
             return _call(ONE_VALUE[kind], node.this)
-        case _ if kind in TWO_VALUES and not _more(node, "this", "expression"):
+        case _ if kind in TWO_VALUES and node.this and not _more(node, "this", "expression"):
             return _call(TWO_VALUES[kind], node.this, node.expression)
         case exp.Anonymous(expressions=[value]) if node.name.lower() in SAME:
             return _call(SAME[node.name.lower()], value)
         case exp.Median() if not _more(node, "this"):
             return _call("percentile", node.this, HALF.copy(), exp.false())
+        case exp.Quantile() if node.args.get("quantile") is None:
+            return None
         case exp.ApproxQuantile() if not _more(node, "this", "quantile", "accuracy"):
             return _call("approx_percentile", node.this, node.args["quantile"], exp.false())
         case exp.Quantile() if kind is exp.Quantile and not _more(node, "this", "quantile"):
             return _call("percentile", node.this, node.args["quantile"], exp.false())
-        case exp.Mode() if node.this is not None and not _more(node, "this", "deterministic"):
+        case exp.Mode() if node.this is not None and _is_plain_mode(node):
             return _call("mode", node.this, exp.false())
         case exp.GroupConcat() if not _more(node, "this", "separator"):
             return _joined(node)
@@ -76,6 +80,12 @@ def _spelled(node: exp.Expr) -> exp.Expr | None:
 
 def _more(node: exp.Expr, *known: str) -> bool:
     return any(value for key, value in node.args.items() if key not in known)
+
+
+def _is_plain_mode(node: exp.Expr) -> bool:
+    """mode(x, true) has the least of the most frequent values, as mode(x) does here anyway."""
+    least = node.args.get("deterministic")
+    return least is None or isinstance(least, exp.Boolean)
 
 
 def _call(name: str, *given: exp.Expr | None) -> exp.Expr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from harken.lang.sql.folds import folded_values, is_fold
+from harken.lang.sql.spelling import as_written
 from harken.lang.sql.syntax import ONE
 
 AGGREGATED: dict[type[exp.Expr], str] = {
@@ -101,4 +102,4 @@ def why_not(node: exp.Expr) -> str:
         return f"{name} takes an order: {name}(0.5) WITHIN GROUP (ORDER BY x)"
     if isinstance(node, PLACED):
         return f"{node.sql_name().lower()} is a window function: say OVER (ORDER BY ...)"
-    return f"the aggregate {node.sql('spark')} is not there yet"
+    return f"the aggregate {as_written(node)} is not there yet"

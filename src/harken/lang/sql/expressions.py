@@ -33,6 +33,7 @@ from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
 from harken.lang.sql.functions import Once, said
 from harken.lang.sql.scalars import PATTERNS, Call, called, constant
 from harken.lang.sql.scope import Scope
+from harken.lang.sql.spelling import as_written
 from harken.lang.sql.trying import TRIED
 from harken.lang.sql.types import type_of
 
@@ -243,7 +244,7 @@ class Expressions(Arithmetic):
             raise self._unsupported(
                 node, "a window function cannot stand here: say QUALIFY, or put a query around it"
             )
-        raise self._unsupported(node, f"there is no {node.sql('spark')} in Harken's SQL yet")
+        raise self._unsupported(node, f"there is no {as_written(node)} in Harken's SQL yet")
 
     def _called(self, call: Call, node: exp.Expr, scope: Scope, body: Body) -> Term:
         name, given, types = call

@@ -30,7 +30,7 @@ from harken.lang.sql.folds import Folding, is_fold
 from harken.lang.sql.grouping_sets import sets_of
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
-from harken.lang.sql.spelling import spelling
+from harken.lang.sql.spelling import as_written, spelling
 from harken.lang.sql.syntax import ONE, replace_columns
 from harken.lang.sql.types import is_numeric, shown
 
@@ -189,7 +189,7 @@ class Grouping(Folding):
         named = [spelling(each) for each in node.expressions] or texts
         if sets is None or any(each not in texts for each in named):
             raise TypeFault(
-                f"{node.sql('spark').lower()} takes what GROUPING SETS, ROLLUP or CUBE group by",
+                f"{as_written(node).lower()} takes what GROUPING SETS, ROLLUP or CUBE group by",
                 code="ungrouped",
                 span=self._draft.place(node),
             )

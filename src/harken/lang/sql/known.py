@@ -34,6 +34,11 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.With: "expressions recursive",
     exp.CTE: "this alias materialized",  # it changes no row
     exp.Window: "this partition_by order spec over",
+    exp.RowNumber: "",
+    exp.Rank: "",
+    exp.DenseRank: "",
+    exp.PercentRank: "",
+    exp.CumeDist: "",
     exp.WindowSpec: "kind start start_side end end_side",
     exp.Insert: f"{_CHANGE} this expression overwrite default conflict returning",
     exp.OnConflict: "expressions action conflict_keys where",
@@ -103,6 +108,12 @@ CALLED: dict[tuple[type[exp.Expr], str], str] = {
     (exp.Table, "sample"): "TABLESAMPLE",
     (exp.Max, "expressions"): "max of several values, which greatest is,",
     (exp.Min, "expressions"): "min of several values, which least is,",
+    (exp.Window, "alias"): "a window of this name, or one that says again what that one says,",
+    (exp.RowNumber, "this"): "row_number of a value",
+    (exp.Rank, "expressions"): "rank of a value",
+    (exp.DenseRank, "expressions"): "dense_rank of a value",
+    (exp.PercentRank, "expressions"): "percent_rank of a value",
+    (exp.CumeDist, "expressions"): "cume_dist of a value",
     (exp.Floor, "decimals"): "floor to so many digits",
     (exp.Ceil, "decimals"): "ceil to so many digits",
 }
@@ -124,14 +135,26 @@ def unknown_parts(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
                         each,
                         CALLED.get((type(each), name), name.strip("_").replace("_", " ").upper()),
                     )
-        if isinstance(each, exp.Star) and _has_changes(each):
-            around = each.parent.parent if isinstance(each.parent, exp.Column) else each.parent
-            if not isinstance(around, exp.Select):  # count(* EXCEPT (a))
+        if isinstance(each, exp.Star):
+            whole = each.parent if isinstance(each.parent, exp.Column) else each
+            if not isinstance(whole.parent, exp.Select) and _has_changes(each):  # count(* EXCEPT a)
                 yield each, "EXCEPT or REPLACE behind a * that is not selected"
+            if not _may_be_star(whole):
+                yield each, "a * that stands for a value"
         if isinstance(each, exp.Table) and (each.db or each.catalog):
             yield each, "a name with a dot"
         if isinstance(each, exp.Select) and not each.expressions:
             yield each, "SELECT of nothing"
+
+
+def _may_be_star(star: exp.Expr) -> bool:
+    """Is it selected or returned, or in count(*) or a MERGE?"""
+    around = star.parent
+    if isinstance(around, exp.Distinct):
+        return isinstance(around.parent, exp.Count)
+    if isinstance(around, exp.Select | exp.Returning | exp.Update):
+        return star.arg_key == "expressions"
+    return around is None or isinstance(around, exp.Count | exp.Insert)
 
 
 def _has_changes(star: exp.Expr) -> bool:

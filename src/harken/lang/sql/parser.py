@@ -38,18 +38,22 @@ def _called(name: str) -> Callable[..., exp.Expr]:
     return lambda given: exp.Anonymous(this=name, expressions=given)
 
 
+def _is_kept(given: exp.Expr) -> bool:
+    return given.find(exp.Column, exp.Literal) is not None
+
+
 def _is_of(part: exp.Expr, given: exp.Expr) -> bool:
     """Is it what was given, or the unit that it names, as in dateadd(DAY, a, b)?"""
     return part == given or (isinstance(part, exp.Var) and part.name.lower() == given.name.lower())
 
 
 def _all_of(name: str, build: Callable[..., exp.Expr]) -> Callable[..., exp.Expr]:
-    """A function of sqlglot's that keeps the columns that it is given: a call of which it drops one
-    is one that it does not know."""
+    """A function of sqlglot's that keeps the columns and constants that it is given: a call of
+    which it drops one is one that it does not know."""
 
     def built(given: list[exp.Expr], **options: object) -> exp.Expr:
         made = build(given, **options)
-        asked = [each for each in given if isinstance(each, exp.Expr) and each.find(exp.Column)]
+        asked = [each for each in given if isinstance(each, exp.Expr) and _is_kept(each)]
         parts = list(made.walk()) if asked else []
         if all(any(_is_of(part, each) for part in parts) for each in asked):
             return made

@@ -22,6 +22,14 @@ def spelling(node: exp.Expr) -> str:
     return _spelled(node.unalias())
 
 
+def as_written(node: exp.Expr) -> str:
+    """As Spark would write it, for people. sqlglot trips over some calls that lack an argument."""
+    try:
+        return node.sql("spark")
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return f"{node.key.upper()}(...)"
+
+
 def _spelled(plain: exp.Expr) -> str:
     while isinstance(plain, exp.Paren):
         plain = plain.this

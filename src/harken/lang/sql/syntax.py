@@ -70,6 +70,9 @@ def normalized(node: exp.Expr) -> exp.Expr:
     if one_call is not None:
         return one_call
     match node:
+        case exp.Select() if node.args.get("hint"):  # it changes no row
+            node.set("hint", None)
+            return normalized(node)
         case exp.Select() if node.args.get("windows"):
             return spelled_windows(node)
         case exp.RawString():
@@ -165,9 +168,13 @@ def _without_partitions(node: exp.Select) -> exp.Select:
         given = node.args.get(key)
         if given is not None and all(each.this is not None for each in given.expressions):
             node.set(key, None)
-            node.set("order", exp.Order(expressions=list(given.expressions)))
+            node.set("order", exp.Order(expressions=[_ordered(each) for each in given.expressions]))
     node.set("distribute", None)
     return node
+
+
+def _ordered(node: exp.Expr) -> exp.Expr:
+    return node if isinstance(node, exp.Ordered) else exp.Ordered(this=node, nulls_first=True)
 
 
 def by_strength(node: exp.Expr) -> exp.Expr:
@@ -191,26 +198,33 @@ def by_strength(node: exp.Expr) -> exp.Expr:
 
 
 def spelled_windows(node: exp.Select) -> exp.Select:
-    """A query with WINDOW: where a window is named it stands instead."""
-    named: dict[str, exp.Expr] = {}
-    for each in node.args["windows"]:
-        named[each.this.name.lower()] = each
+    """A query with WINDOW: where a window is named it stands instead. A name that cannot be one
+    stays, and is refused."""
+    names = [each.this.name.lower() for each in node.args["windows"]]
+    named = {
+        name: each
+        for name, each in zip(names, node.args["windows"], strict=True)
+        if names.count(name) == 1
+    }
     for each in windows_of(node):
-        _spell_out(each, named)
+        _spell_out(each, named, ())
     node.set("windows", None)
     return node
 
 
-def _spell_out(window: exp.Expr, named: dict[str, exp.Expr]) -> None:
+def _spell_out(window: exp.Expr, named: dict[str, exp.Expr], around: tuple[str, ...]) -> None:
     alias = window.args.get("alias")
-    base = None if alias is None else named.get(alias.name.lower())
-    if base is None or base is window:
+    name = None if alias is None else alias.name.lower()
+    base = None if name is None or name in around else named.get(name)
+    if name is None or base is None:
         return
-    _spell_out(base, named)
+    _spell_out(base, named, (*around, name))
+    given = {key: base.args.get(key) for key in ("partition_by", "order", "spec")}
+    if base.args.get("alias") or any(each and window.args.get(key) for key, each in given.items()):
+        return
     window.set("alias", None)
-    for key in ("partition_by", "order", "spec"):
-        value = base.args.get(key)
-        if value and not window.args.get(key):
+    for key, value in given.items():
+        if value:
             copied = [e.copy() for e in value] if isinstance(value, list) else value.copy()
             window.set(key, copied)
 

@@ -21,6 +21,7 @@ from harken.lang.sql.draft import Body, Draft, Tables, used
 from harken.lang.sql.expressions import Expressions
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Scope
+from harken.lang.sql.spelling import as_written
 from harken.lang.sql.syntax import normalized
 from harken.lang.sql.types import shown
 
@@ -110,7 +111,7 @@ class Translation:
             if (None, name) not in dropped and (column.table, name) not in dropped
         ]
         if not left:
-            raise self._not_yet(star, "EXCEPT leaves no column")
+            raise self._not_yet(star, "EXCEPT leaves no column" if columns else "* without FROM")
         return left
 
     def _spread(self, node: exp.Expr, scope: Scope) -> exp.Expr:
@@ -196,7 +197,7 @@ def unknown_places(rows: Sequence[Sequence[Term]]) -> frozenset[int]:
 def name_of(node: exp.Expr, position: int) -> str:
     """What a column is called: as it says, or as the column that it is, or as it is written."""
     plain = isinstance(node, exp.Alias | exp.Column | exp.Literal | exp.Subquery)
-    said = (plain and node.alias_or_name) or written(node) or node.sql("spark").lower()
+    said = (plain and node.alias_or_name) or written(node) or as_written(node).lower()
     return said or f"col{position + 1}"
 
 
