@@ -56,6 +56,19 @@ PROGRAMS: dict[str, tuple[str, str, list[tuple[Any, ...]]]] = {
         "?- s.reach(2, x).",
         [(1,), (2,)],
     ),
+    "a component inside sees the parameters around it": (
+        """
+        .comp Outer<K> {
+            .comp Inner<V> { .decl r(k: K, v: V) }
+            .init i = Inner<number>
+        }
+        .comp Heir<A, B> : Outer<B> { .init j = Inner<A> }
+        .init o = Outer<symbol>  o.i.r("a", 1).
+        .init h = Heir<symbol, number>  h.j.r(1, "b").  h.i.r(1, 2).
+        """,
+        "?- o.i.r(k, v), h.j.r(v, s), h.i.r(v, n).",
+        [("a", 1, "b", 2)],
+    ),
     "an heir of two": (
         """
         .comp A { .decl p(x: number) p(1). }

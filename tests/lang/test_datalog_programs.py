@@ -221,6 +221,15 @@ PROGRAMS: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         ".decl out(x: float) out(x) :- x = range(0.5, 2.0, 0.5).",
         [(0.5,), (1.0,), (1.5,)],
     ),
+    "a range of large numbers": (
+        ".decl out(x: number) out(x) :- x = range(0, 9007199254740993, 9007199254740992).",
+        [(0,), (9007199254740992,)],
+    ),
+    "a range to the least of nothing": (
+        ".decl p(x: number) .decl out(x: number) out(1). out(x) :- out(_), x = range(0, n),"
+        " n = min y : { p(y) }.",
+        [(1,)],
+    ),
     "a range for each row": (
         ".decl p(x: number) p(1). p(3). .decl out(x: number, y: number)"
         " out(x, range(0, x)) :- p(x).",

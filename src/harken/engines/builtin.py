@@ -292,14 +292,19 @@ def _to_unsigned(value: int) -> int:
 
 def values_in_range(start: float, end: float, step: float) -> list[float]:
     """From the start on, before the end; a step of nothing is done once."""
-    size = 1 if step == 0 and start != end else math.ceil((end - start) / step) if step else 0
+    if not step:
+        return [start] if start != end else []
+    if isinstance(step, int):
+        size = -((start - end) // step)  # `/` is not exact
+    else:
+        size = max(0, min((end - start) / step, LONGEST_RANGE + 1))  # it may be infinite
     if size > LONGEST_RANGE:
         raise EvaluationError(
-            f"a range of {size} values is too long",
+            "this range has too many values",
             code="too-complex",
             hint=f"there may be {LONGEST_RANGE}",
         )
-    return [start + number * step for number in range(size)]
+    return [start + number * step for number in range(math.ceil(size))]
 
 
 def _symbol_ordinal(text: str) -> int:

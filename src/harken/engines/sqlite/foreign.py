@@ -116,7 +116,8 @@ class ForeignCursor:
 
     def Filter(self, number: int, text: str | None, arguments: tuple[Any, ...]) -> None:
         self.arguments = arguments
-        self.rows = list(self.module.rows(*arguments))
+        # Nothing equals NULL (the least of nothing, perhaps): no function is asked about it.
+        self.rows = [] if None in arguments else list(self.module.rows(*arguments))
         self.position = 0
 
     def Eof(self) -> bool:

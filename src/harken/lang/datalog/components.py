@@ -31,6 +31,8 @@ class _Scope:
     own: Mapping[str, syntax.Component]
     bases: tuple[_Scope, ...] = ()
     outer: _Scope | None = None
+    binding: Mapping[str, _Meaning] = field(default_factory=dict)
+    """What the parameters stand for that a component written here sees."""
 
     def find(self, name: str) -> tuple[syntax.Component, _Scope] | None:
         """A component and the scope that it is written in."""
@@ -185,7 +187,8 @@ class _Expansion:
         given = (
             part.binding.get(each, _Meaning(each, prefix, part.scope)) for each in node.arguments
         )
-        return _Use(component, written, dict(zip(component.parameters, given, strict=True)))
+        own = dict(zip(component.parameters, given, strict=True))
+        return _Use(component, written, {**written.binding, **own})
 
     # --- what is in it ---------------------------------------------------------------------
 
@@ -213,7 +216,8 @@ class _Expansion:
             scopes.append(scope)
         for each in overrides.values():
             _check_override(each, component, inherited)
-        own = _Scope(components_of(component.statements), tuple(scopes), use.scope)
+        components = components_of(component.statements)
+        own = _Scope(components, tuple(scopes), use.scope, use.binding)
         kept = (_without(each, overridden) for each in component.statements)
         parts = [_Part(each, own, use.binding) for each in kept if each is not None]
         return inherited + parts, own
