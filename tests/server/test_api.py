@@ -50,6 +50,17 @@ def test_each_listed_view_has_a_snapshot(served: Served, path: str) -> None:
     assert repr(row[0]).startswith("#[item ")
 
 
+def test_what_a_snapshot_tells_can_be_sent_back(served: Served, path: str) -> None:
+    with harken.connect(path) as db:
+        db.datalog(".decl ready() ready(). .decl n(x: number) n(7).")
+    for view in ("ready", "n", "stock"):
+        rows = served.client.snapshot(view).plus
+        served.client.apply(delete={view: rows})
+        assert served.client.snapshot(view).plus == []
+        served.client.apply(insert={view: rows})
+        assert served.client.snapshot(view).plus == rows != []
+
+
 def test_tables_that_are_made_may_go_to_the_lake(serve: Callable[..., Served], path: str) -> None:
     client = Client(serve(engine="lake").url, timeout=100)
     client.sql("CREATE TABLE price (item STRING PRIMARY KEY, cents INT)")
