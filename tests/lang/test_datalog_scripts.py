@@ -219,6 +219,21 @@ def test_a_limit_ends_a_recursion(db: harken.Database) -> None:
     assert db.datalog("?- up(7).").rows == [(True,)]
 
 
+def test_a_limit_that_comes_later_is_a_change_of_what_is_monitored(db: harken.Database) -> None:
+    db.datalog(
+        ".decl up(x: number) up(1). up(x + 1) :- up(x), x < 5."
+        ".decl ten(x: number) ten(10 * x) :- up(x)."
+    )
+    monitors = {name: db.monitor(name) for name in ("up", "ten")}
+    held = {name: set(each.rows()) for name, each in monitors.items()}
+    for text in (".limitsize up(n=2)", "+up(0).", ".limitsize up(n=4)", "-up(0).", "-up(1)."):
+        db.datalog(text)
+        for name, monitor in monitors.items():
+            for change in monitor.changes():
+                held[name] = held[name] - set(change.minus) | set(change.plus)
+            assert held[name] == set(db.datalog(f"?- {name}(x).").rows), (text, name)
+
+
 def test_output_and_size_come_last(db: harken.Database) -> None:
     results = db.datalog(".output p .printsize p .decl p(x: number) p(1). +p(2).")
     assert lines(results) == [

@@ -167,10 +167,13 @@ class Definition:
     groups: frozenset[str] = frozenset()
     first: First | None = None
     numbered: Numbered | None = None
+    evaluated: tuple[int | None, bool] = field(init=False, repr=False)
+    """Relations are equal whatever their limits; definitions with other limits have other rows."""
 
     def __post_init__(self) -> None:
         if any(clause.head.relation != self.relation for clause in self.clauses):
             raise ValueError(f"a clause of {self.relation.id} has another head")
+        object.__setattr__(self, "evaluated", (self.relation.limit, self.relation.in_rounds))
 
 
 @dataclass(frozen=True)
