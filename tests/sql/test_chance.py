@@ -34,6 +34,7 @@ QUERIES = {
     "joins": "SELECT t.g, u.share, uuid() AS i FROM t LEFT JOIN u ON t.g = u.id",
     "windows": "SELECT g, rank() OVER (PARTITION BY g ORDER BY rand()) AS r FROM t",
     "subqueries": "SELECT id FROM u WHERE share < (SELECT rand()) OR id IN (SELECT g FROM t)",
+    "subqueries of rows": "SELECT g, (SELECT max(rand()) FROM u WHERE u.id >= t.g) AS m FROM t",
     "keys": "SELECT id, at, uuid() AS i, randn() AS n FROM u",
     "a seed": "SELECT g, price, rand(7) AS r FROM t",
 }
@@ -162,8 +163,17 @@ def test_it_is_drawn_wherever_a_value_can_stand() -> None:
             "MERGE INTO k USING t ON k.a = t.price WHEN NOT MATCHED THEN INSERT VALUES (g, uuid())"
         )
         assert len(set(db.sql("SELECT b FROM k").rows)) == 3
-        db.sql("UPDATE k SET a = CAST(rand() * 1000000000 AS INT)")
+        db.sql("UPDATE k SET b = 'x', a = CAST(rand() * 1000000000 AS INT)")
         assert len(set(db.sql("SELECT a FROM k").rows)) == 3
+
+
+def test_a_subquery_draws_for_each_row_that_it_is_about() -> None:
+    with harken.connect() as db:
+        db.sql(f"{SCHEMA}; INSERT INTO t VALUES (1, 'a', 1), (2, 'a', 1), (3, NULL, NULL)")
+        about = "SELECT (SELECT max(rand()) FROM t AS o WHERE o.g >= t.g) FROM t"
+        assert len(set(db.sql(about).rows)) == 3
+        alone = "SELECT (SELECT max(rand()) FROM t AS o) FROM t"
+        assert len(set(db.sql(alone).rows)) == 1
 
 
 def test_a_monitor_may_choose_by_chance() -> None:

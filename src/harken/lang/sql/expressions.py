@@ -136,7 +136,7 @@ class Expressions(Arithmetic):
         terms = [each.term for source in scope.sources for each in source.fields]
         drawn_from = seed or f"{draft.lot} {draft.owner} {node.args['place']}"
         text: Term = Constant(drawn_from, TEXT)
-        for term in dict.fromkeys([*terms, *scope.apart]):
+        for term in dict.fromkeys([*terms, *scope.captured, *scope.apart]):
             if isinstance(term, Variable):
                 shown = (
                     draft.compute("object_text", (term,), TEXT, body)
