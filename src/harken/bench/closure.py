@@ -203,10 +203,14 @@ def _figures(program: Program, graph: Graph, size: int, rounds: int) -> Iterator
 
 
 def _ahead(field: list[Contestant]) -> list[Contestant]:
-    """Those that may yet be the fastest, and Harken's choice."""
-    took = {each.strategy: statistics.mean(each.times) for each in field}
-    least = min(seconds for strategy, seconds in took.items() if strategy != AUTO)
-    return [e for e in field if e.strategy == AUTO or took[e.strategy] <= BEHIND * least]
+    """Those that may yet be the fastest, and Harken's choice. One change that takes long does not
+    put a strategy behind."""
+    least = min(statistics.mean(each.times) for each in field if each.strategy != AUTO)
+    return [
+        each
+        for each in field
+        if each.strategy == AUTO or statistics.median(each.times) <= BEHIND * least
+    ]
 
 
 def _measured(
