@@ -40,6 +40,12 @@ CASES: dict[str, tuple[str, list[Any]]] = {
         "SELECT a FROM t WHERE b = 2 DISTRIBUTE BY a SORT BY a DESC",
         [(2,), (1,)],
     ),
+    "units in any spelling": (
+        "SELECT trunc(DATE '2024-05-30', 'month') = DATE '2024-05-01' AS a, "
+        "trunc(DATE '2024-05-30', 'q') = DATE '2024-04-01' AS b, "
+        "date_trunc('mon', DATE '2024-05-30') = DATE '2024-05-01' AS c",
+        [(True, True, True)],
+    ),
     "clustered, and with a hint to the optimiser": (
         "SELECT /*+ BROADCAST(t), COALESCE(1) */ a FROM t WHERE b = 2 CLUSTER BY a",
         [(1,), (2,)],

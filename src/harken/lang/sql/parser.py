@@ -33,13 +33,12 @@ KEPT = (
     "date_format",
 )
 
+WITH_UNITS = (exp.DateTrunc, exp.TimestampTrunc)
+"""A unit that these are given, 'mm' say, is another word afterwards."""
+
 
 def _called(name: str) -> Callable[..., exp.Expr]:
     return lambda given: exp.Anonymous(this=name, expressions=given)
-
-
-def _is_kept(given: exp.Expr) -> bool:
-    return given.find(exp.Column, exp.Literal) is not None
 
 
 def _is_of(part: exp.Expr, given: exp.Expr) -> bool:
@@ -53,7 +52,8 @@ def _all_of(name: str, build: Callable[..., exp.Expr]) -> Callable[..., exp.Expr
 
     def built(given: list[exp.Expr], **options: object) -> exp.Expr:
         made = build(given, **options)
-        asked = [each for each in given if isinstance(each, exp.Expr) and _is_kept(each)]
+        kinds = (exp.Column,) if isinstance(made, WITH_UNITS) else (exp.Column, exp.Literal)
+        asked = [each for each in given if isinstance(each, exp.Expr) and each.find(*kinds)]
         parts = list(made.walk()) if asked else []
         if all(any(_is_of(part, each) for part in parts) for each in asked):
             return made
