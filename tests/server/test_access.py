@@ -41,6 +41,14 @@ def test_a_token_is_needed_where_there_is_one(serve: Serve) -> None:
         next(harken.Client(served.url, "wrong").follow("low"))
 
 
+def test_a_token_may_have_any_letters(serve: Serve) -> None:
+    token = "żółć-é"
+    served = serve(token=token)
+    assert harken.Client(served.url, token).views()
+    sent = {"authorization": f"Bearer {token}".encode().decode("latin-1")}
+    assert served.ask("GET", VIEWS, headers=sent)[0] == 200
+
+
 def test_a_stream_takes_the_token_as_a_parameter(serve: Serve) -> None:
     served = serve(token="a b&c")
     stream = served.stream("/api/v1/views/low/events?token=a+b%26c")

@@ -92,5 +92,6 @@ def test_a_client_says_that_nobody_answers() -> None:
     for ask in asks:
         with pytest.raises(harken.HarkenError, match="does not answer"):
             ask(harken.Client(url))
-    with pytest.raises(harken.HarkenError, match="no address"):
-        harken.Client("shop.db")
+    for wrong in ("shop.db", "http://localhost:port", "http://[::1"):
+        with pytest.raises(harken.HarkenError, match="no address"):
+            harken.Client(wrong)

@@ -42,10 +42,14 @@ class Access:
             _check_local(request)
 
     def _check_token(self, request: Request) -> None:
-        kind, _, given = request.headers.get("authorization", "").partition(" ")
-        if kind.lower() != "bearer":
-            given = request.query_params.get(TOKEN_PARAMETER, "")
-        if not hmac.compare_digest(given.encode(), str(self._token).encode()):
+        kind, _, header = request.headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            # The bytes of a header are read as Latin-1, and most programs send UTF-8.
+            given = [header.encode(), header.encode("latin-1")]
+        else:
+            given = [request.query_params.get(TOKEN_PARAMETER, "").encode()]
+        wanted = str(self._token).encode()
+        if not any(hmac.compare_digest(each, wanted) for each in given):
             raise Refused(
                 "the token is missing or wrong",
                 code="not-allowed",

@@ -22,7 +22,7 @@ from urllib.parse import urlencode, urlsplit
 from harken.database.json_values import Row, column_type, row_reader
 from harken.database.monitors.changes import Change
 from harken.database.sql.restricted import condition_text
-from harken.errors import HarkenError, StorageError, TypeFault
+from harken.errors import HarkenError, StorageError, TypeFault, ValueFault
 from harken.server.copies import Copy
 from harken.server.events import API, address
 from harken.server.values import rows_json
@@ -58,23 +58,25 @@ class Client:
     def __init__(
         self, address: str, token: str | None = None, *, timeout: float = SILENCE_SECONDS
     ) -> None:
-        parts = urlsplit(address)
+        try:
+            parts = urlsplit(address)
+            port = parts.port
+        except ValueError:
+            raise _no_address(address) from None
         if parts.scheme not in ("http", "https") or parts.hostname is None:
-            raise StorageError(
-                f"{address} is no address of a service",
-                code="cannot-open",
-                hint='as "http://127.0.0.1:8765"',
-            )
+            raise _no_address(address)
+        if token is not None and not token.isprintable():
+            raise ValueFault("a token is one line of letters and signs", code="bad-value")
         kinds: dict[str, type[http.client.HTTPConnection]] = {
             "http": http.client.HTTPConnection,
             "https": http.client.HTTPSConnection,
         }
         self._kind = kinds[parts.scheme]
-        self._host, self._port = parts.hostname, parts.port
+        self._host, self._port = parts.hostname, port
         self._place = parts.netloc.rpartition("@")[2]
         self._base = parts.path.rstrip("/")
         self._timeout = timeout
-        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}".encode()}
 
     # --- short questions -------------------------------------------------------------------
 
@@ -245,7 +247,7 @@ class Client:
         headers: Mapping[str, str],
     ) -> http.client.HTTPResponse:
         sent = None if body is None else json.dumps(body).encode()
-        given = {**self._headers, **headers}
+        given: dict[str, str | bytes] = {**self._headers, **headers}
         if sent is not None:
             given["Content-Type"] = "application/json"
         connection.request(method, self._base + asked, sent, given)
@@ -271,6 +273,14 @@ class Client:
     def _reader(self, view: str) -> Callable[[Sequence[Any]], Row]:
         found = [each for each in self.views() if each["name"] == view]
         return _row_reader(found[0]["columns"]) if found else tuple
+
+
+def _no_address(address: str) -> StorageError:
+    return StorageError(
+        f"{address} is no address of a service",
+        code="cannot-open",
+        hint='as "http://127.0.0.1:8765"',
+    )
 
 
 def _condition(where: Where) -> str | None:
