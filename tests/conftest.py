@@ -53,6 +53,10 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 10, 10)
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # else extensions complain at the end that something is left
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One local session for the whole run: it takes long to start, and longer to become quick."""
