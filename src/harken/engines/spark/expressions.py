@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harken.engines.chance import DIGITS, UUID, UUID_PARTS
+from harken.engines.spark import chance
 from harken.engines.spark.faults import raising, raising_ambiguity
 from harken.engines.sqlite.values import decode_date, decode_timestamp, encode
 from harken.ir.operations import OPERATIONS, may_be_null
@@ -471,10 +471,10 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("to_timestamp", (DATE,)): _as(TIMESTAMP),
     ("now", None): lambda: NOW,
     ("today", None): lambda: TODAY,
-    ("rand", None): lambda text: _fraction(_drawn(text)),
-    ("uuid", None): lambda text: f"regexp_replace({_drawn(text)}, {UUID_PARTS!r}, {UUID!r})",
+    ("rand", None): lambda text: chance.fraction(chance.drawn(NOW, text)),
+    ("uuid", None): lambda text: chance.uuid(chance.drawn(NOW, text)),
     ("object_text", None): _as(TEXT),
-    ("fraction", None): lambda text: _fraction(f"md5({text})"),
+    ("fraction", None): lambda text: chance.fraction(f"md5({text})"),
     **{
         (part, None): _whole(_call(part))
         for part in ("year", "month", "day", "hour", "minute", "second")
@@ -488,15 +488,6 @@ _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
     ("choose", None): lambda test, a, b: f"(CASE WHEN {test} THEN {a} ELSE {b} END)",
     ("coalesce", None): _call("coalesce"),
 }
-
-
-def _drawn(text: str) -> str:
-    return f"md5(concat(CAST(unix_micros({NOW}) AS STRING), ' ', {text}))"
-
-
-def _fraction(digits: str) -> str:
-    whole = f"CAST(conv(substring({digits}, 1, {DIGITS}), 16, 10) AS BIGINT)"
-    return f"(CAST({whole} AS DOUBLE) / {16**DIGITS}D)"
 
 
 def fixed_time(now: datetime.datetime) -> dict[str, str]:
