@@ -362,3 +362,24 @@ def test_what_writes_is_not_broken_off(db: Database) -> None:
         connection.run(f"{LONG} INSERT INTO t SELECT i FROM n")
     assert connection.value("SELECT count(*) FROM t") == 9999
     connection.rollback()
+
+
+def test_what_had_to_fetch_is_tried_once_more() -> None:
+    known, case = Experience({}), ("incremental", frozenset({"member"}))
+    known.note_naive(1.0)
+    known.note(case, 100, 1.8, has_fetched=True)
+    assert not known.prefers_naive(case, 100)
+    known.note(case, 100, 0.7, has_fetched=True)  # this time it counts alone, and as it is
+    assert known.expected(case, 100) == pytest.approx(0.7)
+    known.note(case, 100, 2.9, has_fetched=True)
+    assert known.prefers_naive(case, 100)
+
+
+@pytest.mark.parametrize(("times", "passed_over"), [(1, 4), (2, 14)])
+def test_what_was_measured_once_is_tried_again_sooner(times: int, passed_over: int) -> None:
+    known, case = Experience({}), ("incremental", frozenset({"member"}))
+    known.note_naive(1.0)
+    for _ in range(times):
+        known.note(case, 100, 1.5)
+    assert [known.prefers_naive(case, 100) for _ in range(passed_over)] == [True] * passed_over
+    assert not known.prefers_naive(case, 100)

@@ -25,8 +25,11 @@ evaluate naively once more."""
 SAMPLED_FAR = 4.0
 """The same where Spark evaluates, which cannot be broken off. In the lake all counts that they have
 taken since: it is found out once, and costs no more than a few times that."""
-FORGETTING = 0.97
-"""What was passed over is thought a little faster each time, so that one day it is tried again."""
+FORGETTING, FORGETTING_DOUBTFUL = 0.97, 0.9
+"""What was passed over is thought a little faster each time, so that one day it is tried again;
+sooner if it was measured only once."""
+HOPED = 0.5
+"""The first time that rows came from the lake for it says less: it is thought to take this part."""
 TRYING, TRYING_DOUBTFUL = 0.02, 0.1
 """So small a part of the time goes into trying again one of several ways; a larger one if it was
 tried no more often than"""
@@ -51,6 +54,7 @@ class Taken:
     seconds: float
     broken_off: bool = False
     times: int = 1
+    """How many of the last it is the mean of; 0 if it is one for which rows had to be fetched."""
     credit: float = 0.0
     """The seconds that it may take longer than another way, to be tried again."""
 
@@ -108,10 +112,19 @@ class Experience:
         naive = self.naive_seconds
         return SPARE * naive if naive is not None else math.inf
 
-    def note(self, case: Case, size: int, seconds: float, broken_off: bool = False) -> None:
+    def note(
+        self,
+        case: Case,
+        size: int,
+        seconds: float,
+        broken_off: bool = False,
+        has_fetched: bool = False,
+    ) -> None:
+        """What a change of so many rows took, `has_fetched` with rows that had to come here. The
+        first time they may be there for all that follow; the second time they are not."""
         known = self.taken.setdefault(case, {})
         before = known.get(size.bit_length())
-        times = 1
+        times = 0 if has_fetched and before is None and not broken_off else 1
         if before is not None and not before.broken_off:
             if broken_off and self.memory > 2:
                 seconds, broken_off = LONGER * seconds, False
@@ -191,10 +204,13 @@ class Experience:
         if naive is None or self.naive is None:
             return None
         differentials = self.expected(case, size)
+        known = self.taken.get(case, {}).get(size.bit_length())
+        if known is not None and known.times == 0:
+            differentials *= HOPED
         if differentials > naive:
-            known = self.taken[case].get(size.bit_length())
             if known is not None:
-                known.seconds *= FORGETTING
+                is_doubtful = known.times <= 1 and not known.broken_off
+                known.seconds *= FORGETTING_DOUBTFUL if is_doubtful else FORGETTING
             return True
         if differentials > CLOSE * naive:
             self.naive *= FORGETTING

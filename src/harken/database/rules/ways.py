@@ -58,6 +58,8 @@ class Ways:
     """Small changes are not worth looking at the clock, unless there is something to compare."""
     _size: int = 0
     _started: float = 0.0
+    _fetched: int = 0
+    """The rows that had come from the lake before."""
     _is_calm: bool = False
     """Have changes like this one been followed quicker than naive evaluation takes?"""
     missed: set[str] = field(default_factory=set)
@@ -81,6 +83,7 @@ class Ways:
     def __post_init__(self) -> None:
         if self.choices.forced is None:
             self._size = sum(self.stored.values())
+            self._fetched = self.connection.fetched
             self._is_calm = self.choices.is_calm(self.stored.keys(), self._size)
             is_worth_it = self._is_large or self.choices.is_experienced
             self.is_timed = is_worth_it and not self._is_calm
@@ -324,7 +327,8 @@ class Ways:
         known = self._experience(node) or self.choices.begin_experience(node)
         too_long = broken_off and spent >= PLANNING
         if too_long or self._fresh.isdisjoint(self._with_below(node)):
-            known.note(*self._case(node, strategy), spent, broken_off)
+            has_fetched = self.connection.fetched > self._fetched
+            known.note(*self._case(node, strategy), spent, broken_off, has_fetched)
 
     def _note_naive(self, node: Node, took: float) -> None:
         known = self._experience(node)
