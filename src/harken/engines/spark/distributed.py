@@ -230,15 +230,18 @@ def _named(frame: DataFrame, columns: Sequence[str], schema: pa.Schema) -> DataF
 
 def _sound(frame: DataFrame, relation: Relation) -> DataFrame:
     """A number that is not finite is none, and a row with a NULL where there can be none says
-    nothing."""
+    nothing. (Asked of each column by itself: of one condition on many columns, `dropna`, Spark
+    works out all its forms under the names that a plan gives them, and there are 2ⁿ.)"""
     from pyspark.sql import functions as F
 
     columns = [(f"c{i}", column.type) for i, column in enumerate(relation.columns)]
     for name, type_ in columns:
         if type_ == NUMBER:  # NaN is above infinity
             frame = frame.withColumn(name, F.when(F.abs(name) < F.lit(math.inf), F.col(name)))
-    required = [name for name, type_ in columns if not type_.nullable]
-    return frame.dropna(subset=required) if required else frame
+    for name, type_ in columns:
+        if not type_.nullable:
+            frame = frame.filter(F.col(name).isNotNull())
+    return frame
 
 
 def repeated_key(reader: LakeReader, far: FarRelation, keys: pa.Table | None) -> Row | None:
