@@ -210,6 +210,10 @@ def _truth(literal: Literal) -> bool | None:
         literal.operator == "=" or (literal.operator in ("<=", ">=") and not left.type.nullable)
     ):
         return True
+    if left == right and literal.operator in ("!=", "<", ">"):
+        return False
+    if literal.operator in ("<", "<=", ">", ">=") and (_is_null(left) or _is_null(right)):
+        return False
     if not (isinstance(left, Constant) and isinstance(right, Constant)):
         return None
     if literal.operator == "=":
@@ -217,3 +221,7 @@ def _truth(literal: Literal) -> bool | None:
     if literal.operator == "!=":
         return left.value != right.value
     return None
+
+
+def _is_null(term: Term) -> bool:
+    return isinstance(term, Constant) and term.value is None
