@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import json
+import time
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pytest
@@ -24,12 +25,16 @@ from harken.bench import (
     monitoring,
     plot,
     query,
+    sql_lake,
+    sql_sweep,
     tpch,
 )
 from harken.bench.figures import Figure
 from harken.bench.report import run_benchmarks
 from harken.bench.shop import ALL_TOGETHER, Shop, Turn
+from harken.bench.tpch import lakehouse
 from harken.bench.warehouse import CONDITIONS
+from harken.engines.lake import limits
 from harken.errors import HarkenError
 
 if TYPE_CHECKING:
@@ -103,6 +108,33 @@ def test_the_queries_of_tpch_in_the_lake_at_a_toy_size() -> None:
     found = list(bench.run("sql-lake", rounds=1, tpch=chosen))
     measured = {(figure.params["query"], figure.measure) for figure in found}
     assert {("q02", "harken/Spark"), ("no view", "lake ms"), ("all", "Spark/harken")} <= measured
+
+
+@pytest.mark.nightly  # it starts a Spark of its own
+@pytest.mark.timeout(600)
+def test_what_another_program_writes_is_swept_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each turn has the whole change before it, and in the end nothing has changed."""
+    monkeypatch.setattr(sql_sweep, "MOST_APPLIED", 0)
+    monkeypatch.setattr(limits, "MOST_HELD", 100)
+    seen: list[int] = []
+    take_in = lakehouse.take_in
+
+    def counted(*given: Any) -> Any:
+        step, written = take_in(*given)
+        seen.append(step.taken["lineitem"])
+        return step, written
+
+    monkeypatch.setattr(lakehouse, "take_in", counted)
+    with sql_lake.lakehouse(0.001) as (lake, refresh):
+        sweep = sql_sweep.Sweep("sql-lake-sweep", lake, refresh, 1, time.perf_counter)
+        count = "SELECT count(*), sum(o_custkey), max(o_orderkey) FROM orders"
+        found = list(sweep.figures(0.001, ["q04", "q12"], [0.5]))
+        before = lake.db.sql(count).rows
+        lake.db.step()
+        assert lake.db.sql(count).rows == before
+    assert len(seen) > 10
+    assert min(seen) > 5_000
+    assert [figure.needs for figure in found] == [None, None, None, "<= 1.2"] * 2
 
 
 def test_the_queries_of_tpch_at_a_toy_size() -> None:

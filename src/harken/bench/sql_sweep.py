@@ -5,27 +5,29 @@ The check phase of one transaction runs under each strategy in turn, and is undo
 The first turns of each only warm up: plans are made, and where Harken chooses, it learns from these
 turns, and from the smaller changes before, what each way takes. (What it is made to do in the turns
 of the other strategies, it does not learn from.)
-`sql-lake-sweep` is the same over tables in the lake, by the wall's clock.
+`sql-lake-sweep` is the same over tables in the lake, by the wall's clock. There, what is too much
+to come by row is written by another program, and each turn is a step that takes it in.
 
 Law: all strategies see the same tables and the same change.
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import statistics
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 from harken.bench.figures import Clock, Figure, cpu_time, seconds
-from harken.bench.sql import transaction_for
+from harken.bench.sql import WITHOUT_ORDERS, transaction_for
 from harken.bench.sql_lake import lakehouse
 from harken.bench.tpch import QUERIES, generated
-from harken.bench.tpch.lakehouse import Lakehouse
+from harken.bench.tpch.lakehouse import Lakehouse, Undone
 from harken.bench.tpch.refresh import Refresh, apply
 from harken.bench.tpch.stores import Resident
 from harken.engines.sqlite.connection import BrokenOff
@@ -38,18 +40,22 @@ STRATEGIES = INCREMENTAL, NAIVE, ADAPTIVE = ("incremental", "naive", "adaptive")
 WARMING, WARMING_CHANGE = 2, 0.001
 """So many transactions, of this size, come before all others, and as many turns of each strategy
 before those that count."""
-LEARNING = 20
-"""Where Harken chooses, it has up to so many turns to learn, unless they are long."""
-SHORT = 1.0
+LEARNING, LEARNING_TIME = 20, 1.0
+"""Where Harken chooses, it has up to so many turns to learn, and begins none after so many
+seconds."""
+SHORT = 15.0
 """Each strategy has as many turns that count as fit into so many seconds: at least one, and"""
 MOST = 5
 """at most so many times the rounds."""
-PATIENCE = 4.0
-"""Differentials that take so many times as long as naive evaluation are not waited for."""
+MOST_APPLIED = 100_000
+"""More orders than these are not exchanged by a transaction of Harken's, row by row: in the lake
+another program writes them, and Harken takes a step."""
+PATIENCE, LEAST_PATIENCE = 4.0, 1.0
+"""Differentials that take so many times as long as naive evaluation are not waited for, if they
+take more than so many seconds."""
 
 
-class _Undone(Exception):
-    pass
+Around: TypeAlias = Callable[[], AbstractContextManager[None]]
 
 
 def figures(
@@ -61,7 +67,7 @@ def figures(
     for scale in scales:
         tables = generated(scale)
         resident, refresh = Resident(tables), Refresh(tables)
-        with contextlib.closing(resident.db):
+        with closing(resident.db):
             sweep = Sweep("sql-sweep", resident, refresh, rounds, cpu_time)
             yield from sweep.figures(scale, queries, changes)
 
@@ -109,13 +115,47 @@ class Sweep:
 
     def _take_turns(self, query: str, change: float) -> dict[str, float]:
         """The median seconds of each strategy."""
-        db = self.store.db
+        with self._changed(query, change) as turn:
+            gc.freeze()  # what there is now need not be looked through between the turns
+            try:
+                return _Turns(self.store, turn, self.rounds, self.clock).medians()
+            finally:
+                gc.unfreeze()
+                self.store.db.monitoring(ADAPTIVE)
+
+    @contextmanager
+    def _changed(self, query: str, change: float) -> Iterator[Around]:
+        """A change is there. Within a turn it is new, and nothing that is done then remains."""
         orders = list(self.refresh.orders)
-        db._transactions.begin()
-        apply(transaction_for(query, change, self.refresh), self.store)
-        gc.freeze()  # what there is now need not be looked through between the turns
+        is_much = change * len(orders) > MOST_APPLIED and query not in WITHOUT_ORDERS
+        if is_much and isinstance(self.store, Lakehouse):
+            with self.store.written(self.refresh.exchanged(change)):
+                yield self.store.undone_step
+        else:
+            self.store.db._transactions.begin()
+            apply(transaction_for(query, change, self.refresh), self.store)
+            yield self._undone
+            self.store.db.rollback()
+        self.refresh.orders = orders
+
+    @contextmanager
+    def _undone(self) -> Iterator[None]:
+        with suppress(Undone), self.store.db._transactions._all_or_nothing():
+            yield
+            raise Undone
+
+
+@dataclass(slots=True)
+class _Turns:
+    store: Resident | Lakehouse
+    turn: Around
+    rounds: int
+    clock: Clock
+
+    def medians(self) -> dict[str, float]:
+        """The seconds that each strategy takes."""
         warm = {ADAPTIVE: self._learn(), NAIVE: [self._check(NAIVE) for _ in range(WARMING)]}
-        patience = max(SHORT, PATIENCE * warm[NAIVE][-1])
+        patience = max(LEAST_PATIENCE, PATIENCE * warm[NAIVE][-1])
         warm[INCREMENTAL] = [self._probe(patience)]
         turns = {name: self._turns(took[-1]) for name, took in warm.items()}
         if warm[INCREMENTAL][-1] >= patience:
@@ -125,50 +165,54 @@ class Sweep:
             for name in STRATEGIES if number % 2 else reversed(STRATEGIES):
                 if number < turns[name]:
                     taken[name].append(self._check(name))
-        gc.unfreeze()
-        db.rollback()
-        self.refresh.orders = orders
-        db.monitoring(ADAPTIVE)
         return {name: statistics.median(taken[name] or warm[name]) for name in STRATEGIES}
 
     def _learn(self) -> list[float]:
         took: list[float] = []
-        while len(took) < WARMING or (len(took) < LEARNING and sum(took) < SHORT):
+        while len(took) < WARMING or (len(took) < LEARNING and sum(took) < LEARNING_TIME):
             took.append(self._check(ADAPTIVE))
         return took
 
     def _turns(self, took: float) -> int:
         return max(1, min(MOST * self.rounds, int(SHORT / took)))
 
-    def _check(self, strategy: str) -> float:
+    def _check(self, strategy: str, limit: Around = nullcontext) -> float:
         """The seconds of the check phase under a strategy; then it is undone."""
         db = self.store.db
         db.monitoring(strategy)
-        took = 0.0
-        with contextlib.suppress(_Undone), db._transactions._all_or_nothing():
-            took = seconds(partial(db._rules.check, "deferred"), self.clock)
-            raise _Undone
-        return took
+        with self.turn(), limit():
+            return seconds(partial(db._rules.check, "deferred"), self.clock)
 
     def _probe(self, patience: float) -> float:
         """What differentials take, as long as there is patience: those of a large change may never
         come to an end."""
         if isinstance(self.store, Lakehouse):
             return self._probe_spark(self.store, patience)
-        with contextlib.suppress(BrokenOff), self.store.db._connection.limited(patience):
-            return self._check(INCREMENTAL)
+        limit = partial(self.store.db._connection.limited, patience)
+        with suppress(BrokenOff):
+            return self._check(INCREMENTAL, limit)
         return patience
 
     def _probe_spark(self, lake: Lakehouse, patience: float) -> float:
         """Spark does not ask whether to go on: it is told when to stop."""
-        deadline = self.clock() + patience
-        timer = threading.Timer(patience, lake.interrupt)
-        timer.start()
+        is_over = threading.Event()
+
+        def stop() -> None:
+            is_over.set()
+            lake.interrupt()
+
+        @contextmanager
+        def limit() -> Iterator[None]:
+            timer = threading.Timer(patience, stop)
+            timer.start()
+            try:
+                yield
+            finally:
+                timer.cancel()
+
         try:
-            return self._check(INCREMENTAL)
+            return self._check(INCREMENTAL, limit)
         except HarkenError:
-            if self.clock() < deadline:
+            if not is_over.is_set():
                 raise
             return patience
-        finally:
-            timer.cancel()

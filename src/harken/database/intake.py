@@ -49,7 +49,7 @@ def take_step(runtime: Runtime, transactions: Transactions, rules: Rules) -> Ste
     network.timing = views
     try:
         with transactions.block():
-            step, written = _take_in(runtime, network)
+            step, written = take_in(runtime, network)
     finally:
         network.timing = None
         network.forget_large()
@@ -69,7 +69,7 @@ def _more(counts: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int
     return {name: change for name, change in changes.items() if change}
 
 
-def _take_in(runtime: Runtime, network: Network) -> tuple[Step, dict[str, float]]:
+def take_in(runtime: Runtime, network: Network) -> tuple[Step, dict[str, float]]:
     """Move every input on to its newest version, inside the open transaction, and let the network
     know what changed; and when each version was written. A large change stays where it is: Spark
     reads it there."""

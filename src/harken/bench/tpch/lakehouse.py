@@ -10,16 +10,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow
 
 import harken
 from harken.bench.tpch import SCHEMA, query
+from harken.database.intake import take_in
 
 Row = tuple[Any, ...]
+Change: TypeAlias = tuple[pyarrow.Table, pyarrow.Table]
+"""The rows that come, and those that go."""
+
+
+class Undone(Exception):
+    """Raised to have a transaction undone."""
 
 
 class Lakehouse:
@@ -89,6 +96,35 @@ class Lakehouse:
         for name, far in self._far.items():
             frame = self._engine.reader.frame(far.table, far.place.version)
             frame.createOrReplaceTempView(name)
+
+    @contextmanager
+    def written(self, changes: Mapping[str, Change]) -> Iterator[None]:
+        """Another program writes to the tables, and in the end writes back what was there. All that
+        together is no change, and Harken moves on to it without a look."""
+        self._write_outside(changes)
+        yield
+        self._write_outside({name: (minus, plus) for name, (plus, minus) in changes.items()})
+        with self.db.transaction():
+            take_in(self.db._runtime, self.db._rules.network)
+            self.db._rules.network.forget_large()
+
+    def _write_outside(self, changes: Mapping[str, Change]) -> None:
+        self._engine.flush()
+        for name, (plus, minus) in changes.items():
+            table = self._far[name].table
+            table.commit(plus, minus, expected_version=table.version)  # type: ignore[attr-defined]
+
+    @contextmanager
+    def undone_step(self) -> Iterator[None]:
+        """Inside, what was written is taken in, and not checked yet; then it is undone."""
+        network = self.db._rules.network
+        try:
+            with suppress(Undone), self.db.transaction():
+                take_in(self.db._runtime, network)
+                yield
+                raise Undone
+        finally:
+            network.forget_large()
 
     def recomputed(self, name: str) -> list[Row]:
         return [tuple(row) for row in self._spark.sql(query(name)).collect()]

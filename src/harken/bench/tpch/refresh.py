@@ -15,6 +15,7 @@ from random import Random
 from typing import Any, Protocol, TypeAlias
 
 import pyarrow
+import pyarrow.compute as pc
 
 Row = tuple[Any, ...]
 
@@ -149,6 +150,33 @@ class Refresh:
         take the place of deleted ones, all in one transaction, take SQLite quadratic time.)"""
         count = max(1, round(share * len(self.orders)))
         return self.insert_orders(count) + self.delete_orders(count)
+
+    def exchanged(self, share: float) -> dict[str, tuple[pyarrow.Table, pyarrow.Table]]:
+        """The same for many orders, as whole tables, those that come and those that go: the oldest
+        orders, and their items, get keys above all others, and other customers and quantities.
+        (Those that came in by a refresh stay.)"""
+        count = max(1, round(share * len(self.orders)))
+        first, last, more = self.orders[0], self.orders[count - 1], self.orders[-1]
+        tables = {}
+        for name, key, shuffled in (
+            ("orders", "o_orderkey", "o_custkey"),
+            ("lineitem", "l_orderkey", "l_quantity"),
+        ):
+            minus = self.tables[name]
+            is_meant = pc.and_(pc.greater_equal(minus[key], first), pc.less_equal(minus[key], last))
+            minus = minus.filter(is_meant)
+            order = list(range(minus.num_rows))
+            self.random.shuffle(order)
+            plus = minus
+            for column, values in (
+                (key, pc.add(minus[key], more)),
+                (shuffled, minus[shuffled].take(pyarrow.array(order))),
+            ):
+                field_ = minus.schema.field(column)
+                values = values.cast(field_.type)
+                plus = plus.set_column(plus.schema.names.index(column), field_, values)
+            tables[name] = plus, minus
+        return tables
 
     # --- updates ---------------------------------------------------------------------------
 
