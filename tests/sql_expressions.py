@@ -96,13 +96,17 @@ class Expressions(Choices):
 
     def _bigint(self, type_: str, columns: Columns, depth: int) -> str:
         one = self.value("bigint", columns, depth)
-        match self.below(6):
+        match self.below(8):
             case 0:
                 return f"({one} + {self.value('bigint', columns, depth)})"
             case 1:
                 return f"({one} - {self.value('bigint', columns, depth)})"
             case 2:
                 return f"({one} * {self.choose(('2', '-1', '3'))})"
+            case 6:
+                return f"CAST(floor({self.value('double', columns, depth)}) AS BIGINT)"
+            case 7:
+                return f"instr({self.value('string', columns, depth)}, 'b')"
             case 3:
                 return f"length({self.value('string', columns, depth)})"
             case 4:
@@ -147,11 +151,16 @@ class Expressions(Choices):
 
     def _string(self, type_: str, columns: Columns, depth: int) -> str:
         one = self.value("string", columns, depth)
-        match self.below(3):
+        match self.below(5):
             case 0:
                 return f"({one} || {self.value('string', columns, depth)})"
             case 1:
                 return f"upper({one})"
+            case 2:
+                return f"left({one}, abs({self.value('bigint', columns, depth)}))"
+            case 3:
+                old, new = self.value("string", columns, 0), self.value("string", columns, depth)
+                return f"replace({one}, {old}, {new})"
         return f"lower({one})"
 
     def _boolean(self, type_: str, columns: Columns, depth: int) -> str:

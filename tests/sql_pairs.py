@@ -79,13 +79,14 @@ class Pair:
             self.duck.execute(f"SELECT * FROM {view.name}")
         except duckdb.Error as error:
             self.counts[f"DuckDB: {str(error)[:60]}"] += 1
+            self._refused.add(view.name)  # and with it what is made of it
             return False
         try:
             self.harken.sql(text)
             subscription = self.harken.monitor(view.name)
         except HarkenError as error:
             if error.code == "unsupported" and "LATERAL" in str(error):
-                self._refused.add(view.name)  # and with it what is made of it
+                self._refused.add(view.name)
                 return False
             raise Difference(f"refused: {error.code}", view.name, f"{error}") from error
         self._watched[view.name] = (view, subscription, self._rows(view.name))

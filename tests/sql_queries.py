@@ -215,10 +215,14 @@ class Queries(Windows):
         return self._select("DISTINCT " * self.one_in(8), types, above, rest, 1, first)
 
     def _sets(self, keys: Sequence[str]) -> str:
-        """What ROLLUP, CUBE and GROUPING SETS group by."""
+        """What ROLLUP, CUBE and GROUPING SETS group by. Each key is in one of the sets, or it could
+        not be selected."""
         listed = ", ".join(keys)
-        sets = [", ".join(key for key in keys if self.below(2)) for _ in range(1 + self.below(3))]
-        written = ", ".join(f"({one})" for one in sets)
+        sets = [[key for key in keys if self.below(2)] for _ in range(1 + self.below(3))]
+        left = [key for key in keys if not any(key in one for one in sets)]
+        if left:
+            sets.append(left)
+        written = ", ".join(f"({', '.join(one)})" for one in sets)
         return self.choose((f"ROLLUP ({listed})", f"CUBE ({listed})", f"GROUPING SETS ({written})"))
 
     def _aggregate(self, columns: Columns, type_: str | None = None) -> Column:

@@ -34,6 +34,10 @@ CASES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         "INSERT OVERWRITE t SELECT k + 1, v, s FROM t",
         [(2, 10, "a"), (3, 20, None)],
     ),
+    "INSERT BY NAME": (
+        "INSERT INTO default.t BY NAME SELECT 'c' AS S, k FROM default.u WHERE k > 1",
+        [(1, 10, "a"), (2, 20, None), (3, 7, "c")],
+    ),
     "MERGE that does nothing with rows that match": (
         "MERGE INTO t USING (SELECT DISTINCT k, v FROM u) AS u ON t.k = u.k "
         "WHEN MATCHED THEN DO NOTHING WHEN NOT MATCHED THEN INSERT (k, v) VALUES (u.k, u.v)",

@@ -42,7 +42,7 @@ CASES: dict[str, tuple[str, list[Any]]] = {
     ),
     "units in any spelling": (
         "SELECT trunc(DATE '2024-05-30', 'month') = DATE '2024-05-01' AS a, "
-        "trunc(DATE '2024-05-30', 'q') = DATE '2024-04-01' AS b, "
+        "trunc(DATE '2024-05-30', 'Quarter') = DATE '2024-04-01' AS b, "
         "date_trunc('mon', DATE '2024-05-30') = DATE '2024-05-01' AS c",
         [(True, True, True)],
     ),
@@ -191,6 +191,24 @@ CASES: dict[str, tuple[str, list[Any]]] = {
     "a union by the names of columns": (
         "SELECT a, f FROM u WHERE a = 1 UNION ALL BY NAME SELECT c, a FROM t WHERE b = 2",
         [(1, True, None), (1, None, "y"), (2, None, "z")],
+    ),
+    "the first row of each": (
+        "SELECT DISTINCT ON (b) b AS g, a, c FROM t ORDER BY g, a DESC",
+        [(1, 3, "x"), (2, 2, "z")],
+    ),
+    "the first group of each": (
+        "SELECT DISTINCT ON (c > 'x') c, sum(b) AS s FROM t GROUP BY c ORDER BY s DESC, c",
+        [("x", 2), ("y", 2)],
+    ),
+    "a window by names of the select list": (
+        "SELECT b % 2 AS odd, sum(a) AS s FROM t GROUP BY b "
+        "QUALIFY rank() OVER (PARTITION BY odd ORDER BY s DESC) = 1 AND s > 0",
+        [(1, 3), (0, 3)],
+    ),
+    "rows that are written out, and a schema": (
+        f"SELECT n, default.t.c FROM spark_catalog.default.t "
+        f"JOIN VALUES {', '.join(f'({i}, {i - 1})' for i in range(900))} AS v(n, m) ON m = t.a",
+        [(4, "x"), (2, "y"), (3, "z")],
     ),
     "WITH ... AS MATERIALIZED": (
         "WITH q AS MATERIALIZED (SELECT a FROM u) SELECT max(a) AS m FROM q",

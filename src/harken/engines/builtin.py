@@ -24,6 +24,7 @@ from harken.engines.failures import (
     too_large,
 )
 from harken.engines.sql_functions import SQL_FUNCTIONS
+from harken.engines.sql_texts import substring
 from harken.engines.sqlite.values import (
     LARGEST,
     SMALLEST,
@@ -56,6 +57,11 @@ def _integer(value: float) -> int:
     return int(value)
 
 
+def _whole(function: Callable[[float], int]) -> Callable[[float], int]:
+    """An average of numbers that are too large is infinite."""
+    return lambda value: _integer(function(value) if math.isfinite(value) else value)
+
+
 def _round(value: float, digits: int | None = None) -> float | int:
     """Half away from zero, as in SQL; to an integer if no digits are asked for."""
     if not math.isfinite(value):
@@ -85,18 +91,6 @@ def _power(base: float, exponent: float) -> float:
     if isinstance(result, complex):
         raise bad_argument("a fractional power of a negative number")
     return float(result)
-
-
-def _substring(text: str, start: int, length: int | None = None) -> str:
-    """From 1; 0 counts as 1; a negative start counts from the end."""
-    if start > 0:
-        begin = start - 1
-    elif start == 0:
-        begin = 0
-    else:
-        begin = len(text) + start
-    end = len(text) if length is None else begin + length
-    return text[max(begin, 0) : max(end, 0)]
 
 
 def _parse(kind: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -335,8 +329,8 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "matches_pattern": (patterns.matches, 2),
     "symbol_ordinal": (_symbol_ordinal, 1),
     "round": (_round, -1),
-    "floor": (lambda value: _integer(math.floor(value)), 1),
-    "ceiling": (lambda value: _integer(math.ceil(value)), 1),
+    "floor": (_whole(math.floor), 1),
+    "ceiling": (_whole(math.ceil), 1),
     "sqrt": (_sqrt, 1),
     "power": (_power, 2),
     "rescale": (_rescale, 2),
@@ -347,13 +341,14 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "to_decimal_charstring": (_to_decimal, 2),
     "to_integer_decimal": (_whole_part, 2),
     "to_string_decimal": (_decimal_text, 2),
+    "replace": (lambda text, old, new: text.replace(old, new) if old else text, 3),
     "upper": (lambda text: text.upper(), 1),
     "lower": (lambda text: text.lower(), 1),
     "trim": (lambda text: text.strip(" "), 1),
     "trim_start": (lambda text, characters: text.lstrip(characters), 2),
     "trim_end": (lambda text, characters: text.rstrip(characters), 2),
     "trim_both": (lambda text, characters: text.strip(characters), 2),
-    "substring": (_substring, -1),
+    "substring": (substring, -1),
     "add_months": (_add_months, 2),
     "spark_text": (spark_text, 1),
     "to_string_integer": (str, 1),
@@ -362,7 +357,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "to_string_date": (lambda days: decode_date(days).isoformat(), 1),
     "to_string_timestamp": (timestamp_text, 1),
     "to_string_charstring": (lambda text: text, 1),
-    "to_integer_number": (lambda value: _integer(math.trunc(value)), 1),
+    "to_integer_number": (_whole(math.trunc), 1),
     "to_integer_charstring": (_parse("an integer", _parse_integer), 1),
     "read_numeral": (_parse("an integer", _parse_numeral), 1),
     "to_number_number": (lambda value: value, 1),

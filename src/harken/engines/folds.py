@@ -12,12 +12,13 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import reduce
+from functools import partial, reduce
 from operator import and_, or_, xor
 from typing import Any
 
 from harken.engines.failures import too_large
 from harken.engines.sql_functions import LONGEST
+from harken.engines.sqlite.values import LARGEST, SMALLEST
 from harken.errors import ValueFault
 
 Row = tuple[Any, ...]
@@ -95,6 +96,69 @@ def _correlation(settings: Settings, rows: Sequence[Row]) -> float | None:
         return None
     together = _co_moment(one, other)
     return math.copysign(math.sqrt(Fraction(together * together, both)), together)
+
+
+def _deviations(rows: Sequence[Row]) -> list[int]:
+    """How far each number is from their mean, in units that do not matter here."""
+    numbers, _ = _exact([row[0] for row in rows])
+    total = sum(numbers)
+    return [len(numbers) * each - total for each in numbers]
+
+
+def _skewness(settings: Settings, rows: Sequence[Row]) -> float | None:
+    """NULL where all are the same."""
+    away = _deviations(rows)
+    squares, cubes = sum(a**2 for a in away), sum(a**3 for a in away)
+    if not squares:
+        return None
+    return math.copysign(math.sqrt(Fraction(len(away) * cubes**2, squares**3)), cubes)
+
+
+def _kurtosis(settings: Settings, rows: Sequence[Row]) -> float | None:
+    """Beyond that of a normal distribution."""
+    away = _deviations(rows)
+    squares = sum(a**2 for a in away)
+    if not squares:
+        return None
+    return _number(Fraction(len(away) * sum(a**4 for a in away), squares**2) - 3)
+
+
+def _regression(settings: Settings, rows: Sequence[Row], *, wanted: str) -> float | None:
+    """Of rows (y, x): the line through them, how well it fits, and the sums that it is made of."""
+    pairs = [(y, x) for y, x in rows if x is not None]
+    if not pairs:
+        return None
+    (above, unit_y), (right, unit_x) = (_exact(each) for each in zip(*pairs, strict=True))
+    yy, xx, xy = _co_moment(above, above), _co_moment(right, right), _co_moment(above, right)
+    count = len(pairs)
+    match wanted:
+        case "sxx":
+            return _number(Fraction(xx, count * unit_x**2))
+        case "syy":
+            return _number(Fraction(yy, count * unit_y**2))
+        case "sxy":
+            return _number(Fraction(xy, count * unit_x * unit_y))
+    if not xx:
+        return None
+    if wanted == "r2":
+        return _number(Fraction(xy**2, xx * yy)) if yy else 1.0
+    slope = Fraction(xy * unit_x, xx * unit_y)
+    if wanted == "slope":
+        return _number(slope)
+    middle = Fraction(sum(above), count * unit_y) - slope * Fraction(sum(right), count * unit_x)
+    return _number(middle)
+
+
+def _try_sum(settings: Settings, rows: Sequence[Row]) -> float | None:
+    """NULL where it does not fit."""
+    values = [row[0] for row in rows]
+    if not any(isinstance(each, float) for each in values):
+        total: int = sum(values)
+        return total if SMALLEST <= total <= LARGEST else None
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        return None
 
 
 # --- places in an order --------------------------------------------------------------------
@@ -177,6 +241,13 @@ FOLDS: dict[str, Callable[[Settings, Sequence[Row]], Any]] = {
     "covar_samp": lambda settings, rows: _covariance(settings, rows, sample=True),
     "covar_pop": lambda settings, rows: _covariance(settings, rows, sample=False),
     "corr": _correlation,
+    "skewness": _skewness,
+    "kurtosis": _kurtosis,
+    **{
+        f"regr_{name}": partial(_regression, wanted=name)
+        for name in ("slope", "intercept", "r2", "sxx", "syy", "sxy")
+    },
+    "try_sum": _try_sum,
     "percentile": _percentile,
     "percentile_disc": _percentile_disc,
     "mode": _mode,

@@ -5,21 +5,26 @@ from __future__ import annotations
 import calendar
 import datetime
 import math
-import re
 from collections.abc import Callable
 from typing import Any
 
-from harken.engines.failures import bad_argument
+from harken.engines.date_patterns import DAYS, read, written
+from harken.engines.failures import bad_argument, outside_calendar
 from harken.engines.sqlite.values import (
     decode_date,
     decode_timestamp,
     encode_date,
+    encode_timestamp,
 )
+from harken.errors import ValueFault
 
-DAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
 MONTH = 31 * 86_400
 """So many seconds a month has where parts of one are counted."""
-_RUN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|.", re.S)
+MINUTE = 60_000_000
+EARLIEST, LATEST = (
+    encode_timestamp(each.replace(tzinfo=datetime.UTC))
+    for each in (datetime.datetime.min, datetime.datetime.max)
+)
 
 
 def _make_date(year: int, month: int, day: int) -> int:
@@ -67,48 +72,42 @@ def _whole_months(later: int, earlier: int) -> int:
     return months + 1 if months < 0 and past > before else months
 
 
-def _part(letters: str, moment: datetime.datetime) -> str:
-    width = len(letters)
-    numbers = {
-        "M": moment.month,
-        "L": moment.month,
-        "d": moment.day,
-        "H": moment.hour,
-        "h": moment.hour % 12 or 12,
-        "m": moment.minute,
-        "s": moment.second,
-        "D": moment.timetuple().tm_yday,
-    }
-    match letters[0]:
-        case "y" if width == 2:
-            return f"{moment.year % 100:02}"
-        case "y" if width <= 6:
-            return f"{moment.year:0{width}}"
-        case "M" | "L" if width in (3, 4):
-            name = calendar.month_name[moment.month]
-            return name if width == 4 else name[:3]
-        case "E" if width <= 4:
-            name = DAYS[moment.weekday()].capitalize()
-            return name if width == 4 else name[:3]
-        case "S" if width <= 9:
-            return f"{moment.microsecond:06}000"[:width]
-        case "a" if width == 1:
-            return "AM" if moment.hour < 12 else "PM"
-        case letter if letter in numbers and width <= (3 if letter == "D" else 2):
-            return f"{numbers[letter]:0{width}}"
-    raise bad_argument(f"{letters} in a format of dates is not there")
-
-
 def _date_format(micros: int, pattern: str) -> str:
-    """As Java's patterns say it: `yyyy-MM-dd HH:mm:ss`, with texts in quotes."""
-    moment, found = decode_timestamp(micros), []
-    for run in _RUN.finditer(pattern):
-        quoted, letter = run.groups()
-        if letter:
-            found.append(_part(run.group(), moment))
-        else:
-            found.append((quoted.replace("''", "'") or "'") if quoted is not None else run.group())
-    return "".join(found)
+    return written(decode_timestamp(micros), pattern)
+
+
+def _read_moment(text: str, pattern: str) -> int:
+    found = _try_read_moment(text, pattern)
+    if found is None:
+        raise ValueFault(
+            f"{text!r} is not what the format {pattern!r} says",
+            code="bad-value",
+            hint="leave such texts out, or use try_to_timestamp",
+        )
+    return found
+
+
+def _try_read_moment(text: str, pattern: str) -> int | None:
+    found = read(text, pattern)
+    return None if found is None else encode_timestamp(found)
+
+
+def _make_timestamp(year: int, month: int, day: int, hour: int, minute: int, micros: int) -> int:
+    """Of the microseconds of a minute, which may be all of it, but no more."""
+    try:
+        start = datetime.datetime(year, month, day, hour, minute, tzinfo=datetime.UTC)
+        if not 0 <= micros <= MINUTE:
+            raise ValueError(micros)
+        return encode_timestamp(start + datetime.timedelta(microseconds=micros))
+    except (ValueError, OverflowError):
+        shown = f"{year}-{month}-{day} {hour}:{minute}:{micros / 1e6:g}"
+        raise bad_argument(f"there is no timestamp {shown}") from None
+
+
+def _timestamp_micros(micros: int) -> int:
+    if not EARLIEST <= micros <= LATEST:
+        raise outside_calendar("timestamp")
+    return micros
 
 
 DATE_FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
@@ -117,6 +116,11 @@ DATE_FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "months_between": (_months_between, 2),
     "whole_months": (_whole_months, 2),
     "date_format": (_date_format, 2),
+    "read_moment": (_read_moment, 2),
+    "try_read_moment": (_try_read_moment, 2),
+    "make_timestamp": (_make_timestamp, 6),
+    "unix_micros": (lambda micros: micros, 1),
+    "timestamp_micros": (_timestamp_micros, 1),
     "floor_timestamp": (lambda micros, unit: micros - micros % unit, 2),
     "iso_week": (lambda days: decode_date(days).isocalendar().week, 1),
     "iso_year": (lambda days: decode_date(days).isocalendar().year, 1),

@@ -14,6 +14,7 @@ from typing import Any
 
 from harken.engines.failures import bad_argument, division_by_zero, too_large
 from harken.engines.sql_dates import DATE_FUNCTIONS
+from harken.engines.sql_numerals import NUMERAL_FUNCTIONS
 from harken.engines.sql_texts import TEXT_FUNCTIONS
 from harken.engines.sqlite.values import LARGEST, SMALLEST, encode_date, encode_timestamp
 from harken.errors import ValueFault
@@ -75,8 +76,12 @@ _REFERENCE = re.compile(r"\\(.)|\$(?:([0-9])([0-9]*)|\{([A-Za-z][A-Za-z0-9]*)\})
 
 
 def _regexp_replace(text: str, pattern: str, replacement: str) -> str:
-    """`$1` and `${name}` in the replacement are groups; a backslash takes what follows as it is."""
+    """`$1` and `${name}` in the replacement are groups; a backslash takes what follows as it is.
+
+    Where nothing matches the replacement is not read, as in Java."""
     wanted = compiled(pattern)
+    if wanted.search(text) is None:
+        return text
 
     def referred(match: re.Match[str]) -> Callable[[re.Match[str]], str]:
         literal, first, rest, name, broken = match.groups()
@@ -216,6 +221,7 @@ SQL_FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "factorial": (lambda n: math.factorial(n) if 0 <= n <= 20 else None, 1),
     **TEXT_FUNCTIONS,
     **DATE_FUNCTIONS,
+    **NUMERAL_FUNCTIONS,
     "spark_boolean": (parse_boolean, 1),
     "spark_date": (lambda text: encode_date(parse_date(text)), 1),
     "spark_timestamp": (lambda text: encode_timestamp(parse_timestamp(text)), 1),

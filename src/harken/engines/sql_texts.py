@@ -24,14 +24,29 @@ def _translate(text: str, old: str, new: str) -> str:
     return text.translate(table)
 
 
+def substring(text: str, start: int, length: int | None = None) -> str:
+    """From 1; 0 counts as 1; a negative start counts from the end."""
+    if start > 0:
+        begin = start - 1
+    elif start == 0:
+        begin = 0
+    else:
+        begin = len(text) + start
+    end = len(text) if length is None else begin + length
+    return text[max(begin, 0) : max(end, 0)]
+
+
 def _overlay(text: str, new: str, start: int, length: int) -> str:
-    """A negative length is that of the new text."""
+    """A negative length is that of the new text. Places before the text count from its end."""
     end = start + (len(new) if length < 0 else length)
-    return text[: max(start - 1, 0)] + new + text[max(end - 1, 0) :]
+    return substring(text, 1, start - 1) + new + substring(text, end)
 
 
 def _position_from(part: str, text: str, start: int) -> int:
-    return text.find(part, start - 1) + 1 if start > 0 else 0
+    """Nothing is found at the very start, wherever one begins to look."""
+    if start > 0 and part:
+        return text.find(part, start - 1) + 1
+    return int(start > 0)
 
 
 def _find_in_set(text: str, listed: str) -> int:

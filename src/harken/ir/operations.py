@@ -108,6 +108,7 @@ _SQL_OPERATIONS = (
     ),
     Operation("regexp_substr", (_sig(TEXT, TEXT, TEXT),), fallible=True),
     Operation("rint", (_sig(NUMBER, NUMBER),)),
+    Operation("round_even", (_sig(NUMBER, INTEGER, NUMBER),), fallible=True),
     Operation("factorial", (_sig(INTEGER, INTEGER),)),
     Operation("make_date", (_sig(INTEGER, INTEGER, INTEGER, DATE),), fallible=True),
     Operation("next_day", (_sig(DATE, TEXT, DATE),), fallible=True),
@@ -115,6 +116,16 @@ _SQL_OPERATIONS = (
     Operation("whole_months", (_sig(TIMESTAMP, TIMESTAMP, INTEGER),)),
     Operation("date_format", (_sig(TIMESTAMP, TEXT, TEXT),), fallible=True),
     Operation("floor_timestamp", (_sig(TIMESTAMP, INTEGER, TIMESTAMP),)),
+    Operation("read_moment", (_sig(TEXT, TEXT, TIMESTAMP),), fallible=True),
+    Operation("try_read_moment", (_sig(TEXT, TEXT, TIMESTAMP),), fallible=True),
+    Operation("make_timestamp", (_sig(*(INTEGER,) * 6, TIMESTAMP),), fallible=True),
+    Operation("unix_micros", (_sig(TIMESTAMP, INTEGER),)),
+    Operation("timestamp_micros", (_sig(INTEGER, TIMESTAMP),), fallible=True),
+    Operation("conv", (_sig(TEXT, INTEGER, INTEGER, TEXT),), fallible=True),
+    Operation("format_numeral", (_sig(TEXT, INTEGER, TEXT),), fallible=True),
+    Operation("format_number", (_sig(NUMBER, INTEGER, TEXT),), fallible=True),
+    Operation("width_bucket", (_sig(NUMBER, NUMBER, NUMBER, INTEGER, INTEGER),)),
+    Operation("elt_place", (_sig(INTEGER, INTEGER, INTEGER),), fallible=True),
     *(Operation(name, (_sig(DATE, INTEGER),)) for name in ("iso_week", "iso_year")),
     Operation("shift_left_wrapping", (_sig(INTEGER, INTEGER, INTEGER),)),
     *(Operation(name, (_sig(NUMBER, NUMBER),), fallible=True) for name in _OF_A_NUMBER),
@@ -249,6 +260,7 @@ OF_ANY_TYPE = frozenset({"is null", "choose", "coalesce", "is =", "is !="})
 
 _NULL_INSTEAD = frozenset(
     {*_LOGARITHMS, "log", "factorial", "sha2", "regexp_substr"}
+    | {"conv", "format_numeral", "format_number", "width_bucket"}
     | {op.name for op in _SQL_OPERATIONS if op.name.startswith("try_")}
 )
 """Operations that are NULL where they have no value."""
@@ -282,11 +294,12 @@ class Aggregate:
 
 _OF_NUMBERS = (
     *("var_samp", "var_pop", "stddev_samp", "stddev_pop", "percentile"),
-    *("covar_samp", "covar_pop", "corr"),
+    *("covar_samp", "covar_pop", "corr", "skewness", "kurtosis"),
+    *("regr_slope", "regr_intercept", "regr_r2", "regr_sxx", "regr_syy", "regr_sxy"),
 )
 _OF_BITS = ("bit_and", "bit_or", "bit_xor")
 _OF_ANYTHING = ("mode", "percentile_disc", "max_by", "min_by", "nth_value")
-FOLDED = frozenset({*_OF_NUMBERS, *_OF_BITS, *_OF_ANYTHING, "listagg"})
+FOLDED = frozenset({*_OF_NUMBERS, *_OF_BITS, *_OF_ANYTHING, "listagg", "try_sum"})
 """Aggregates that only SQL has, which every engine computes in Python, from all of a group."""
 
 AGGREGATES: dict[str, Aggregate] = {
@@ -303,6 +316,7 @@ AGGREGATES: dict[str, Aggregate] = {
         *(Aggregate(name, NUMBER, NUMERIC, None) for name in _OF_NUMBERS),
         *(Aggregate(name, INTEGER, frozenset({INTEGER}), None) for name in _OF_BITS),
         *(Aggregate(name, None, ORDERED, None) for name in _OF_ANYTHING),
+        Aggregate("try_sum", None, NUMERIC, None),
         Aggregate("listagg", TEXT, frozenset({TEXT}), None),
     )
 }

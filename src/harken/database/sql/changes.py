@@ -57,11 +57,25 @@ class Changes(Conflicts):
             names = names or [column.name for column in table.columns]
             source = self._with_defaults(table, names, source)
         source = _under(node, source.this if isinstance(source, exp.Subquery) else source)
-        rows = self._placed(table, names, self._reading.rows(statement, source), statement)
+        found = self._reading.rows(statement, source)
+        if node.args.get("by_name"):
+            names = self._called(found, names, statement)
+        rows = self._placed(table, names, found, statement)
         if node.args.get("overwrite"):
             self._apply(table, self._all(table), rows)
             return None
         return self._inserted(table, node, rows, statement)
+
+    def _called(self, found: Found, names: list[str] | None, statement: Statement) -> list[str]:
+        """The columns that INSERT ... BY NAME is of: those that its query has names of."""
+        if names is not None:
+            raise LanguageError(
+                "BY NAME takes the columns from the query",
+                code="syntax",
+                span=statement.span,
+                hint="leave out the columns behind the table, or BY NAME",
+            )
+        return [name.lower() for name in found.names]
 
     def _inserted(
         self, table: Table, node: exp.Insert, rows: list[Row], statement: Statement

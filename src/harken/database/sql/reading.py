@@ -15,7 +15,7 @@ from harken.engines.lake.engine import LakeEngine
 from harken.engines.lake.reach import described, reaches
 from harken.engines.sqlite.values import encode
 from harken.ir.assemble import assemble
-from harken.ir.clauses import Program, stored_relations
+from harken.ir.clauses import Atom, Program, stored_relations
 from harken.ir.printer import print_program
 from harken.ir.terms import Constant
 from harken.ir.types import Type
@@ -83,8 +83,12 @@ class Reading:
     def _facts(self, statement: Statement, node: exp.Values) -> Found | None:
         """Rows that are written out; None if anything in them must be computed."""
         rows, draft, _ = translate_query(statement, node, self._runtime.catalog, "query")
-        facts = []
-        for clause in draft.definitions[rows.relation.id].clauses:
+        facts, waiting = list[Row](), list(draft.definitions[rows.relation.id].clauses)
+        for clause in waiting:
+            match clause.body:
+                case (Atom(relation=part, terms=terms),) if terms == clause.head.terms:
+                    waiting += draft.definitions[part.id].clauses
+                    continue
             constants = [term for term in clause.head.terms if isinstance(term, Constant)]
             if clause.body or len(constants) < len(clause.head.terms):
                 return None

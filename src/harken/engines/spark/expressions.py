@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harken.engines.spark import chance
+from harken.engines.spark import chance, dates
 from harken.engines.spark.faults import raising, raising_ambiguity
 from harken.engines.sqlite.values import decode_date, decode_timestamp, encode
 from harken.ir.operations import OPERATIONS, may_be_null
@@ -221,6 +221,11 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
     text = native(*(argument.text for argument in given))
     if name in ("/", "div", "mod") and types[0].nullable:
         text = f"CASE WHEN {given[0].text} IS NULL THEN NULL ELSE {text} END"
+    if name == "substring" and any(each.nullable for each in types[1:]):
+        # Where a place is NULL, so is the text: `least` and `greatest` take what is there.
+        places = (each.text for each in given[1:] if each.type.nullable)
+        missing = " OR ".join(f"{place} IS NULL" for place in places)
+        text = f"CASE WHEN {missing} THEN NULL ELSE {text} END"
     grown = max(risk, Risk.OVERFLOW) if raw else risk
     return Sql(text, result, raw, grown, sources, nulls if raw else ())
 
@@ -331,47 +336,15 @@ def _to_integer(rounded: str) -> Callable[..., str]:
 
     def text(x: str) -> str:
         fits = f"{x} >= -{END_OF_INTEGERS} AND {x} < {END_OF_INTEGERS}"
-        whole = rounded.format(x=x)
-        return f"CASE WHEN {fits} THEN CAST({whole} AS BIGINT) ELSE {raising('overflow')} END"
+        whole, missing = rounded.format(x=x), f"WHEN {x} IS NULL THEN NULL"
+        fault = raising("overflow")
+        return f"CASE WHEN {fits} THEN CAST({whole} AS BIGINT) {missing} ELSE {fault} END"
 
     return text
 
 
 def _sqrt(x: str) -> str:
     return f"CASE WHEN {x} < 0D THEN {raising('negative-root')} ELSE sqrt({x}) END"
-
-
-def _days(sign: str) -> Callable[..., str]:
-    def text(date: str, days: str) -> str:
-        near = f"{days} BETWEEN -10000000L AND 10000000L"
-        moved = f"date_add({date}, CAST({sign}{days} AS INT))"
-        return f"(CASE WHEN {near} THEN {moved} ELSE {raising('date-overflow')} END)"
-
-    return text
-
-
-def _months(date: str, months: str) -> str:
-    near = f"{months} BETWEEN -1000000L AND 1000000L"
-    moved = f"add_months({date}, CAST({months} AS INT))"
-    outside = f"{moved} NOT BETWEEN DATE'0001-01-01' AND DATE'9999-12-31'"
-    fault = raising("date-overflow")
-    inside = f"CASE WHEN {outside} THEN {fault} ELSE {moved} END"
-    return f"(CASE WHEN NOT {near} THEN {fault} ELSE {inside} END)"
-
-
-def _seconds(sign: str) -> Callable[..., str]:
-    def text(moment: str, seconds: str) -> str:
-        near = f"abs({seconds}) <= 1E12D"
-        micros = f"CAST(round({seconds} * 1000000D) AS DECIMAL(20, 0))"
-        moved = f"{moment} {sign} make_dt_interval(0, 0, 0, {micros} / 1000000)"
-        return f"(CASE WHEN {near} THEN {moved} ELSE {raising('timestamp-overflow')} END)"
-
-    return text
-
-
-def _between_timestamps(a: str, b: str) -> str:
-    exact = f"CAST(CAST({a} - {b} AS INTERVAL SECOND) AS DECIMAL(20, 6))"
-    return f"(CAST({exact} * 1000000 AS DOUBLE) / 1000000D)"
 
 
 def _like(text: str, pattern: str) -> str:
@@ -421,13 +394,14 @@ def _same(a: str) -> str:
 _TRIED = ("add", "subtract", "multiply")
 
 _NATIVE: dict[tuple[str, tuple[Type, ...] | None], Callable[..., str]] = {
-    ("+", (DATE, INTEGER)): _days(""),
-    ("-", (DATE, INTEGER)): _days("-"),
+    ("+", (DATE, INTEGER)): dates.days(""),
+    ("-", (DATE, INTEGER)): dates.days("-"),
     ("-", (DATE, DATE)): _whole(_call("datediff")),
-    ("add_months", None): _months,
-    ("+", (TIMESTAMP, NUMBER)): _seconds("+"),
-    ("-", (TIMESTAMP, NUMBER)): _seconds("-"),
-    ("-", (TIMESTAMP, TIMESTAMP)): _between_timestamps,
+    ("add_months", None): dates.months,
+    ("+", (TIMESTAMP, NUMBER)): dates.seconds("+"),
+    ("-", (TIMESTAMP, NUMBER)): dates.seconds("-"),
+    ("-", (TIMESTAMP, TIMESTAMP)): dates.between_timestamps,
+    ("unix_micros", None): lambda a: dates.micros_since(a, "TIMESTAMP_NTZ'1970-01-01 00:00:00'"),
     ("||", None): _call("concat"),
     ("+", (TEXT, TEXT)): _call("concat"),
     ("concat", None): _call("concat"),

@@ -63,7 +63,7 @@ SIGNATURES: dict[str, tuple[tuple[Type, ...], Type]] = {
 """The built-in functions that Spark calls in Python."""
 
 _BY_NAME = {python_name(name, len(given)): name for name, (given, _) in SIGNATURES.items()}
-_FOLD = re.compile(r"harken_fold_([a-z_]+)__([a-z]+)(?:_(\d+)_(\d+))?")
+_FOLD = re.compile(r"harken_fold_([a-z0-9_]+?)__([a-z]+)(?:_(\d+)_(\d+))?")
 _CALL = re.compile(r"\bharken_\w+(?=\()")
 
 

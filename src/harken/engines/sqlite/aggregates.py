@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 
 from harken.engines.sqlite.expressions import Risk, Sql
-from harken.engines.sqlite.grouping import GroupBy
+from harken.engines.sqlite.grouping import GroupBy, can_overflow
 from harken.ir.clauses import Aggregation
 from harken.ir.operations import FOLDED
 from harken.ir.types import NUMBER, decimal_digits, is_decimal
@@ -31,7 +31,7 @@ def of_one_group(literal: Aggregation, rows: str) -> Sql:
     terms = literal.atom.terms
     beside = ["v" if each == literal.value else f"p{terms.index(each)}" for each in literal.others]
     found = _of_members(literal, "v" if literal.value is not None else "*", beside)
-    if literal.aggregate == "sum":
+    if can_overflow(literal):
         rows = f"SELECT {found} AS s FROM ({rows})"
         found = _result(literal, "s").text
     return Sql(f"(SELECT {found} FROM ({rows}))", literal.type, risk=Risk.FAILURE)
@@ -82,4 +82,4 @@ def _decimal_average(literal: Aggregation, value: str) -> str:
 
 def _result(literal: Aggregation, column: str) -> Sql:
     """The aggregate that stands in a column; a sum is checked there."""
-    return Sql(column, literal.type, raw=literal.aggregate == "sum").checked()
+    return Sql(column, literal.type, raw=can_overflow(literal)).checked()

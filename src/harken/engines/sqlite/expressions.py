@@ -138,6 +138,8 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
         return Sql(text, result, raw=True, risk=risk)
     given = [argument.checked().text for argument in arguments]
     native = _NATIVE.get((name, types)) or _NATIVE.get((name, None))
+    if name == "replace" and types[2].nullable and not _is_some_text(given[1]):
+        native = None  # SQLite replaces nothing by NULL, and gives the text
     if native is not None:
         overflows = name in _CAN_OVERFLOW and result != TEXT
         text = native(*given)
@@ -146,6 +148,11 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
         return Sql(text, result, raw=overflows, risk=risk)
     suffix = "".join(f"_{type_.name}" for type_ in types) if name in _BY_TYPE else ""
     return Sql(f"harken_{name}{suffix}({', '.join(given)})", result, risk=risk)
+
+
+def _is_some_text(text: str) -> bool:
+    """Is it written out, and not empty?"""
+    return text.startswith("'") and text != "''"
 
 
 def compare(operator: str, left: Sql, right: Sql) -> Sql:

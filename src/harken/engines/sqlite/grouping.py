@@ -41,10 +41,18 @@ from harken.ir.operations import AGGREGATES, FOLDED, OPERATIONS
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.safety import Needs, input_columns, is_bound, order
 from harken.ir.terms import Term, Variable
+from harken.ir.types import NUMBER
 
 NATIVE = frozenset({"count", "sum", "avg", "min", "max", *FOLDED})
 GROWING = ("+", "-", "*")
 """Operations whose result can be too large."""
+
+
+def can_overflow(literal: Aggregation) -> bool:
+    """A sum, and SQL's average of doubles, which is infinite where their sum is too large."""
+    if literal.aggregate == "avg" and literal.value is not None:
+        return literal.type.nullable and literal.value.type == NUMBER
+    return literal.aggregate == "sum"
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +304,7 @@ class Grouping:
             case Atom():
                 return self._rows_fail(literal.relation, growing)
             case Aggregation():
-                return literal.aggregate == "sum" or self._rows_fail(literal.atom.relation, growing)
+                return can_overflow(literal) or self._rows_fail(literal.atom.relation, growing)
 
     def _rows_fail(self, relation: Relation, growing: bool) -> bool:
         key = (relation.id, growing)

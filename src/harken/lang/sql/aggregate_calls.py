@@ -20,6 +20,8 @@ ONE_VALUE: dict[type[exp.Expr], str] = {
     exp.Stddev: "stddev_samp",
     exp.StddevSamp: "stddev_samp",
     exp.StddevPop: "stddev_pop",
+    exp.Skewness: "skewness",
+    exp.Kurtosis: "kurtosis",
     exp.BitwiseAndAgg: "bit_and",
     exp.BitwiseOrAgg: "bit_or",
     exp.BitwiseXorAgg: "bit_xor",
@@ -30,6 +32,12 @@ TWO_VALUES: dict[type[exp.Expr], str] = {
     exp.CovarPop: "covar_pop",
     exp.CovarSamp: "covar_samp",
     exp.Corr: "corr",
+    exp.RegrSlope: "regr_slope",
+    exp.RegrIntercept: "regr_intercept",
+    exp.RegrR2: "regr_r2",
+    exp.RegrSxx: "regr_sxx",
+    exp.RegrSyy: "regr_syy",
+    exp.RegrSxy: "regr_sxy",
 }
 WRITTEN: dict[type[exp.Expr], str] = {
     exp.GroupConcat: "string_agg",
@@ -39,7 +47,7 @@ WRITTEN: dict[type[exp.Expr], str] = {
     exp.ApproxQuantile: "approx_percentile",
 }
 """Those that sqlglot has other names for than Spark."""
-SAME = {"std": "stddev_samp"}
+SAME = {"std": "stddev_samp", "try_sum": "try_sum"}
 HALF = exp.Literal.number("0.5")
 
 

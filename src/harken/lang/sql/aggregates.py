@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from harken.lang.sql.folds import folded_values, is_fold
+from harken.lang.sql.folds import folded_values, is_fold, keys_of
 from harken.lang.sql.spelling import as_written
 from harken.lang.sql.syntax import ONE
 
@@ -79,7 +79,8 @@ def unfiltered(node: exp.Expr) -> exp.Expr:
         return exp.Case(ifs=[exp.If(this=condition.copy(), true=value.copy())])
 
     if is_fold(made):
-        for each in folded_values(made):
+        values = folded_values(made)
+        for each in (*(key for key in keys_of(made) if key in values), *values):
             each.replace(kept(each))
         return made
     argument = made.this

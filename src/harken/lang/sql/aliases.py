@@ -3,7 +3,8 @@
     SELECT a + 1 AS x, x * 2 AS y          SELECT a + 1 AS x, (a + 1) * 2 AS y
 
 A column of FROM is meant before such a name, and such a name before a column of a query around. As
-in Spark it is not known inside of aggregates, windows and subqueries.
+in Spark it is not known inside of aggregates and subqueries; by a window rows may be parted and
+ordered by it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sqlglot import exp
 from harken.lang.sql.syntax import replace_columns
 from harken.lang.sql.translation import name_of
 
-APART = (exp.AggFunc, exp.Query, exp.Window)
+APART = (exp.AggFunc, exp.Query)
 
 
 def mentions_aliases(selected: Sequence[exp.Expr]) -> bool:

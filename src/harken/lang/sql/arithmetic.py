@@ -27,18 +27,12 @@ from harken.ir.types import (
 from harken.lang.sql import decimals
 from harken.lang.sql.conversions import NULL_TYPE, decimal_of
 from harken.lang.sql.draft import Body
-from harken.lang.sql.functions import filled
 from harken.lang.sql.intervals import Interval, interval_of, total
+from harken.lang.sql.rounding import Rounding
 from harken.lang.sql.scope import Scope
-from harken.lang.sql.trying import Trying
 from harken.lang.sql.types import shown
 from harken.lang.sql.whole_numbers import whole_number
 
-TO_TENS = (
-    "CASE WHEN x >= 0 THEN CAST(x + y AS BIGINT) DIV z * z "
-    "WHEN x < 0 THEN CAST(x - y AS BIGINT) DIV z * z END"
-)
-"""x to the nearest multiple of z, which y is half of."""
 SYMBOLS: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
@@ -50,11 +44,7 @@ SYMBOLS: dict[type[exp.Expr], str] = {
 DAY = exp.Literal.number(86_400)
 
 
-class Arithmetic(Trying):
-    def value(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """The term that holds the value of any expression."""
-        raise NotImplementedError
-
+class Arithmetic(Rounding):
     def _arithmetic(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         symbol = SYMBOLS[type(node)]
         interval = interval_of(node.expression) if symbol in ("+", "-") else None
@@ -72,6 +62,7 @@ class Arithmetic(Trying):
             )
         left = self.value(node.this, scope, body)
         right = self.value(node.expression, scope, body)
+        left, right = _null_beside_decimal(left, right), _null_beside_decimal(right, left)
         types = (left.type, right.type)
         if any(map(is_decimal, types)) and all(t == INTEGER or is_decimal(t) for t in types):
             return self._exact(symbol, left, right, body, node)
@@ -129,57 +120,11 @@ class Arithmetic(Trying):
         right = self._draft.coerce(right, result, body, node)
         return self._draft.compute(symbol, (left, right), result, body)
 
-    def _rounded(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """A number to so many digits behind the point, or before it."""
-        given = self.value(node.this, scope, body)
-        if given.type != INTEGER and not is_decimal(given.type):
-            number = self._draft.coerce(self.numeric(given, body, node), NUMBER, body, node)
-            digits = node.args.get("decimals") or exp.Literal.number(0)
-            return self._apply("round", [number, self.value(digits, scope, body)], body, node)
-        wanted = self._digits(node)
-        precision, scale = decimal_digits(decimals.as_decimal(given.type))
-        if wanted >= scale:
-            return given
-        if wanted < 0:
-            half, unit = (exp.Literal.number(10**-wanted // n) for n in (2, 1))
-            tens = filled(TO_TENS, node.this, half, unit)
-            rounded = self.value(tens, scope, body)
-            if given.type == INTEGER:
-                return rounded
-            return self._draft.coerce(rounded, decimal_type(precision - scale + 1, 0), body, node)
-        fewer = decimal_type(precision - scale + wanted + 1, wanted)
-        return self._draft.coerce(given, fewer, body, node)
-
-    def _digits(self, node: exp.Expr) -> int:
-        given = node.args.get("decimals")
-        sign = -1 if isinstance(given, exp.Neg) else 1
-        literal = given.this if isinstance(given, exp.Neg) else given
-        if literal is None:
-            return 0
-        if not (isinstance(literal, exp.Literal) and literal.name.isdigit()):
-            raise self._unsupported(node, "round takes a number of digits that is written out")
-        return sign * min(int(literal.name), decimals.STORED_DIGITS)
-
-    def _whole(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """The whole number below another, or above it."""
-        given = self.numeric(self.value(node.this, scope, body), body, node)
-        if given.type == INTEGER:
-            return given
-        name, text = (
-            "floor",
-            "CAST(x AS BIGINT) - CASE WHEN x < CAST(x AS BIGINT) THEN 1 ELSE 0 END",
-        )
-        if isinstance(node, exp.Ceil):
-            name, text = "ceiling", text.replace("-", "+").replace("<", ">")
-        if is_decimal(given.type):
-            precision, scale = decimal_digits(given.type)
-            whole = self.value(filled(text, node.this), scope, body)
-            return self._draft.coerce(whole, decimal_type(precision - scale + 1, 0), body, node)
-        return self._apply(name, [given], body, node)
-
     def _moved(self, interval: Interval, node: exp.Expr, scope: Scope, body: Body) -> Term:
         """A date or a timestamp so many months, then days, then seconds later."""
         given = self.value(node, scope, body)
+        if given == Constant(None, NULL_TYPE):
+            given = Constant(None, TIMESTAMP.or_null())
         if given.type not in (DATE, TIMESTAMP):
             raise self._unsupported(
                 node, f"an interval moves a DATE or a TIMESTAMP, and this is {shown(given.type)}"
@@ -224,6 +169,12 @@ class Arithmetic(Trying):
             if moved is not None:
                 return Constant(moved, given.type)
         return self._apply("+", [given, self.value(days, scope, body)], body, node)
+
+
+def _null_beside_decimal(term: Term, other: Term) -> Term:
+    """NULL is a decimal beside one."""
+    is_null = term == Constant(None, NULL_TYPE) and is_decimal(other.type)
+    return Constant(None, other.type.or_null()) if is_null else term
 
 
 def _moved(value: object, size: int, unit: str) -> datetime.date | None:

@@ -17,6 +17,9 @@ from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation, unknown_places
 from harken.lang.sql.whole_numbers import whole_number
 
+TOGETHER = 400
+"""So many rows that are written out are one relation: SQLite has at most 500 alternatives."""
+
 
 class Combining(Translation):
     def _values(self, node: exp.Values, scope: Scope | None) -> Rows:
@@ -46,8 +49,24 @@ class Combining(Translation):
         columns = [Column(name, type_) for name, type_ in zip(names, types, strict=True)]
         literals = [each for body in bodies for each in body.literals]
         captured = self._captured(inside, [t for row in rows for t in row], literals)
-        relation = self._draft.define("values", captured, columns, heads, bag=True)
+        relation = self._written_out(captured, columns, heads)
         return Rows(relation, captured, names, unknown_places(rows))
+
+    def _written_out(
+        self,
+        captured: Sequence[Variable],
+        columns: Sequence[Column],
+        heads: Sequence[tuple[Sequence[Term], Sequence[Literal]]],
+    ) -> Relation:
+        """Rows that are written out; many of them in several relations, which are put together."""
+        if len(heads) <= TOGETHER:
+            return self._draft.define("values", captured, columns, heads, bag=True)
+        parts = []
+        for start in range(0, len(heads), TOGETHER):
+            part = self._written_out(captured, columns, heads[start : start + TOGETHER])
+            terms = [self._draft.fresh(column.type) for column in columns]
+            parts.append((terms, [Atom(part, (*captured, *terms))]))
+        return self._written_out(captured, columns, parts)
 
     def _range(self, node: exp.Expr) -> Rows:
         """range(end), range(start, end) and range(start, end, step): whole numbers, without the

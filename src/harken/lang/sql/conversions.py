@@ -23,6 +23,7 @@ from harken.ir.types import (
     Hierarchy,
     Type,
     decimal_digits,
+    decimal_type,
     is_decimal,
 )
 from harken.lang.sql import decimals
@@ -253,6 +254,10 @@ class Conversions:
         if is_decimal(given.type) and wanted in (INTEGER, TEXT):
             name = "to_integer" if wanted == INTEGER else "to_string"
             return self._draft.compute(name, (given,), wanted, body)
+        if TIMESTAMP in (given.type, wanted) and is_numeric(
+            wanted if given.type == TIMESTAMP else given.type
+        ):
+            return self._seconds_of(given, wanted, body, node)
         if given.type == TEXT and wanted in READ:
             return self._draft.compute(READ[wanted], (given,), wanted, body)
         if wanted == BOOLEAN and is_numeric(given.type):
@@ -280,6 +285,42 @@ class Conversions:
                 node, f"{shown(given.type)} is not converted to {shown(wanted)}"
             )
         return self._apply(names[wanted], [given], body, node)
+
+    def _seconds_of(self, given: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
+        """A moment as the seconds since 1970, or such seconds as a moment."""
+        compute, million = self._draft.compute, Constant(1_000_000, INTEGER)
+        if given.type == INTEGER:
+            micros = compute("*", (given, million), INTEGER, body)
+            return compute("timestamp_micros", (micros,), TIMESTAMP, body)
+        if given.type == NUMBER:
+            exact = compute("*", (given, Constant(1e6, NUMBER)), NUMBER, body)
+            micros = compute("to_integer", (exact,), INTEGER, body)
+            return compute("timestamp_micros", (micros,), TIMESTAMP, body)
+        if is_decimal(given.type):
+            return self._exact_moment(given, body, node)
+        if wanted == INTEGER:
+            whole = compute("floor_timestamp", (given, million), TIMESTAMP, body)
+            micros = compute("unix_micros", (whole,), INTEGER, body)
+            return compute("div", (micros, million), INTEGER, body)
+        micros = compute("unix_micros", (given,), INTEGER, body)
+        number = compute("widen", (micros,), NUMBER, body)
+        seconds = compute("/", (number, Constant(1e6, NUMBER)), NUMBER, body)
+        return self._converted(seconds, wanted, body, node)
+
+    def _exact_moment(self, given: Term, body: Body, node: exp.Expr) -> Term:
+        """What is less than a microsecond is left out."""
+        compute, million = self._draft.compute, Constant(1_000_000, INTEGER)
+        one = Constant(Decimal(1), decimal_type(1, 0))
+        sides = self.alike(given, one, body, node)
+        rest = compute("mod", sides, sides[0].type, body)
+        scale = decimal_digits(rest.type)[1]
+        unit = Constant(Decimal(1_000_000), decimal_type(7, 0))
+        part = compute("*", (rest, unit), decimal_type(scale + 8, scale), body)
+        whole = compute("to_integer", (given,), INTEGER, body)
+        micros = compute("*", (whole, million), INTEGER, body)
+        behind = compute("to_integer", (part,), INTEGER, body)
+        total = compute("+", (micros, behind), INTEGER, body)
+        return compute("timestamp_micros", (total,), TIMESTAMP, body)
 
     def as_text(self, term: Term, body: Body, node: exp.Expr) -> Term:
         if term.type == TEXT:

@@ -26,7 +26,7 @@ from harken.ir.types import (
     Type,
     is_decimal,
 )
-from harken.lang.sql.arithmetic import SYMBOLS, Arithmetic
+from harken.lang.sql.arithmetic import SYMBOLS
 from harken.lang.sql.chance import normal, seed_of
 from harken.lang.sql.conversions import NULL_TYPE
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
@@ -35,6 +35,7 @@ from harken.lang.sql.scalars import PATTERNS, Call, called, constant
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.spelling import as_written
 from harken.lang.sql.trying import TRIED
+from harken.lang.sql.typed_calls import TypedCalls
 from harken.lang.sql.types import type_of
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ LISTED = 3
 TRIMMED = {"LEADING": "trim_start", "TRAILING": "trim_end"}
 
 
-class Expressions(Arithmetic):
+class Expressions(TypedCalls):
     def __init__(self, draft: Draft, queries: Queries) -> None:
         super().__init__(draft)
         self._queries = queries
@@ -198,15 +199,13 @@ class Expressions(Arithmetic):
                 return self.value(words, scope, body)
             case _ if (call := called(node)) is not None:
                 return self._called(call, node, scope, body)
+            case _ if (term := self._by_type(node, scope, body)) is not None:
+                return term
             case _ if (number := constant(node)) is not None:
                 return Constant(number, NUMBER)
             case _ if type(node) in TRIED:
                 sides = [self.value(each, scope, body) for each in (node.this, node.expression)]
                 return self._tried(node, sides[0], sides[1], body)
-            case exp.Hex():
-                given = self.value(node.this, scope, body)
-                kind = "text" if given.type == TEXT else "integer"
-                return self._apply(f"hex_of_{kind}", [given], body, node)
             case exp.DPipe() | exp.Concat():
                 parts = node.expressions or [node.this, node.args["expression"]]
                 return self._concatenated(parts, scope, body)
@@ -348,6 +347,7 @@ class Expressions(Arithmetic):
         if isinstance(right, exp.Null):
             return self._draft.compute("is null", (given,), BOOLEAN, body)
         if isinstance(right, exp.Boolean):  # x IS TRUE
+            given = self._literal_as(given, BOOLEAN, node) or given
             same = self._draft.compute(
                 "is =", (given, TRUE if right.this else FALSE), BOOLEAN, body
             )

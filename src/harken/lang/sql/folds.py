@@ -20,6 +20,7 @@ from harken.ir.operations import FOLDED
 from harken.ir.relations import Relation
 from harken.ir.terms import Term, Variable
 from harken.ir.types import INTEGER, NUMBER, TEXT, decimal_digits, is_decimal
+from harken.lang.sql import decimals
 from harken.lang.sql.aggregate_calls import TWO_VALUES, Fold, called
 from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.grouping_sets import GroupingSets
@@ -29,7 +30,8 @@ from harken.lang.sql.types import is_numeric, shown
 
 AS_DOUBLE = frozenset(
     {"var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp", "covar_pop", "corr"}
-    | {"percentile"}
+    | {"percentile", "skewness", "kurtosis"}
+    | {f"regr_{name}" for name in ("slope", "intercept", "r2", "sxx", "syy", "sxy")}
 )
 """They take numbers, whatever kind, as doubles."""
 FOR_TYPE = {"listagg": TEXT, "bit_and": INTEGER, "bit_or": INTEGER, "bit_xor": INTEGER}
@@ -53,6 +55,8 @@ class Folded:
         first = values[0].type
         if self.name in AS_DOUBLE and not all(is_numeric(each.type) for each in values):
             raise self._fault(draft, f"{called(self.node)} of {shown(first)}", "it takes numbers")
+        if self.name == "try_sum" and not is_numeric(first):
+            raise self._fault(draft, f"try_sum of {shown(first)}", "it takes numbers")
         if self.name in FOR_TYPE and first != FOR_TYPE[self.name]:
             raise self._fault(
                 draft, f"{called(self.node)} of {shown(first)}", "convert it with CAST"
@@ -60,6 +64,8 @@ class Folded:
         scales = [decimal_digits(v.type)[1] if is_decimal(v.type) else 0 for v in values]
         settings = (self.distinct, tuple(scales) if self.name in AS_DOUBLE else (), *self.constants)
         type_ = values[1].type if self.name in ("max_by", "min_by") else first
+        if self.name == "try_sum" and is_decimal(first):
+            type_ = decimals.sum_of(first)
         result = draft.fresh((NUMBER if self.name in AS_DOUBLE else type_).or_null())
         name = "percentile_disc" if self.name == "approx_percentile" else self.name
         others = tuple(values[1:])

@@ -16,21 +16,24 @@ from sqlglot import exp
 
 from harken.lang.sql.intervals import IN_DAYS, IN_MONTHS, IN_SECONDS
 from harken.lang.sql.parser import fragment
+from harken.lang.sql.whole_numbers import whole_number
 
 _DAY = "CAST(x AS DATE)"
 _MONTH_START = f"({_DAY} - (day({_DAY}) - 1))"
 _WEEKDAY = f"({_DAY} - DATE '0001-01-01' + 1) % 7 + 1"
 _YEAR_START = f"add_months({_MONTH_START}, 1 - month({_DAY}))"
 _QUARTER = "(month(x) + 2) DIV 3"
-_EPOCH = "TIMESTAMP '1970-01-01 00:00:00'"
-_SECONDS = "CAST(x - floor_timestamp(x, 60000000) AS DECIMAL(8, 6))"
+_MOMENT = "CAST(x AS TIMESTAMP)"
+_SECONDS = f"CAST({_MOMENT} - floor_timestamp({_MOMENT}, 60000000) AS DECIMAL(8, 6))"
+_PLAIN_FORMAT = "'yyyy-MM-dd HH:mm:ss'"
 _YEARDAY = f"{_DAY} - {_YEAR_START} + 1"
 
 SAID: dict[type[exp.Expr], tuple[tuple[str, ...], str]] = {
     exp.Left: (("this", "expression"), "substring(x, 1, y)"),
     exp.Right: (
         ("this", "expression"),
-        "CASE WHEN x IS NULL THEN NULL WHEN y <= 0 THEN '' ELSE substring(x, -y) END",
+        "CASE WHEN x IS NULL THEN NULL WHEN y <= 0 THEN '' "
+        "ELSE substring(x, -CAST(y AS BIGINT)) END",
     ),
     exp.StartsWith: (("this", "expression"), "substring(x, 1, length(y)) = y"),
     exp.EndsWith: (("this", "expression"), "substring(x, length(x) - length(y) + 1) = y"),
@@ -50,7 +53,6 @@ SAID: dict[type[exp.Expr], tuple[tuple[str, ...], str]] = {
     exp.Space: (("this",), "repeat(' ', x)"),
     exp.UnixDate: (("this",), "CAST(x AS DATE) - DATE '1970-01-01'"),
     exp.DateFromUnixDate: (("this",), "DATE '1970-01-01' + x"),
-    exp.UnixSeconds: (("this",), f"floor(x - {_EPOCH})"),
     exp.EqualNull: (("this", "expression"), "x <=> y"),
     exp.IsNan: (("this",), "false"),
     exp.Nanvl: (("this", "expression"), "CAST(x AS DOUBLE)"),
@@ -69,7 +71,28 @@ NAMED: dict[tuple[str, int], str] = {
     ("btrim", 1): "trim(x)",
     ("btrim", 2): "trim(BOTH y FROM x)",
     ("weekday", 1): f"({_WEEKDAY} + 5) % 7",
-    ("timestamp_seconds", 1): f"{_EPOCH} + CAST(x AS DOUBLE)",
+    ("to_date", 1): "CAST(x AS DATE)",
+    ("to_date", 2): "CAST(to_timestamp(x, y) AS DATE)",
+    ("to_timestamp", 1): _MOMENT,
+    ("try_to_timestamp", 1): "TRY_CAST(x AS TIMESTAMP)",
+    ("try_to_date", 1): "TRY_CAST(x AS DATE)",
+    ("try_to_date", 2): "CAST(try_to_timestamp(x, y) AS DATE)",
+    ("try_mod", 2): "x % nullif(y, 0)",
+    ("date_sub", 2): f"{_DAY} + y * -1",
+    ("sec", 1): "1e0 / cos(x)",
+    ("csc", 1): "1e0 / sin(x)",
+    **{(name, 0): "'default'" for name in ("current_database", "current_schema")},
+    ("unix_timestamp", 0): "unix_seconds(now())",
+    **{
+        (name, n): f"unix_micros(to_timestamp(x, {pattern})) DIV 1000000"  # towards zero
+        for name in ("unix_timestamp", "to_unix_timestamp")
+        for n, pattern in ((1, _PLAIN_FORMAT), (2, "y"))
+    },
+    ("unix_seconds", 1): "CAST(CAST(x AS TIMESTAMP) AS BIGINT)",
+    ("unix_millis", 1): "unix_micros(floor_timestamp(x, 1000)) DIV 1000",
+    ("from_unixtime", 1): f"date_format(CAST(CAST(x AS BIGINT) AS TIMESTAMP), {_PLAIN_FORMAT})",
+    ("from_unixtime", 2): "date_format(CAST(CAST(x AS BIGINT) AS TIMESTAMP), y)",
+    ("timestamp_millis", 1): "timestamp_micros(x * 1000)",
     **{(name, 1): f"CAST(x AS {name})" for name in ("bigint", "smallint", "tinyint", "decimal")},
 }
 """Those that sqlglot has no node for, by their name and how many arguments they take."""
@@ -114,8 +137,10 @@ def said(node: exp.Expr) -> exp.Expr | None:
             return _joined(node)
         case exp.Extract() if node.this.name.lower() in EXTRACTED:
             return filled(EXTRACTED[node.this.name.lower()], node.expression)
-        case exp.DateTrunc() | exp.TimestampTrunc():
-            return _truncated(node)
+        case exp.Anonymous(expressions=[value, unit]) if node.name.lower() == "trunc":
+            return _truncated(value, unit, None)
+        case exp.Anonymous(expressions=[unit, value]) if node.name.lower() == "date_trunc":
+            return _truncated(value, unit, "CAST(x AS TIMESTAMP)")
         case exp.Escape():
             return _escaped(node)
         case exp.TimestampDiff() | exp.DateDiff() if node.args.get("unit") is not None:
@@ -126,6 +151,18 @@ def said(node: exp.Expr) -> exp.Expr | None:
             return exp.Extract(this=exp.var(part.this), expression=value.copy())
         case exp.Anonymous() if (node.name.lower(), len(node.expressions)) in NAMED:
             return filled(NAMED[node.name.lower(), len(node.expressions)], *node.expressions)
+        case exp.StrPosition() if (place := node.args.get("position")) is not None:
+            given = (node.args["substr"], node.this, place)
+            return filled("CASE WHEN z IS NULL THEN 0 ELSE locate_from(x, y, z) END", *given)
+        case exp.Levenshtein() if (most := node.args.get("ins_cost")) is not None:
+            if node.args.get("del_cost") is not None:
+                return None
+            far = "CASE WHEN levenshtein(x, y) > z THEN -1 ELSE levenshtein(x, y) + 0 * z END"
+            return filled(far, node.this, node.expression, most)
+        case exp.RegexpReplace() if node.args.get("position") is not None:
+            return _replaced_from(node)
+        case exp.Anonymous(expressions=[place, *values]) if node.name.lower() == "elt" and values:
+            return _listed(place, values)
         case exp.DecodeCase(expressions=[value, first, *rest]) if rest:
             return _decoded(value, [first, *rest])
     if type(node) not in SAID:
@@ -183,17 +220,43 @@ def _decoded(value: exp.Expr, given: list[exp.Expr]) -> exp.Expr:
     return exp.Case(ifs=ifs, default=given[-1].copy() if len(given) % 2 else None)
 
 
-def _truncated(node: exp.Expr) -> exp.Expr | None:
-    """trunc gives a date, and date_trunc a timestamp."""
-    unit = node.args["unit"].name.upper()
-    if isinstance(node, exp.TimestampTrunc) and unit in MICROSECONDS:
-        return filled(f"floor_timestamp(CAST(x AS TIMESTAMP), {MICROSECONDS[unit]})", node.this)
-    day = _DAY if unit in ("DAY", "DD") and isinstance(node, exp.TimestampTrunc) else None
-    text = TRUNCATED.get(unit, day)
+def _listed(place: exp.Expr, values: list[exp.Expr]) -> exp.Expr:
+    """elt(n, a, b): the n-th of several texts; one that there is not is an error."""
+    checked = filled(f"elt_place(x, {len(values)})", place)
+    ifs = [
+        exp.If(this=exp.Literal.number(number), true=exp.cast(value.copy(), exp.DType.TEXT))
+        for number, value in enumerate(values, 1)
+    ]
+    return exp.Case(this=Once(this=checked, key=next(_once)), ifs=ifs)
+
+
+def _replaced_from(node: exp.Expr) -> exp.Expr | None:
+    """regexp_replace from a place on, which is written out."""
+    place = whole_number(node.args["position"])
+    if place is None or place < 1:
+        return None
+    plain = node.copy()
+    plain.set("position", None)
+    if place == 1:
+        return plain
+    plain.set("this", filled(f"substring(x, {place})", node.this))
+    text = f"CASE WHEN length(x) < {place} THEN x ELSE substring(x, 1, {place - 1}) || y END"
+    return filled(text, node.this, plain)
+
+
+def _truncated(value: exp.Expr, given: exp.Expr, moment: str | None) -> exp.Expr | None:
+    """trunc gives a date, and date_trunc a timestamp. A unit that there is not is refused, where
+    Spark gives NULL."""
+    unit = given.name.upper() if isinstance(given, exp.Literal) and given.is_string else ""
+    if isinstance(given, exp.Null):
+        return filled(f"CAST(NULL AS {'TIMESTAMP' if moment else 'DATE'})")
+    if moment and unit in MICROSECONDS:
+        return filled(f"floor_timestamp({moment}, {MICROSECONDS[unit]})", value)
+    text = TRUNCATED.get(unit, _DAY if moment and unit in ("DAY", "DD") else None)
     if text is None:
         return None
-    date = filled(text, node.this)
-    return date if isinstance(node, exp.DateTrunc) else filled("CAST(x AS TIMESTAMP)", date)
+    date = filled(text, value)
+    return filled(moment, date) if moment else date
 
 
 def _between(node: exp.Expr) -> exp.Expr | None:

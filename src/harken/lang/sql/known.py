@@ -20,11 +20,11 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.Except: f"{_QUERY} this expression distinct",
     exp.Subquery: f"{_QUERY} this alias joins",
     exp.Values: "expressions alias order limit offset joins",
-    exp.Table: "this alias joins",
+    exp.Table: "this alias joins db catalog",
     exp.TableAlias: "this columns",
     exp.Join: "this on using side kind method global_",
     exp.Lateral: "this alias view",
-    exp.Distinct: "expressions",
+    exp.Distinct: "expressions on",
     exp.Star: "except_ replace",
     exp.Limit: "this expression",
     exp.Offset: "this expression",
@@ -40,7 +40,7 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.PercentRank: "",
     exp.CumeDist: "",
     exp.WindowSpec: "kind start start_side end end_side",
-    exp.Insert: f"{_CHANGE} this expression overwrite default conflict returning",
+    exp.Insert: f"{_CHANGE} this expression overwrite default conflict returning by_name",
     exp.OnConflict: "expressions action conflict_keys where",
     exp.Returning: "expressions",
     exp.Update: f"{_CHANGE} this expressions where from_ returning",
@@ -61,8 +61,8 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.ILike: "this expression negate",
     exp.Between: "this low high symmetric negate",
     exp.Trim: "this expression position",
-    exp.Floor: "this",
-    exp.Ceil: "this",
+    exp.Floor: "this decimals",
+    exp.Ceil: "this decimals",
     exp.Round: "this decimals",
     exp.Length: "this",
     exp.AddMonths: "this expression",
@@ -77,7 +77,7 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.TsOrDsToDate: "this safe",
     exp.Replace: "this expression replacement",
     exp.RegexpLike: "this expression negate",
-    exp.RegexpReplace: "this expression replacement",
+    exp.RegexpReplace: "this expression replacement position",
     exp.RegexpExtract: "this expression group null_if_pos_overflow",
     exp.Pad: "this expression fill_pattern is_left",
     exp.Initcap: "this expression",
@@ -100,10 +100,6 @@ CALLED: dict[tuple[type[exp.Expr], str], str] = {
     (exp.Delete, "tables"): "DELETE that does not say FROM",
     (exp.Create, "unique"): "a UNIQUE INDEX (a table has UNIQUE (...) among its columns)",
     (exp.Select, "locks"): "FOR UPDATE or FOR SHARE",
-    (
-        exp.Distinct,
-        "on",
-    ): "DISTINCT ON (one row of each group is QUALIFY row_number() OVER ... = 1)",
     (exp.Table, "pivots"): "PIVOT",
     (exp.Table, "sample"): "TABLESAMPLE",
     (exp.Max, "expressions"): "max of several values, which greatest is,",
@@ -114,8 +110,6 @@ CALLED: dict[tuple[type[exp.Expr], str], str] = {
     (exp.DenseRank, "expressions"): "dense_rank of a value",
     (exp.PercentRank, "expressions"): "percent_rank of a value",
     (exp.CumeDist, "expressions"): "cume_dist of a value",
-    (exp.Floor, "decimals"): "floor to so many digits",
-    (exp.Ceil, "decimals"): "ceil to so many digits",
 }
 """Parts by the words that stand for them in a statement."""
 _ALLOWED = {kind: frozenset(names.split()) for kind, names in PARTS.items()}
@@ -141,8 +135,8 @@ def unknown_parts(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
                 yield each, "EXCEPT or REPLACE behind a * that is not selected"
             if not _may_be_star(whole):
                 yield each, "a * that stands for a value"
-        if isinstance(each, exp.Table) and (each.db or each.catalog):
-            yield each, "a name with a dot"
+        if isinstance(each, exp.Table | exp.Column) and (each.args.get("db") or each.catalog):
+            yield each, "the name of a schema, other than default,"
         if isinstance(each, exp.Select) and not each.expressions:
             yield each, "SELECT of nothing"
 

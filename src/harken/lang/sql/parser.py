@@ -31,10 +31,13 @@ KEPT = (
     "shiftrightunsigned",
     "group_concat",
     "date_format",
+    *("to_date", "try_to_date", "to_timestamp", "try_to_timestamp", "from_unixtime"),
+    *("make_timestamp", "try_mod", "trunc", "date_trunc", "date_sub"),
+    *("unix_timestamp", "to_unix_timestamp", "unix_seconds", "unix_millis", "unix_micros"),
+    *("timestamp_seconds", "timestamp_millis", "timestamp_micros"),
+    *("width_bucket", "elt", "format_number", "conv", "bround", "hex"),
+    *("sec", "csc", "to_char", "current_database", "current_schema"),
 )
-
-WITH_UNITS = (exp.DateTrunc, exp.TimestampTrunc)
-"""A unit that these are given, 'mm' say, is another word afterwards."""
 
 
 def _called(name: str) -> Callable[..., exp.Expr]:
@@ -52,10 +55,10 @@ def _all_of(name: str, build: Callable[..., exp.Expr]) -> Callable[..., exp.Expr
 
     def built(given: list[exp.Expr], **options: object) -> exp.Expr:
         made = build(given, **options)
-        kinds = (exp.Column,) if isinstance(made, WITH_UNITS) else (exp.Column, exp.Literal)
+        kinds = (exp.Column, exp.Literal)
         asked = [each for each in given if isinstance(each, exp.Expr) and each.find(*kinds)]
         parts = list(made.walk()) if asked else []
-        if all(any(_is_of(part, each) for part in parts) for each in asked):
+        if all(sum(_is_of(part, e) for part in parts) >= asked.count(e) for e in asked):
             return made
         return exp.Anonymous(this=name.lower(), expressions=given)
 
@@ -73,8 +76,8 @@ class HarkenSpark(Spark):
         SUPPORTS_TABLE_QUERY = True
         # It has log10(x) as log(10, x), which has other last digits, the patterns of date_format as
         # those of C, which say less, and shiftleft(a | b, c) as a | b << c, in which the other
-        # operator is stronger; and group_concat, which is not Spark's and has a comma where nothing
-        # is said, as string_agg, which has none.
+        # operator is stronger; more units of trunc than there are; and group_concat, which is not
+        # Spark's and has a comma where nothing is said, as string_agg, which has none.
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
             **{name: _all_of(name, each) for name, each in SparkParser.FUNCTIONS.items()},
             **{name.upper(): _called(name) for name in KEPT},
@@ -84,14 +87,26 @@ class HarkenSpark(Spark):
             """percentile(x, 0.5, often), of which sqlglot drops the last, is not known."""
             start = self._index
             made = super()._parse_distinct_arg_function(func, distinct_index)
+            if self._given_since(start) <= len(func.arg_types):
+                return made
+            return exp.Anonymous(this="percentile", expressions=[made.this])
+
+        def _parse_position(self, haystack_first: bool = False) -> Any:
+            """position(a, b, 1, 2), of which sqlglot drops the last, is not known."""
+            start = self._index
+            made = super()._parse_position(haystack_first)
+            if self._given_since(start) <= 3:
+                return made
+            return exp.Anonymous(this="position", expressions=[made.this])
+
+        def _given_since(self, start: int) -> int:
+            """How many arguments there are between the parentheses of a function."""
             depth, given = 0, 1
             for token in self._tokens[start : self._index]:
                 depth += token.token_type is TokenType.L_PAREN
                 depth -= token.token_type is TokenType.R_PAREN
                 given += depth == 0 and token.token_type is TokenType.COMMA
-            if given <= len(func.arg_types):
-                return made
-            return exp.Anonymous(this="percentile", expressions=[made.this])
+            return given
 
         def _parse_cube_or_rollup(self, with_prefix: bool = False) -> exp.Cube | exp.Rollup | None:
             """Of any expressions, conditions among them."""

@@ -86,6 +86,8 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
                 raise self._not_yet(node, f"{name.upper()} is not there yet")
 
     def _select(self, node: exp.Select, outer: Scope | None) -> Rows:
+        if node.args.get("distinct") and node.args["distinct"].args.get("on"):
+            raise self._not_yet(node, "DISTINCT ON with QUALIFY is not there yet")
         if node.args.get("qualify") is not None:
             return self._qualified(node, outer)
         if any(windows_of(each) for each in node.expressions):
@@ -103,8 +105,6 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
         if where is not None:
             self._conditions.hold(where.this, scope, body)
         distinct = node.args.get("distinct")
-        if distinct is not None and distinct.args.get("on") is not None:
-            raise self._not_yet(node, "DISTINCT ON is not there yet")
         selected = self._expanded(node, scope)
         group = node.args.get("group")
         if group is not None and not any(group.args.values()):

@@ -11,6 +11,7 @@ import math
 from sqlglot import exp
 
 from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+from harken.lang.sql.functions import filled
 
 Call = tuple[str, list[exp.Expr], tuple[Type, ...]]
 
@@ -78,6 +79,12 @@ NAMED: dict[str, tuple[str, tuple[Type, ...]]] = {
     "floor_timestamp": ("floor_timestamp", (TIMESTAMP, INTEGER)),
     "iso_week": ("iso_week", (DATE,)),
     "iso_year": ("iso_year", (DATE,)),
+    "locate_from": ("position_from", (TEXT, TEXT, INTEGER)),
+    "unix_micros": ("unix_micros", (TIMESTAMP,)),
+    "timestamp_micros": ("timestamp_micros", (INTEGER,)),
+    "conv": ("conv", (TEXT, INTEGER, INTEGER)),
+    "width_bucket": ("width_bucket", (NUMBER, NUMBER, NUMBER, INTEGER)),
+    "elt_place": ("elt_place", (INTEGER, INTEGER)),
 }
 """Functions that sqlglot has no node for."""
 PATTERNS = frozenset(
@@ -100,9 +107,11 @@ def called(node: exp.Expr) -> Call | None:
             length = node.args.get("for_") or exp.Literal.number("-1")
             given = [node.this, node.expression, node.args["from_"], length]
             return "overlay", given, (TEXT, TEXT, INTEGER, INTEGER)
-        case exp.StrPosition() if node.args.get("position") is not None:
-            given = [node.args["substr"], node.this, node.args["position"]]
-            return "position_from", given, (TEXT, TEXT, INTEGER)
+        case exp.Anonymous(expressions=[*parts, seconds]) if (
+            node.name.lower() == "make_timestamp" and len(parts) == 5
+        ):
+            micros = filled("CAST(CAST(x AS DECIMAL(16, 6)) * 1000000 AS BIGINT)", seconds)
+            return "make_timestamp", [*parts, micros], (INTEGER,) * 6
         case exp.Initcap(expression=exp.Literal(this=" ")):
             return "initcap", [node.this], (TEXT,)
         case exp.Chr(expressions=[code]):

@@ -74,7 +74,13 @@ def normalized(node: exp.Expr) -> exp.Expr:
             node.set("hint", None)
             return normalized(node)
         case exp.Select() if node.args.get("windows"):
-            return spelled_windows(node)
+            return normalized(spelled_windows(node))
+        case exp.Select() if (on := _distinct_on(node)) and not node.args.get("qualify"):
+            return _first_of_each(node, on)
+        case exp.Table() | exp.Column() if _is_in_default(node):
+            node.set("db", None)
+            node.set("catalog", None)
+            return node
         case exp.RawString():
             return exp.Literal.string(node.this)
         case _ if type(node) in STRENGTH and type(node.parent) not in STRENGTH:
@@ -103,6 +109,12 @@ def normalized(node: exp.Expr) -> exp.Expr:
             return kind(this=value)
         case exp.Any(this=exp.Paren()) if not isinstance(node.parent, exp.Binary):
             return exp.LogicalOr(this=node.this.this)
+        case exp.RegrCount(this=exp.Expr(), expression=exp.Expr()):
+            return _count_of_several(exp.Count(this=node.this, expressions=[node.expression]))
+        case exp.RegrAvgx() | exp.RegrAvgy():
+            return _average_of_pairs(node)
+        case exp.Anonymous(expressions=[value]) if node.name.lower() == "try_avg":
+            return exp.Avg(this=value)
         case exp.CountIf():
             return exp.Count(this=exp.Case(ifs=[exp.If(this=node.this, true=ONE.copy())]))
         case exp.ApproxDistinct():
@@ -155,11 +167,42 @@ def _balanced(node: exp.Expr) -> exp.Expr:
     return terms[0]
 
 
+def _is_in_default(node: exp.Expr) -> bool:
+    """Is it in the one schema that there is?"""
+    names = [part.name.lower() for key in ("catalog", "db") if (part := node.args.get(key))]
+    return names in (["default"], ["spark_catalog", "default"])
+
+
+def _distinct_on(node: exp.Expr) -> exp.Expr | None:
+    distinct = node.args.get("distinct")
+    return None if distinct is None else distinct.args.get("on")
+
+
+def _first_of_each(node: exp.Select, on: exp.Expr) -> exp.Select:
+    """DISTINCT ON (a): of the rows with the same a the first, as ORDER BY says."""
+    keys = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
+    window = exp.Window(this=exp.RowNumber(), partition_by=[each.copy() for each in keys])
+    order = node.args.get("order")
+    if order is not None:
+        window.set("order", order.copy())
+    node.set("distinct", None)
+    node.set("qualify", exp.Qualify(this=exp.EQ(this=window, expression=ONE.copy())))
+    return node
+
+
 def _count_of_several(node: exp.Expr) -> exp.Expr:
     """count(a, b) counts the rows in which neither is NULL."""
     values = [node.this, *node.expressions]
     missing = exp.or_(*(exp.Is(this=each.copy(), expression=exp.Null()) for each in values))
     return exp.Count(this=exp.Case(ifs=[exp.If(this=missing, true=exp.Null())], default=ONE.copy()))
+
+
+def _average_of_pairs(node: exp.Expr) -> exp.Expr:
+    """regr_avgx(y, x): of the second where the first is there, too; regr_avgy of the first."""
+    pair = [node.this, node.expression]
+    value, other = reversed(pair) if isinstance(node, exp.RegrAvgx) else pair
+    there = exp.Is(this=other, expression=exp.Null()).not_()
+    return exp.Avg(this=exp.Case(ifs=[exp.If(this=there, true=value)]))
 
 
 def _without_partitions(node: exp.Select) -> exp.Select:

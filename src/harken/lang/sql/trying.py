@@ -64,6 +64,8 @@ class Trying(Conversions):
     def _tried(self, node: exp.Expr, left: Term, right: Term, body: Body) -> Term:
         """Arithmetic that is NULL where it would overflow or divide by zero."""
         name, symbol = TRIED[type(node)]
+        if left == right == Constant(None, NULL_TYPE):
+            return Constant(None, NUMBER.or_null())
         if Constant(None, NULL_TYPE) in (left, right):
             left, right = self._of_one_type((left, right), body, node)
         if not (is_numeric(left.type) and is_numeric(right.type)):

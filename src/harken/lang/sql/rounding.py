@@ -1,0 +1,134 @@
+"""Numbers to so many digits: round, bround, floor and ceil.
+
+Of what is exact the result is exact, with the digits that Spark gives it; a unit is what the last
+digit that is kept counts.
+
+bround(x, 1)    x without x % 0.1 where that is half a unit, and the digit before it even
+floor(x, 1)     x without x % 0.1, and a unit less below zero
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from sqlglot import exp
+
+from harken.ir.terms import Constant, Term
+from harken.ir.types import INTEGER, NUMBER, Type, decimal_digits, decimal_type, is_decimal
+from harken.lang.sql import decimals
+from harken.lang.sql.conversions import NULL_TYPE
+from harken.lang.sql.draft import Body
+from harken.lang.sql.functions import filled
+from harken.lang.sql.scope import Scope
+from harken.lang.sql.trying import Trying
+from harken.lang.sql.whole_numbers import whole_number
+
+TO_TENS = (
+    "CASE WHEN x >= 0 THEN CAST(x + y AS BIGINT) DIV z * z "
+    "WHEN x < 0 THEN CAST(x - y AS BIGINT) DIV z * z END"
+)
+"""x to the nearest multiple of z, which y is half of."""
+TO_EVEN = "CASE WHEN abs(x % {unit}) = {half} AND (x - x % {unit}) % {two} = 0 THEN x - x % {unit} ELSE {nearest} END"  # noqa: E501
+DOWN = "CASE WHEN x % {unit} < 0 THEN x - x % {unit} - {unit} ELSE x - x % {unit} END"
+UP = "CASE WHEN x % {unit} > 0 THEN x - x % {unit} + {unit} ELSE x - x % {unit} END"
+
+
+class Rounding(Trying):
+    def value(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """The term that holds the value of any expression."""
+        raise NotImplementedError
+
+    def _rounded(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """A number to so many digits behind the point, or before it."""
+        given = self.value(node.this, scope, body)
+        if given.type != INTEGER and not is_decimal(given.type):
+            return self._round_number("round", given, node, scope, body)
+        wanted = self._digits(node)
+        precision, scale = decimal_digits(decimals.as_decimal(given.type))
+        if wanted >= scale:
+            return given
+        if wanted < 0:
+            half, unit = (exp.Literal.number(10**-wanted // n) for n in (2, 1))
+            tens = filled(TO_TENS, node.this, half, unit)
+            rounded = self.value(tens, scope, body)
+            if given.type == INTEGER:
+                return rounded
+            return self._draft.coerce(rounded, decimal_type(precision - scale + 1, 0), body, node)
+        return self._draft.coerce(given, _kept(given.type, wanted), body, node)
+
+    def _rounded_to_even(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """bround: what is in the middle goes to the even digit."""
+        given = self.value(node.this, scope, body)
+        if given.type != INTEGER and not is_decimal(given.type):
+            return self._round_number("round_even", given, node, scope, body)
+        wanted = self._digits(node)
+        scale = decimal_digits(decimals.as_decimal(given.type))[1]
+        if wanted >= scale:
+            return given
+        text = TO_EVEN.format(nearest=f"round(x, {wanted})", **_units(wanted))
+        rounded = self.value(filled(text, node.this), scope, body)
+        if given.type == INTEGER:
+            return rounded
+        return self._draft.coerce(rounded, _kept(given.type, wanted), body, node)
+
+    def _round_number(
+        self, name: str, given: Term, node: exp.Expr, scope: Scope, body: Body
+    ) -> Term:
+        number = self._draft.coerce(self.numeric(given, body, node), NUMBER, body, node)
+        digits = node.args.get("decimals") or exp.Literal.number(0)
+        return self._apply(name, [number, self.value(digits, scope, body)], body, node)
+
+    def _digits(self, node: exp.Expr) -> int:
+        given = node.args.get("decimals")
+        digits = 0 if given is None else whole_number(given)
+        if digits is None:
+            raise self._unsupported(node, "round takes a number of digits that is written out")
+        return max(min(digits, decimals.STORED_DIGITS), -decimals.STORED_DIGITS)
+
+    def _whole(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """The whole number below another, or above it."""
+        if node.args.get("decimals") is not None:
+            return self._whole_units(node, scope, body)
+        given = self.numeric(self.value(node.this, scope, body), body, node)
+        if given.type == INTEGER:
+            return given
+        name, text = (
+            "floor",
+            "CAST(x AS BIGINT) - CASE WHEN x < CAST(x AS BIGINT) THEN 1 ELSE 0 END",
+        )
+        if isinstance(node, exp.Ceil):
+            name, text = "ceiling", text.replace("-", "+").replace("<", ">")
+        if is_decimal(given.type):
+            precision, scale = decimal_digits(given.type)
+            whole = self.value(filled(text, node.this), scope, body)
+            return self._draft.coerce(whole, decimal_type(precision - scale + 1, 0), body, node)
+        return self._apply(name, [given], body, node)
+
+    def _whole_units(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """floor and ceil to so many digits, which give a decimal."""
+        given = self.value(node.this, scope, body)
+        if given == Constant(None, NULL_TYPE):
+            return Constant(None, decimal_type(1, 0).or_null())
+        if given.type != INTEGER and not is_decimal(given.type):
+            name = "floor" if isinstance(node, exp.Floor) else "ceil"
+            raise self._unsupported(node, f"{name} to so many digits takes a DECIMAL")
+        wanted = self._digits(node)
+        type_ = decimals.as_decimal(given.type)
+        if wanted >= decimal_digits(type_)[1]:
+            return self._draft.coerce(given, type_, body, node)
+        text = (DOWN if isinstance(node, exp.Floor) else UP).format(**_units(wanted))
+        whole = self.value(filled(text, node.this), scope, body)
+        return self._draft.coerce(whole, _kept(type_, wanted), body, node)
+
+
+def _kept(type_: Type, wanted: int) -> Type:
+    """The type of what has so many digits behind the point, or of tens."""
+    precision, scale = decimal_digits(type_)
+    if wanted < 0:
+        return decimal_type(max(precision - scale, -wanted) + 1, 0)
+    return decimal_type(precision - scale + wanted + 1, wanted)
+
+
+def _units(wanted: int) -> dict[str, str]:
+    unit = Decimal(1).scaleb(-wanted)
+    return {"unit": f"{unit:f}", "half": f"{unit / 2:f}", "two": f"{unit * 2:f}"}
