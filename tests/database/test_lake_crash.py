@@ -249,7 +249,7 @@ def kill_and_check(writers: Writers, directory: Path, kills: int, chance: random
 
 
 def test_a_killed_writer_leaves_the_lake_whole(writers: Writers, tmp_path: Path) -> None:
-    assert kill_and_check(writers, tmp_path, kills=12, chance=random.Random(7)) > 2
+    assert kill_and_check(writers, tmp_path, kills=8, chance=random.Random(7)) > 2
 
 
 @pytest.mark.nightly

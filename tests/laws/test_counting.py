@@ -16,7 +16,7 @@ from harken.database.rules import counting, outlay
 from harken.database.rules.nodes import ConditionNode
 from laws.test_recursive_views import Client, Shape, graph_program, random_clock, transaction
 
-PROGRAMS, AT_ONCE, TRANSACTIONS = 60, 6, 15
+PROGRAMS, AT_ONCE, TRANSACTIONS = 36, 6, 15
 
 Row = tuple[int | str, ...]
 

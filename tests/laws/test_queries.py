@@ -23,8 +23,8 @@ pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 choices = st.randoms(use_true_random=False)
 # A failing program is long, but a smaller one takes minutes to find.
 as_found = [Phase.explicit, Phase.reuse, Phase.generate]
-few = settings(max_examples=12, phases=as_found, suppress_health_check=list(HealthCheck))
-some = settings(max_examples=16, phases=as_found, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=8, phases=as_found, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=8, phases=as_found, suppress_health_check=list(HealthCheck))
 many = settings(max_examples=1000, suppress_health_check=list(HealthCheck))
 
 

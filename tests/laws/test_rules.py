@@ -36,7 +36,7 @@ relaxed = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 # A failing example is small as it is; to look for a smaller one takes minutes.
 as_found = [Phase.explicit, Phase.reuse, Phase.generate]
 few = settings(max_examples=8, phases=as_found, suppress_health_check=relaxed)
-some = settings(max_examples=25, phases=as_found, suppress_health_check=relaxed)
+some = settings(max_examples=16, phases=as_found, suppress_health_check=relaxed)
 many = settings(max_examples=1500, suppress_health_check=relaxed)
 
 SCHEMA = """

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 seeds = st.integers(0, 2**32 - 1)
 # A script shrinks by its own parts, and not by the choices that made it.
 as_found = [Phase.explicit, Phase.reuse, Phase.generate]
-some = settings(max_examples=12, phases=as_found, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=8, phases=as_found, suppress_health_check=list(HealthCheck))
 many = settings(max_examples=440, phases=as_found, suppress_health_check=list(HealthCheck))
 
 
@@ -68,7 +68,7 @@ def compare(script: Script) -> Counter[str]:
 @given(seeds)
 @some
 def test_views_have_the_rows_and_changes_that_they_should(tally: Counter[str], seed: int) -> None:
-    tally += compare(Scripts(Random(seed)).script(views=6, transactions=75))
+    tally += compare(Scripts(Random(seed)).script(views=6, transactions=112))
 
 
 @given(seeds)

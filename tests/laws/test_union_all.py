@@ -133,7 +133,7 @@ def test_a_view_of_it_is_told_exactly(query: str) -> None:
             held = Counter(db.sql("SELECT * FROM v").rows)
             assert held == others.rows(query)
             monitor = db.monitor("v", strategy=strategy)
-            for _ in range(12):
+            for _ in range(8):
                 text = transaction(random, cyclic)
                 others.run(text)
                 db.sql(f"BEGIN; {text}; COMMIT")

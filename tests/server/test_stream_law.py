@@ -195,7 +195,7 @@ QUALITY = st.builds(Quality, every=st.sampled_from([0.0, 0.001]))
 
 @example(acts=BEHIND_THE_FEED, keep=Keep(), qualities=EVERYTHING)
 @example(acts=IN_THE_MIDDLE, keep=Keep(), qualities=EVERYTHING)
-@settings(max_examples=40)
+@settings(max_examples=24)
 @given(
     acts=ACTS,
     keep=st.sampled_from([Keep(bytes=300), Keep(bytes=100_000)]),
