@@ -196,6 +196,10 @@ CASES: dict[str, tuple[str, list[Any]]] = {
         "SELECT DISTINCT ON (b) b AS g, a, c FROM t ORDER BY g, a DESC",
         [(1, 3, "x"), (2, 2, "z")],
     ),
+    "the first row of each, by places and new names": (
+        "SELECT DISTINCT ON (1) b, -a AS a, c FROM t WHERE a > 0 ORDER BY 1, a",
+        [(1, -3, "x"), (2, -2, "z")],
+    ),
     "the first group of each": (
         "SELECT DISTINCT ON (c > 'x') c, sum(b) AS s FROM t GROUP BY c ORDER BY s DESC, c",
         [("x", 2), ("y", 2)],

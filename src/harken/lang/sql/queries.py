@@ -21,6 +21,7 @@ from harken.lang.sql.aggregates import aggregates_of
 from harken.lang.sql.aliases import mentions_aliases, spelled_out
 from harken.lang.sql.chance import draws_for_rows, told_apart
 from harken.lang.sql.combining import Combining
+from harken.lang.sql.distinct_on import distinct_on
 from harken.lang.sql.draft import Body
 from harken.lang.sql.groups import Grouping
 from harken.lang.sql.joins import Joins
@@ -86,8 +87,9 @@ class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
                 raise self._not_yet(node, f"{name.upper()} is not there yet")
 
     def _select(self, node: exp.Select, outer: Scope | None) -> Rows:
-        if node.args.get("distinct") and node.args["distinct"].args.get("on"):
-            raise self._not_yet(node, "DISTINCT ON with QUALIFY is not there yet")
+        if distinct_on(node) is not None:
+            what = "with QUALIFY, ORDER BY ALL, or a number that is no place of the select list"
+            raise self._not_yet(node, f"DISTINCT ON {what} is not there yet")
         if node.args.get("qualify") is not None:
             return self._qualified(node, outer)
         if any(windows_of(each) for each in node.expressions):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from harken.lang.sql.aggregate_calls import spelled
+from harken.lang.sql.distinct_on import distinct_on, first_of_each
 
 ONE = exp.Literal.number(1)
 LONG_CHAIN = 32
@@ -75,8 +76,8 @@ def normalized(node: exp.Expr) -> exp.Expr:
             return normalized(node)
         case exp.Select() if node.args.get("windows"):
             return normalized(spelled_windows(node))
-        case exp.Select() if (on := _distinct_on(node)) and not node.args.get("qualify"):
-            return _first_of_each(node, on)
+        case exp.Select() if (on := distinct_on(node)) is not None:
+            return first_of_each(node, on) or node
         case exp.Table() | exp.Column() if _is_in_default(node):
             node.set("db", None)
             node.set("catalog", None)
@@ -171,23 +172,6 @@ def _is_in_default(node: exp.Expr) -> bool:
     """Is it in the one schema that there is?"""
     names = [part.name.lower() for key in ("catalog", "db") if (part := node.args.get(key))]
     return names in (["default"], ["spark_catalog", "default"])
-
-
-def _distinct_on(node: exp.Expr) -> exp.Expr | None:
-    distinct = node.args.get("distinct")
-    return None if distinct is None else distinct.args.get("on")
-
-
-def _first_of_each(node: exp.Select, on: exp.Expr) -> exp.Select:
-    """DISTINCT ON (a): of the rows with the same a the first, as ORDER BY says."""
-    keys = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
-    window = exp.Window(this=exp.RowNumber(), partition_by=[each.copy() for each in keys])
-    order = node.args.get("order")
-    if order is not None:
-        window.set("order", order.copy())
-    node.set("distinct", None)
-    node.set("qualify", exp.Qualify(this=exp.EQ(this=window, expression=ONE.copy())))
-    return node
 
 
 def _count_of_several(node: exp.Expr) -> exp.Expr:
