@@ -1,17 +1,20 @@
 """Random scripts of SQL: tables, views, and transactions that change the tables.
 
-A script is plain text and does not depend on what the tables hold, so parts of one that fails can
-be left out until little is left. Rows come from a small pool: duplicates are usual, and so is a row
-that is deleted and put back.
+A script is plain text that can be run whatever the tables hold, so parts of one that fails can be
+left out until little is left. Rows come from a small pool: duplicates are usual, and so is a row
+that is deleted and put back. Of several views one is taken that changes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from random import Random
 
 from sql_expressions import POOLS, TYPES, Column, Expressions, type_name
-from sql_queries import Named, Queries
+from sql_queries import Named, Queries, Query
+from sql_trials import Trials
 
 NAMES = {
     "bigint": ("a", "b"),
@@ -22,6 +25,10 @@ NAMES = {
     "date": ("d",),
 }
 DEPTHS = (0, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 4)
+TRIED = 4
+"""The last of so many views is taken, whether it ever changes or not."""
+MOMENTS = (0, 4, 8)
+"""After so many transactions it is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +81,8 @@ class Scripts(Expressions):
     def script(self, views: int, transactions: int) -> Script:
         self.tables = [self._table(f"t{i}") for i in range(2 + self.below(2))]
         fill = Transaction(tuple(self._fill(table) for table in self.tables))
-        made = self._views(views)
         changes = [self._transaction() for _ in range(transactions)]
+        made = self._views(views, (fill, *changes))
         strategy = self.choose(("adaptive", "incremental", "naive"))
         return Script(tuple(self.tables), tuple(made), (fill, *changes), strategy)
 
@@ -111,17 +118,31 @@ class Scripts(Expressions):
 
     # --- views -----------------------------------------------------------------------------
 
-    def _views(self, count: int) -> list[View]:
+    def _views(self, count: int, transactions: Sequence[Transaction]) -> list[View]:
         known = [
             Named(each.name, each.columns, each.key[0] if len(each.key) == 1 else None)
             for each in self.tables
         ]
         made = []
-        for i in range(count):
-            query = Queries(self.random, known).view(self.choose(DEPTHS))
-            made.append(View(f"v{i}", query.text))
-            known.append(Named(f"v{i}", query.columns, size=max(query.size, 1)))
+        with closing(self._trials(transactions)) as trials:
+            for i in range(count):
+                query = self._lively(f"v{i}", known, trials)
+                made.append(View(f"v{i}", query.text))
+                known.append(Named(f"v{i}", query.columns, size=max(query.size, 1)))
         return made
+
+    def _trials(self, transactions: Sequence[Transaction]) -> Trials:
+        texts = [each.statements if each.commits else () for each in transactions]
+        definitions = [table.definition(keys=False) for table in self.tables]
+        return Trials(definitions, [sum(texts[: 1 + moment], ()) for moment in MOMENTS])
+
+    def _lively(self, name: str, known: list[Named], trials: Trials) -> Query:
+        for _ in range(TRIED):
+            query = Queries(self.random, known).view(self.choose(DEPTHS))
+            trials.define(name, query.text)
+            if trials.moves(name):
+                break
+        return query
 
     # --- transactions ----------------------------------------------------------------------
 
