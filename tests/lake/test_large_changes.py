@@ -6,6 +6,8 @@ with the same rows would tell them.
 
 from __future__ import annotations
 
+from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -15,10 +17,13 @@ import pytest
 
 import harken
 from harken.engines.lake import limits
+from harken.engines.spark import distributed
 from harken.engines.spark.tables import LakeTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from harken.engines.lake.query import FarQuery
 
 PROGRAM = """
 create function low() -> bag of <integer item, integer quantity> as
@@ -137,3 +142,79 @@ def test_spark_is_not_lost_in_many_columns(
             [(1, 10), (2, 20)],
             [(1, 6), (2, 12)],
         )
+
+
+TOTALS = {
+    "grouped": "SELECT g, count(*) AS n, sum(v) AS s, avg(d) AS a, min(d) AS l, max(v) AS m "
+    "FROM sale GROUP BY g",
+    "whole": "SELECT count(v) AS n, sum(d) AS s, max(g) AS m FROM sale",
+}
+SALES = pa.schema(
+    {"id": pa.int64(), "g": pa.string(), "v": pa.int64(), "d": pa.decimal128(9, 2)}.items()
+)
+
+
+def sales(count: int, random: Random) -> pa.Table:
+    def row(key: int) -> dict[str, Any]:
+        values = {"v": random.randrange(5), "d": Decimal(random.randrange(400)) / 100}
+        some = {name: each for name, each in values.items() if random.random() < 0.8}
+        return {"id": key, "g": random.choice("abc"), **some}
+
+    return pa.Table.from_pylist([row(key) for key in range(count)], SALES)
+
+
+def test_totals_are_put_together_where_the_change_lies(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No row of the change comes here, only what it makes of groups."""
+    random, asked = Random(5), []
+
+    def answer(engine: Any, query: FarQuery, values: Any) -> Any:
+        asked.append(query)
+        return answered(engine, query, values)
+
+    answered = distributed.answer
+    monkeypatch.setattr(distributed, "answer", answer)
+    monkeypatch.setattr(limits, "MOST_HELD", 0)
+    rows = sales(300, random)
+    lake = LakeTable.create(tmp_path / "sales", SALES, key=["id"])
+    lake.commit(rows, rows.slice(0, 0), expected_version=lake.version)
+    with harken.connect(tmp_path / "far.db", spark=spark) as db:
+        db.sql(
+            "CREATE TABLE sale (id INT, g STRING NOT NULL, v INT, d DECIMAL(9, 2)) "
+            f"USING lake LOCATION '{tmp_path / 'sales'}' KEY (id)"
+        )
+        for name, text in TOTALS.items():
+            db.sql(f"CREATE MATERIALIZED VIEW {name} AS {text}")
+        db.monitoring("incremental")
+        for count in (320, 250, 0, 300):
+            before, rows = rows, sales(count, random)
+            lake.commit(rows, before, expected_version=lake.version)
+            db.step()
+            assert not asked
+            for name, text in TOTALS.items():
+                assert Counter(db.sql(f"SELECT * FROM {name}").rows) == Counter(db.sql(text).rows)
+            asked.clear()
+
+
+def test_a_change_of_a_sum_may_be_larger_than_the_sum(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MOST_HELD", 0)
+    half = 4 * 10**18
+    before, after = (pa.table({"id": [1, 2], "v": [value, value]}) for value in (-half, half))
+    lake = LakeTable.create(tmp_path / "large", before.schema, key=["id"])
+    lake.commit(before, before.slice(0, 0), expected_version=lake.version)
+    with harken.connect(tmp_path / "far.db", spark=spark) as db:
+        db.sql(f"CREATE TABLE far USING lake LOCATION '{tmp_path / 'large'}' KEY (id)")
+        db.sql(
+            f"CREATE TABLE near (id INT, v INT); INSERT INTO near VALUES (1, {-half}), (2, {-half})"
+        )
+        for name in ("far", "near"):
+            db.sql(f"CREATE MATERIALIZED VIEW of_{name} AS SELECT sum(v) AS s FROM {name}")
+        db.monitoring("incremental")
+        lake.commit(after, before, expected_version=lake.version)
+        db.step()
+        db.sql(f"UPDATE near SET v = {half}")
+        for name in ("far", "near"):
+            assert db.sql(f"SELECT s FROM of_{name}").rows == [(2 * half,)]

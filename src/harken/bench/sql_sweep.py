@@ -44,7 +44,8 @@ LEARNING, LEARNING_TIME = 20, 1.0
 """Where Harken chooses, it has up to so many turns to learn, and begins none after so many
 seconds."""
 SHORT = 15.0
-"""Each strategy has as many turns that count as fit into so many seconds: at least one, and"""
+"""Each strategy has as many turns that count as fit into so many seconds (Harken's choice as many
+as the other that has more): at least one, and"""
 MOST = 5
 """at most so many times the rounds."""
 MOST_APPLIED = 100_000
@@ -160,6 +161,8 @@ class _Turns:
         turns = {name: self._turns(took[-1]) for name, took in warm.items()}
         if warm[INCREMENTAL][-1] >= patience:
             turns[INCREMENTAL] = 0
+        # As many as the better one, beside its turns: Java is still becoming quicker.
+        turns[ADAPTIVE] = max(turns[INCREMENTAL], turns[NAIVE])
         taken: dict[str, list[float]] = {name: [] for name in STRATEGIES}
         for number in range(max(turns.values())):
             for name in STRATEGIES if number % 2 else reversed(STRATEGIES):
@@ -194,7 +197,7 @@ class _Turns:
         return patience
 
     def _probe_spark(self, lake: Lakehouse, patience: float) -> float:
-        """Spark does not ask whether to go on: it is told when to stop."""
+        """Spark does not ask whether to go on: it is told when to stop. SQLite asks, too."""
         is_over = threading.Event()
 
         def stop() -> None:
@@ -206,13 +209,15 @@ class _Turns:
             timer = threading.Timer(patience, stop)
             timer.start()
             try:
-                yield
+                with lake.db._connection.limited(patience):
+                    yield
             finally:
                 timer.cancel()
 
-        try:
-            return self._check(INCREMENTAL, limit)
-        except HarkenError:
-            if not is_over.is_set():
-                raise
-            return patience
+        with suppress(BrokenOff):
+            try:
+                return self._check(INCREMENTAL, limit)
+            except HarkenError:
+                if not is_over.is_set():
+                    raise
+        return patience

@@ -12,6 +12,7 @@ from harken.engines.sqlite import layout
 from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.weighing import Weighing
 from harken.errors import EngineError
 from harken.ir.clauses import Computation
 from harken.ir.operations import OPERATIONS
@@ -75,6 +76,21 @@ class FarQuery(Query):
                 return Query.counted(self, columns, values, present, many)
             self.connection.answered_elsewhere += 1
             return counted(self.engine, self, columns, values, present)
+
+    def weighed(self, weighing: Weighing, insert: str, conflict: str) -> None:
+        """What Spark finds is put together there: of a large change little is left then."""
+        from harken.engines.spark.distributed import weighed
+
+        with self.engine.steady(), self.connection.fixed_time():
+            if self.is_here(()):
+                with suppress(TooManyRows):
+                    Query.run_from(self, *weighing.around(), insert, conflict)
+                    return
+            self._refuse_spark()
+            self.connection.answered_elsewhere += 1
+            rows = weighed(self.engine, self, weighing)
+        marks = ", ".join("?" for _ in range(weighing.width))
+        self.connection.run_many(f"{insert} VALUES ({marks}) {conflict}", rows)
 
     def is_here(self, values: Sequence[Any]) -> bool:
         """Are the rows that it needs at hand? If not, Spark answers, or has answered already."""

@@ -25,6 +25,8 @@ from harken.engines.spark.query import SparkQuery, collected, compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.layout import table_name
+from harken.engines.sqlite.values import LARGEST
+from harken.engines.sqlite.weighing import Weighing
 from harken.errors import HarkenError
 from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
@@ -106,6 +108,35 @@ def counted(
         groups = frame.groupBy(*(f"c{i}" for i in columns))
         found = groups.agg(F.count(F.lit(1)).alias("n"), *sums).filter("n > 0").collect()
     return [tuple(map(to_stored, row)) for row in found]
+
+
+def weighed(engine: LakeEngine, query: FarQuery, weighing: Weighing) -> list[Row]:
+    """What the rows of a change come to, as stored; a sum that is too large is no integer."""
+    from pyspark.sql import functions as F
+
+    engine.tally.queries += 1
+    by = ["k"] * weighing.is_keyed + [f"c{i}" for i in weighing.by]
+    weight = F.expr(weighing.weight)
+    found, changed = [F.sum(weight).alias("n")], "n <> 0"
+    if weighing.is_summed:
+        value = F.lit(0) if weighing.value is None else F.col(f"c{weighing.value}")
+        if weighing.value is None or not is_decimal(query.relation.columns[weighing.value].type):
+            value = value.cast("decimal(20)")
+        found.append(F.try_sum(value * weight.cast("decimal(10)")).alias("s"))
+        changed += " OR s <> 0 OR s IS NULL"
+    with translated():
+        frame = _Question(engine).frame(query, ()).withColumn("k", F.lit(0))
+        if weighing.present is not None:
+            frame = frame.filter(F.col(f"c{weighing.present}").isNotNull())
+        groups = frame.groupBy(*by).agg(*found).filter(changed).collect()
+    rows = [tuple(map(to_stored, group)) for group in groups]
+    if not weighing.is_summed:
+        return rows
+    return [(*row, total if _fits(total) else math.inf) for *row, total in rows]
+
+
+def _fits(total: int | None) -> bool:
+    return total is not None and abs(total) <= LARGEST
 
 
 class _Question:

@@ -16,13 +16,13 @@ from harken.ir.operations import FOLDED
 from harken.ir.types import NUMBER, decimal_digits, is_decimal
 
 
-def exact_sum(value: str) -> str:
-    """The sum of integers by halves: SQLite's own sum fails when a part of the rows overflows, so
-    it would depend on their order. This one overflows only if the whole sum does."""
-    return (
-        f"coalesce((sum({value} >> 32) + (sum({value} & 4294967295) >> 32)) * 4294967296"
-        f" + (sum({value} & 4294967295) & 4294967295), 0)"
-    )
+def exact_sum(value: str, weight: str = "1") -> str:
+    """The sum of integers by halves, each as often as its weight says: SQLite's own sum fails when
+    a part of the rows overflows, so it would depend on their order. This one overflows, into a
+    real number, only if the whole sum does."""
+    times = "" if weight == "1" else f" * {weight}"
+    high, low = f"sum(({value} >> 32){times})", f"sum(({value} & 4294967295){times})"
+    return f"coalesce(({high} + ({low} >> 32)) * 4294967296 + ({low} & 4294967295), 0)"
 
 
 def of_one_group(literal: Aggregation, rows: str) -> Sql:

@@ -34,6 +34,7 @@ from harken.engines.sqlite.recursion import (
 from harken.engines.sqlite.slots import Slots
 from harken.engines.sqlite.statistics import Statistics
 from harken.engines.sqlite.values import encoder
+from harken.engines.sqlite.weighing import Weighing
 from harken.errors import StorageError
 from harken.ir.clauses import Clause, Definition
 from harken.ir.relations import COPIES, RANGES, Kind, Relation
@@ -116,6 +117,10 @@ class Query:
         there = "1" if present is None else f"c{present} IS NOT NULL"
         groups = f"GROUP BY {by}" if by else ""
         return self.run_from(f"SELECT {shown} FROM", f"WHERE {there} {groups} HAVING count(*) > 0")
+
+    def weighed(self, weighing: Weighing, insert: str, conflict: str) -> None:
+        """Insert what the rows of a change come to."""
+        self.run_from(*weighing.around(), insert, conflict)
 
     def _fetch(self, read: Read, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
         if not self.fixpoints:

@@ -1,8 +1,8 @@
 """Kept totals in temporary tables: one of the totals, one of what they are computed from.
 
-    members  G, V, weight        the change of the members, one row for each value
     support  G, n, s             how many members a group has, and their sum
         or   G, V, n             how often each value occurs, if the least or greatest is wanted
+    members  the same            by how much that changed
     totals   G, total
 
 Law: after `follow`, totals and support are what `build` would make of the members as they are now,
@@ -16,12 +16,12 @@ from typing import Any
 
 from harken.calculus.totals import Totals
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.aggregates import exact_sum
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Validity
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.weighing import Weighing
 
 Row = tuple[Any, ...]
 
@@ -58,44 +58,23 @@ class TotalsTable:
         typed = layout.typed_columns(self.totals.relation)
         groups = typed.rpartition(", ")[0] or "k INTEGER"
         totals = typed if self._groups else f"k INTEGER, {typed}"
-        tables = {self._members: (f"{groups}, v, w", f"{key}, v"), self._table: (totals, key)}
+        kept = (f"{groups}, n, s", key)
         if self.totals.counts_values:
-            tables[self._support] = (f"{groups}, v, n", f"{key}, v")
-        else:
-            tables[self._support] = (f"{groups}, n, s", key)
+            kept = (f"{groups}, v, n", f"{key}, v")
+        tables = {self._members: kept, self._support: kept, self._table: (totals, key)}
         for table, (columns, primary) in tables.items():
             run(f"CREATE TEMP TABLE {table} ({columns}, PRIMARY KEY ({primary})) WITHOUT ROWID")
         if counted is None:
-            self._gather_support(members)
+            self._gather(members, "1", self._support)
         if (counted is None or self._take_counted(counted)) and self._is_exact(self._support):
             run(f"INSERT INTO {self._table} {self._all_totals()}")
             self.validity.declare()
-
-    def _gather_support(self, members: Query) -> None:
-        groups, value, there = self._member()
-        places = [str(i + 1) for i in range(len(self._groups or "k"))]
-        shown = f"count(*), {exact_sum(value)}"
-        if self.totals.counts_values:
-            places.append(str(len(places) + 1))
-            shown = f"{value}, count(*)"
-        members.run_from(
-            f"SELECT {groups}, {shown} FROM",
-            f"WHERE {there} GROUP BY {', '.join(places)}",
-            f"INSERT INTO {self._support}",
-        )
 
     def _all_totals(self) -> str:
         if self.totals.counts_values:
             total = f"{self.totals.aggregate}(v)"
             return f"SELECT {self._key}, {total} FROM {self._support} GROUP BY {self._key}"
         return f"SELECT {self._key}, {TOTAL[self.totals.aggregate]} FROM {self._support}"
-
-    def _member(self) -> tuple[str, str, str]:
-        """Of a member its group, its value, and whether it counts."""
-        groups = ", ".join(f"c{i}" for i in self.totals.groups) or "0"
-        value = f"c{self.totals.value}" if self.totals.value is not None else "0"
-        present = self.totals.present
-        return groups, value, "1" if present is None else f"c{present} IS NOT NULL"
 
     @property
     def counted_by(self) -> tuple[int, ...]:
@@ -131,7 +110,8 @@ class TotalsTable:
         total = f"c{len(self._groups)}"
         columns = ", ".join([*self._groups, total])
         touched = f"({self._key}) IN (SELECT {self._key} FROM {self._members})"
-        run(f"DELETE FROM {self._members} WHERE w = 0")
+        nothing = "n = 0" if self.totals.counts_values else "n = 0 AND s = 0"
+        run(f"DELETE FROM {self._members} WHERE {nothing}")
         run(f"INSERT INTO {delta.table} SELECT {columns}, -1 FROM {self._table} WHERE {touched}")
         self._add_members()
         if not self._is_exact(self._members):
@@ -150,30 +130,29 @@ class TotalsTable:
 
     def gather(self, query: Query, weight: str) -> None:
         """Take in changed members; `weight` is what each row of the query counts."""
-        groups, value, there = self._member()
-        positions = ", ".join(str(i + 1) for i in range(len(self._groups or "k") + 1))
-        query.run_from(
-            f"SELECT {groups}, {value}, sum({weight}) FROM",
-            f"WHERE {there} GROUP BY {positions} HAVING sum({weight}) <> 0",
-            f"INSERT INTO {self._members}",
-            "ON CONFLICT DO UPDATE SET w = w + excluded.w",
+        self._gather(query, weight, self._members)
+
+    def _gather(self, query: Query, weight: str, table: str) -> None:
+        kept = self.totals
+        weighing = Weighing(
+            self.counted_by,
+            weight,
+            kept.present,
+            is_summed=not kept.counts_values,
+            value=None if kept.counts_values else kept.value,
+            is_keyed=not self._groups,
         )
+        query.weighed(weighing, f"INSERT INTO {table}", self._added)
+
+    @property
+    def _added(self) -> str:
+        sums = "" if self.totals.counts_values else ", s = s + excluded.s"
+        return f"ON CONFLICT DO UPDATE SET n = n + excluded.n{sums}"
 
     def _add_members(self) -> None:
         run = self._connection.run
         key = self._key
-        if self.totals.counts_values:
-            run(
-                f"INSERT INTO {self._support} SELECT {key}, v, w FROM {self._members} WHERE 1 "
-                "ON CONFLICT DO UPDATE SET n = n + excluded.n"
-            )
-        else:
-            weighted = f"SELECT {key}, w, v * w AS v FROM {self._members}"
-            run(
-                f"INSERT INTO {self._support} SELECT {key}, sum(w), {exact_sum('v')} "
-                f"FROM ({weighted}) WHERE 1 GROUP BY {key} "
-                "ON CONFLICT DO UPDATE SET n = n + excluded.n, s = s + excluded.s"
-            )
+        run(f"INSERT INTO {self._support} SELECT * FROM {self._members} WHERE 1 {self._added}")
         run(
             f"DELETE FROM {self._support} WHERE n = 0 "
             f"AND ({key}) IN (SELECT {key} FROM {self._members})"
@@ -184,11 +163,12 @@ class TotalsTable:
         the groups that stand in a table."""
         if self.totals.counts_values:
             return True
-        products = f"SELECT 1 FROM {self._members} WHERE typeof(v * w) <> 'integer'"
-        sums = f"SELECT 1 FROM {self._support} WHERE typeof(s) <> 'integer'"
+        inexact = "WHERE typeof(s) <> 'integer'"
+        changes = f"SELECT 1 FROM {self._members} {inexact}"
+        sums = f"SELECT 1 FROM {self._support} {inexact}"
         if changed != self._support:
             sums += f" AND ({self._key}) IN (SELECT {self._key} FROM {changed})"
-        return not self._connection.value(f"SELECT EXISTS ({products}) OR EXISTS ({sums})")
+        return not self._connection.value(f"SELECT EXISTS ({changes}) OR EXISTS ({sums})")
 
     def _totals_of(self, groups: str) -> str:
         """The totals of the groups that stand in a table, from the support."""
