@@ -6,17 +6,21 @@ Time is what SQLite works: a thousand of its instructions are a millisecond.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import pytest
 
 import harken
 from harken import Database
+from harken.database.rules import between
 from harken.database.rules.choices import UNWATCHED
 from harken.database.rules.experience import Experience
-from harken.database.rules.nodes import TotalsNode
+from harken.database.rules.nodes import DerivedNode, TotalsNode
 from harken.engines.sqlite.connection import BrokenOff
+
+T = TypeVar("T")
 
 GROUPS, MEMBERS = 10, 100
 INSTRUCTIONS = 100
@@ -190,6 +194,16 @@ def test_what_cannot_be_broken_off_is_not_taken_for_faster_than_it_was(
     assert known.expected(case, 1000) == pytest.approx(seconds)
 
 
+@pytest.mark.parametrize(("is_far", "seconds"), [(False, 4.0), (True, 40.0)])
+def test_what_had_to_be_broken_off_takes_no_less_for_more_rows(
+    is_far: bool, seconds: float
+) -> None:
+    """Spark would not be broken off."""
+    known, case = Experience({}, is_far=is_far), ("incremental", frozenset({"f"}))
+    known.note(case, 100, 2.0, broken_off=True)
+    assert known.expected(case, 1000) == pytest.approx(seconds)
+
+
 def test_of_tables_that_have_become_others_nothing_is_known(db: Database) -> None:
     summed(db)
     assert experience(db).naive is not None
@@ -321,6 +335,62 @@ def test_what_nodes_below_take_counts_for_the_view(db: Database) -> None:
     assert "(naive, with a copy of the old state)" in last
     assert below
     assert all("passed by" in line or "not kept" in line for line in below)
+
+
+def taking(
+    seconds: float, work: Callable[..., T], db: Database, begun: list[str]
+) -> Callable[..., T]:
+    """The work of a node, in so many seconds, which nobody breaks off."""
+
+    def working(node: DerivedNode, *given: Any) -> T:
+        begun.append(node.id)
+        found = work(node, *given)
+        db._connection.working_time.now += seconds  # type: ignore[attr-defined]
+        return found
+
+    return working
+
+
+def test_what_has_no_time_left_does_not_begin(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two totals below a view; the first takes longer than all from scratch, in one go, as Spark
+    does."""
+    db.sql("CREATE MATERIALIZED VIEW total AS SELECT g, sum(v) AS s, max(v) FROM member GROUP BY g")
+    for _ in range(2):
+        db.sql("UPDATE member SET v = v + 1 WHERE id = 7")
+    experience(db).note_naive(1.0)
+    begun: list[str] = []
+    monkeypatch.setattr(TotalsNode, "follow", taking(60.0, TotalsNode.follow, db, begun))
+    for _ in range(2):
+        db.sql("UPDATE member SET v = v + 1 WHERE id < 300")
+        assert len(begun) == 1
+    assert "was broken off after" in str(db.explain("total"))
+
+
+def test_what_was_followed_in_vain_is_remembered(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The totals at the top are not there yet, so all from scratch is evaluated anyway."""
+    db.sql(
+        "CREATE MATERIALIZED VIEW total AS SELECT sum(s) AS s FROM "
+        "(SELECT g, sum(v) AS s FROM member GROUP BY g) AS x WHERE s > 0"
+    )
+    for _ in range(2):
+        db.sql("UPDATE member SET v = v + 1 WHERE id = 7")
+    experience(db).note_naive(1.0)
+    upper = next(
+        each
+        for each in db._rules.network.derived()
+        if isinstance(each, TotalsNode) and not each.totals.groups
+    )
+    begun: list[str] = []
+    monkeypatch.setattr(between, "_take_in", taking(60.0, between._take_in, db, begun))
+    for _ in range(2):
+        upper.table.validity.revoke()
+        db.sql("UPDATE member SET v = v + 1 WHERE id < 120")
+        assert len(begun) == 1
+    assert "was broken off after" in str(db.explain("total"))
 
 
 def test_a_load_is_evaluated_once_and_not_followed(db: Database) -> None:

@@ -282,6 +282,7 @@ class Between(Topology):
         known = partial(ways.prefers_naive, node, incremental)
         strategy = self.choices.strategy(node, sizes, wave.sizes, incremental, known)
         if strategy == INCREMENTAL and self._are_coming(node, wave):
+            ways.pass_over(node)
             return NAIVE
         changed = frozenset(sizes)
         if strategy == NAIVE or node.is_unwieldy(strategy, changed):

@@ -161,7 +161,7 @@ class Experience:
             unknown = larger is None or larger.broken_off
             return 0.0 if larger is None or unknown else larger.seconds * size / larger.size
         if larger is None or larger.broken_off:
-            return _beyond(smaller, size, GROWING_FAR if self.is_far else GROWING)
+            return _beyond(smaller, size, self.is_far)
         last = smaller[-1]
         part = (size - last.size) / (larger.size - last.size)
         return last.at_least + part * max(0.0, larger.seconds - last.at_least)
@@ -229,11 +229,12 @@ class Experience:
                 yield f"{strategy} {took} {ms:.1f} ms for {each.size} changed rows of {of}"
 
 
-def _beyond(smaller: list[Taken], size: int, growing: float) -> float:
-    """For more rows than ever: by how the seconds grew last, or no longer than the last time."""
-    last = smaller[-1]
+def _beyond(smaller: list[Taken], size: int, is_far: bool) -> float:
+    """For more rows than ever: by how the seconds grew last, or no longer than the last time. Far
+    away, what had to be broken off takes as much longer as there are more rows."""
+    last, growing = smaller[-1], GROWING_FAR if is_far else GROWING
     if last.broken_off:
-        return last.at_least
+        return last.at_least * (size / last.size if is_far else 1.0)
     slopes = [
         (after.seconds - before.seconds) / (after.size - before.size)
         for before, after in pairwise(smaller[-2:])

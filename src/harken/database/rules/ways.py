@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -190,10 +190,13 @@ class Ways:
         is_naive = strategy in FROM_SCRATCH
         if is_fresh and not is_naive:
             self._fresh.add(node.id)
+        limit = self._limit(node, strategy)
+        if limit <= 0:  # Spark would begin, and could not be broken off
+            raise TookTooLong
         clock = self.connection.working_time
         started = clock()
         try:
-            with self._limited(node, strategy):
+            with self.connection.limited(limit) if limit < math.inf else nullcontext():
                 found = work()
         except BrokenOff:
             raise TookTooLong from None
@@ -205,13 +208,13 @@ class Ways:
             self._note_naive(node, took)
         return found
 
-    def _limited(self, node: Node, strategy: str) -> AbstractContextManager[None]:
-        limit = math.inf
+    def _limit(self, node: Node, strategy: str) -> float:
+        """The seconds that it may take."""
         if strategy in FROM_SCRATCH:
-            limit = self._left_above(node) if isinstance(node, DerivedNode) else math.inf
-        elif not isinstance(node, DerivedNode) or self._is_trial(node, strategy):
-            limit = self._left(node)
-        return self.connection.limited(limit) if limit < math.inf else nullcontext()
+            return self._left_above(node) if isinstance(node, DerivedNode) else math.inf
+        if isinstance(node, DerivedNode) and not self._is_trial(node, strategy):
+            return math.inf
+        return self._left(node)
 
     def _is_trial(self, node: Node, strategy: str) -> bool:
         """What is written is read first if it may be broken off, and that costs: it is limited
@@ -344,6 +347,12 @@ class Ways:
         strategy = strategy or self._expected_strategy(node)
         self._note(node, strategy, self._spent(node), broken_off=True)
         self._naive[node.id] = True
+
+    def pass_over(self, node: Node) -> None:
+        """What lies below a node was followed in vain: it goes naive for another reason. Let it be
+        remembered if that took too long."""
+        if self.is_timed and not self.goes_naive(node) and self._left(node) <= 0:
+            self.give_up(node)
 
     def give_up_above(self, node: DerivedNode) -> bool:
         """Let all that has no time left go naive; true if that is all there is above."""
