@@ -99,6 +99,16 @@ def test_update_from_with_different_values_for_a_row_is_refused() -> None:
     assert db.sql("SELECT v FROM t WHERE k = 1").rows == [(10,)]
 
 
+def test_update_from_changes_copies_of_a_row_alike() -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE b (a INT, v INT); INSERT INTO b VALUES (1, 1), (1, 1), (2, 2)")
+    with pytest.raises(harken.IntegrityError) as caught:
+        db.sql("UPDATE b SET v = s.y FROM (VALUES (1, 5), (1, 6)) AS s(x, y) WHERE b.a = s.x")
+    assert caught.value.code == "not-unique"
+    db.sql("UPDATE b SET v = s.y FROM (VALUES (1, 5), (1, 5)) AS s(x, y) WHERE b.a = s.x")
+    assert sorted(db.sql("SELECT * FROM b").rows) == [(1, 5), (1, 5), (2, 2)]
+
+
 def test_of_a_table_with_a_key_only_what_is_matched_is_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -145,9 +145,11 @@ class Changes(Conflicts):
     def _matched_once(
         self, table: Table, chosen: Sequence[Chosen], statement: Statement
     ) -> list[Chosen]:
-        """Each row with the one thing that is made of it, however often it is matched."""
+        """Each row with the one thing that is made of it, and of its copies, however often it is
+        matched."""
         different = dict.fromkeys(chosen)
-        self._check_matches(table, Counter(old for old, _ in different), statement, "UPDATE")
+        taken = Counter(old for old, _ in different)
+        self._check_matches(table, taken, statement, "UPDATE", once=True)
         there = self._times(table, [old for old, _ in different])
         return [(old, values) for old, values in different for _ in range(there[old])]
 

@@ -188,9 +188,15 @@ class RowChanges:
         return places
 
     def _check_matches(
-        self, table: Table, taken: Counter[Row], statement: Statement, what: str = "MERGE"
+        self,
+        table: Table,
+        taken: Counter[Row],
+        statement: Statement,
+        what: str = "MERGE",
+        once: bool = False,
     ) -> None:
-        there = self._times(table, taken)
+        """Is each row taken as often as it is there, and no more? Or once, all copies together?"""
+        there = Counter(taken.keys()) if once else self._times(table, taken)
         if any(count > there[row] for row, count in taken.items()):
             raise IntegrityError(
                 f"{what}: a row of {table.name} is matched by several rows of the source",
