@@ -36,6 +36,7 @@ from harken.database.rules.wave import NodeChange, Wave
 from harken.database.rules.ways import FOLLOWED, TookTooLong
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.engine import Query
+from harken.errors import SafetyFault
 from harken.planner.network import Part
 
 SEVERAL = 3
@@ -134,7 +135,14 @@ class Between(Topology):
             self._miss(node, wave)
             wave.flooded.add(node.id)
             return "not kept: a plan for so many changes takes longer"
-        followers = self._followers(node, wave, changed)
+        try:
+            followers = self._followers(node, wave, changed)
+        except SafetyFault as fault:
+            if fault.code != "too-complex":
+                raise
+            self._miss(node, wave)
+            wave.flooded.add(node.id)
+            return "not kept: the statement is more than SQLite takes"
         try:
             with self._tallied(node, wave):
                 followed = ways.run(node, FOLLOWED, lambda: node.follow(followers))
@@ -216,17 +224,25 @@ class Between(Topology):
     ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
         """How the change of a node is computed, from what, and the queries: of a bag for its
         weighted change, of a set for what it gained and for what it lost."""
-        strategy = self._choose(node, wave)
-        if strategy == NAIVE and node.copy is not None and node.copy.validity.holds():
-            strategy = COPIED
-        below = frozenset(wave.changed & node.influents(strategy).keys())
-        if not below:
-            return strategy, below, ()
+        while True:
+            strategy = self._choose(node, wave)
+            if strategy == NAIVE and node.copy is not None and node.copy.validity.holds():
+                strategy = COPIED
+            below = frozenset(wave.changed & node.influents(strategy).keys())
+            if not below:
+                return strategy, below, ()
+            try:
+                return strategy, below, self._queries_made(node, strategy, below)
+            except SafetyFault as fault:
+                if not node.is_refused(fault, strategy, below):
+                    raise
+
+    def _queries_made(
+        self, node: DerivedNode, strategy: str, below: frozenset[str]
+    ) -> tuple[Query, ...]:
         if not node.part.relation.is_set:
-            return strategy, below, (node.weighted_query(strategy, below, self._planning),)
-        signs = (1, -1)
-        queries = tuple(node.query(sign, strategy, below, self._planning) for sign in signs)
-        return strategy, below, queries
+            return (node.weighted_query(strategy, below, self._planning),)
+        return tuple(node.query(sign, strategy, below, self._planning) for sign in (1, -1))
 
     def _fill(self, node: DerivedNode, wave: Wave) -> str:
         ways = wave.ways

@@ -45,7 +45,7 @@ from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite import events
 from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
-from harken.errors import HarkenError
+from harken.errors import HarkenError, SafetyFault
 
 MANY_CHANGED = 10_000
 """After so many changed rows SQLite takes another look at the tables."""
@@ -372,25 +372,38 @@ class Network(Between):
     ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
         """How the change of a condition is computed, from what, and the queries: of a bag for its
         weighted change, of a set for what it gained and, if wanted, for what it lost."""
-        strategy = self._choose(node, wave)
-        if strategy == NAIVE:
-            strategy = self._naive_strategy(node)
-        below = frozenset(wave.changed & node.influents(strategy).keys())
-        if not below:
-            return strategy, below, ()
+        while True:
+            strategy = self._choose(node, wave)
+            if strategy == NAIVE:
+                strategy = self._naive_strategy(node)
+            below = frozenset(wave.changed & node.influents(strategy).keys())
+            if not below:
+                return strategy, below, ()
+            try:
+                return strategy, below, self._queries_for(node, strategy, below, wants_minus)
+            except SafetyFault as fault:
+                if not node.is_refused(fault, strategy, below):
+                    raise
+
+    def _queries_for(
+        self,
+        node: ConditionNode,
+        strategy: str,
+        below: frozenset[str],
+        wants_minus: Callable[[str], bool],
+    ) -> tuple[Query, ...]:
         if strategy == KEPT:
-            return strategy, below, (node.whole(self._planning),)
+            return (node.whole(self._planning),)
         if strategy == MOVED:
-            return strategy, below, self._both_states(node, below)
+            return self._both_states(node, below)
         if node.is_weighed(strategy):
-            return strategy, below, (node.weighted_query(strategy, below, self._planning),)
+            return (node.weighted_query(strategy, below, self._planning),)
         condition = node.condition
         losses = condition.needs_losses or wants_minus(condition.name)
-        queries = tuple(
+        return tuple(
             node.query(sign, strategy, below, self._planning, condition.strict)
             for sign in ((1, -1) if losses else (1,))
         )
-        return strategy, below, queries
 
     def _both_states(self, node: ConditionNode, below: frozenset[str]) -> tuple[Query, Query]:
         return node.whole(self._planning), node.rows_before(below, self._planning)

@@ -6,6 +6,7 @@ its change into a Δ-set of its own, for the nodes above it; a condition hands i
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.firsts import FirstRowsTable
 from harken.engines.sqlite.totals import TotalsTable
+from harken.errors import SafetyFault
 from harken.ir.clauses import Definition, Program, stored_relations, written_out
 from harken.ir.relations import Relation
 from harken.planner.network import Part
@@ -43,6 +45,8 @@ FROM_SCRATCH = (NAIVE, COPIED, KEPT, MOVED)
 
 LONGEST = 3_000
 """A statement of more literals than these takes SQLite seconds to prepare, or for ever."""
+ENDLESS = sys.maxsize
+"""The length of one that SQLite has refused."""
 
 MadeFrom: TypeAlias = tuple[Mapping[str, Definition], frozenset[str]]
 """The definitions that a node was planned from, and which of them have nodes."""
@@ -170,6 +174,15 @@ class Monitored:
         of the others, adds to what is looked at again."""
         length = self.length(strategy, changed)
         return length > LONGEST and length > 2 * self.length(NAIVE, frozenset(self.part.stored))
+
+    def is_refused(self, fault: SafetyFault, strategy: str, changed: frozenset[str]) -> bool:
+        """Is the statement for the change more than SQLite takes? Then it goes naive, this time and
+        the next, if it has not done so already."""
+        if fault.code != "too-complex" or strategy in FROM_SCRATCH:
+            return False
+        is_new = self.lengths.get((strategy, changed)) != ENDLESS
+        self.lengths[strategy, changed] = ENDLESS
+        return is_new
 
     def length(self, strategy: str, changed: frozenset[str]) -> int:
         """How many literals the statement for the change has; if there are so many that it is not

@@ -1,0 +1,67 @@
+"""A statement for a change that is more than SQLite takes: the view is evaluated from scratch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import apsw
+import pytest
+
+import harken
+from harken import Database
+
+JOINED = "SELECT t.a, u.b, v.c FROM t JOIN u ON t.k = u.k JOIN v ON v.k = u.k"
+COUNTED = f"SELECT x.a, (SELECT count(*) FROM ({JOINED}) AS y WHERE y.a <= x.a) AS n FROM t AS x"
+
+
+@pytest.fixture
+def db() -> Iterator[Database]:
+    with harken.connect() as db:
+        for table, column in ("ta", "ub", "vc"):
+            db.sql(f"CREATE TABLE {table} (k INT, {column} INT)")
+            db.sql(f"INSERT INTO {table} VALUES (1, 1), (1, 1), (2, NULL)")
+        yield db
+
+
+@contextmanager
+def alternatives(db: Database, most: int) -> Iterator[None]:
+    """SQLite takes no statement with more in one UNION."""
+    limit = partial(db._connection.raw.limit, apsw.SQLITE_LIMIT_COMPOUND_SELECT)
+    before = limit(most)
+    yield
+    limit(before)
+
+
+@pytest.mark.parametrize("kind", ["VIEW", "MATERIALIZED VIEW"])
+@pytest.mark.parametrize("strategy", ["incremental", "adaptive"])
+def test_what_is_too_long_goes_naive(db: Database, kind: str, strategy: str) -> None:
+    """By differentials it takes more than 14 alternatives, and 8 from scratch."""
+    db.monitoring(strategy)
+    db.sql(f"CREATE {kind} w AS {COUNTED}")
+    monitor = db.monitor("w")
+    for value in (3, 4):
+        before = Counter(db.sql(COUNTED).rows)
+        with alternatives(db, 10):
+            db.sql(f"""
+                BEGIN;
+                INSERT INTO t VALUES (1, {value}), (2, {value});
+                DELETE FROM u WHERE b = 1; INSERT INTO u VALUES (1, {value}), (2, 1);
+                INSERT INTO v VALUES (2, {value});
+                COMMIT
+            """)
+        after = Counter(db.sql(COUNTED).rows)
+        (change,) = monitor.changes()
+        assert (Counter(change.plus), Counter(change.minus)) == (after - before, before - after)
+        assert Counter(db.sql("SELECT * FROM w").rows) == after
+
+
+def test_what_is_too_long_from_scratch_is_an_error(db: Database) -> None:
+    db.sql(f"CREATE VIEW w AS {COUNTED}")
+    db.monitor("w")
+    with alternatives(db, 1), pytest.raises(harken.HarkenError) as caught:
+        db.sql("BEGIN; INSERT INTO t VALUES (1, 3); INSERT INTO u VALUES (1, 3); COMMIT")
+    assert caught.value.code == "too-complex"
+    assert len(db.sql("SELECT * FROM t").rows) == 3
