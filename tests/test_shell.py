@@ -296,3 +296,26 @@ def test_complete_in_sql(db: harken.Database, text: str, complete: bool) -> None
     loop.run("sql")
     assert loop.is_complete(text) is complete
     assert prompt_text(db, loop.language) == "harken sql> "
+
+
+def test_a_language_may_be_named_before_its_statement(
+    db: harken.Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        "sql SELECT 5 AS n;\n",
+        "SELECT\n",
+        " 6;\n",
+        "datalog .decl f(x: number) f(7). ?- f(x).\n",
+        "amosql print(8);\n",
+        "SQL SELECT nothing;\n",
+    ]
+    loop = Loop(db)
+    loop.read(lines)
+    told = capsys.readouterr()
+    assert [line for line in told.out.splitlines() if any(map(str.isdigit, line))] == [
+        "<5>",
+        "<6>",
+        "<7>",
+        "8",
+    ]
+    assert told.err.startswith("6:12: [unknown-column]")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -64,6 +65,8 @@ docs/datalog.md has the whole language."""
 AMOSQL, SQL, DATALOG = "amosql", "sql", "datalog"
 COMMANDS = ("help", "quit", "exit", AMOSQL, SQL, DATALOG)
 HELPS = {AMOSQL: HELP, SQL: HELP_SQL, DATALOG: HELP_DATALOG}
+SWITCH = re.compile(r"\s*(amosql|sql|datalog)[ \t]+(?=[\w.+?-])", re.IGNORECASE)
+"""The name of a language before a statement in it."""
 
 
 class Quit(Exception):
@@ -80,10 +83,19 @@ class Loop:
 
     def is_complete(self, text: str) -> bool:
         """Can this be run, in the language that is spoken?"""
-        if self.language == AMOSQL:
+        language, text = self._spoken(text)
+        if language == AMOSQL:
             return is_complete(text)
-        closed = is_closed if self.language == SQL else is_whole
+        closed = is_closed if language == SQL else is_whole
         return not text.strip() or command_in(text) is not None or closed(text)
+
+    def _spoken(self, text: str) -> tuple[str, str]:
+        """The language of a text, and the text with blanks for its name if that comes first."""
+        switch = SWITCH.match(text)
+        if switch is None:
+            return self.language, text
+        name = switch[1]
+        return name.lower(), text.replace(name, " " * len(name), 1)
 
     def read(self, lines: Iterable[str]) -> None:
         """All of a stream; what it ends with needs no `;`."""
@@ -111,6 +123,7 @@ class Loop:
         elif command is not None:
             raise Quit
         else:
+            self.language, text = self._spoken(text)
             self._run_statements(text, first_line)
 
     def _run_statements(self, text: str, first_line: int) -> None:
