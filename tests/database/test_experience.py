@@ -194,6 +194,18 @@ def test_what_cannot_be_broken_off_is_not_taken_for_faster_than_it_was(
     assert known.expected(case, 1000) == pytest.approx(seconds)
 
 
+def test_far_away_a_guess_that_is_close_is_found_out_once() -> None:
+    known, case = Experience({}, is_far=True), ("incremental", frozenset({"f"}))
+    known.note_naive(7.7)
+    known.note(case, 100, 0.1)
+    known.note(case, 1000, 1.0)
+    assert known.expected(case, 10_000) == pytest.approx(10.0)
+    assert not known.prefers_naive(case, 10_000)
+    assert known.prefers_naive(case, 20_000)
+    known.note(case, 10_000, 10.0)
+    assert known.prefers_naive(case, 10_000)
+
+
 @pytest.mark.parametrize(("is_far", "seconds"), [(False, 4.0), (True, 40.0)])
 def test_what_had_to_be_broken_off_takes_no_less_for_more_rows(
     is_far: bool, seconds: float

@@ -30,6 +30,9 @@ FORGETTING, FORGETTING_DOUBTFUL = 0.97, 0.9
 sooner if it was measured only once."""
 HOPED = 0.5
 """The first time that rows came from the lake for it says less: it is thought to take this part."""
+GUESSED = 0.67
+"""What was never measured where Spark works may well take this part of the guess: it is found out,
+once."""
 TRYING, TRYING_DOUBTFUL = 0.02, 0.1
 """So small a part of the time goes into trying again one of several ways; a larger one if it was
 tried no more often than"""
@@ -207,6 +210,8 @@ class Experience:
         known = self.taken.get(case, {}).get(size.bit_length())
         if known is not None and known.times == 0:
             differentials *= HOPED
+        elif known is None and self.is_far:
+            differentials *= GUESSED
         if differentials > naive:
             if known is not None:
                 is_doubtful = known.times <= 1 and not known.broken_off
