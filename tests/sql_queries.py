@@ -297,16 +297,15 @@ class Queries(Windows):
         left = self.below(2)
         kind, on = ("LEFT JOIN", " ON true") if left else ("CROSS JOIN", "")
         found.text += f" {kind} LATERAL ({text}) AS {alias}{on}"
-        found.columns = found.columns + _columns(alias, columns)
+        new = _columns(alias, columns)
+        found.columns = _clear_of(new, found.columns) + new
 
     def _join(self, found: From, depth: int, outer: Columns) -> None:
         if self.one_in(12):
             self._lateral(found)
             return
         text, columns, named = self._item(depth - 1, outer)
-        new = {each.text.partition(".")[2] for each in columns}
-        # A name without a table, as USING leaves it, is ambiguous if the new item has it as well.
-        known = [each for each in found.columns if each.text not in new]
+        known = _clear_of(columns, found.columns)
         if self.one_in(12):
             found.text += f" CROSS JOIN {text}"
         else:
@@ -387,6 +386,13 @@ class Queries(Windows):
             sign, word = self.choose(COMPARISONS), self.choose(("ANY", "ALL"))
             return f"{value} {sign} {word} ({text})"
         return f"{value} {self.choose(('', 'NOT '))}IN ({text})"
+
+
+def _clear_of(new: Columns, columns: Columns) -> list[Column]:
+    """Columns that can be mentioned beside those of a new item: a name without a table, as USING
+    leaves it, is ambiguous if the new item has it as well."""
+    names = {each.text.partition(".")[2] for each in new}
+    return [each for each in columns if each.text not in names]
 
 
 def _columns(alias: str, columns: Sequence[tuple[str, str]]) -> list[Column]:

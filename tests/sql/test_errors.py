@@ -18,6 +18,12 @@ SAID = {
     "EXPLAIN A": "1:9: [unsupported] only queries are explained|"
     'write EXPLAIN SELECT * FROM A, or in Python db.explain("a")',
     "SELECT xx FROM a": "1:8: [unknown-column] there is no column xx|did you mean a.x?",
+    "SELECT price FROM a": "1:8: [unknown-column] there is no column price|"
+    "the columns are k, x, m",
+    "SELECT b.price FROM a JOIN (SELECT 1 AS y) AS b": "1:8: [unknown-column] there is no column "
+    "b.price|the columns are y",
+    "SELECT x FROM a JOIN a AS b USING (x) JOIN a AS c ON TRUE": "1:8: [ambiguous] the column x is "
+    "in a and in b and in c|say which: a.x",
     "UPDATE a SET xx = 1": "1:14: [unknown-column] a has no column xx|did you mean x?",
     "SELECT k, x FROM a GROUP BY k": "1:11: [ungrouped] the column x must be in GROUP BY, "
     "or in an aggregate|group by it, or take any_value(x): a group has many rows",

@@ -213,6 +213,7 @@ class _Turns:
                     yield
             finally:
                 timer.cancel()
+                timer.join()  # one that is telling Spark must not hit what comes next
 
         with suppress(BrokenOff):
             try:

@@ -43,6 +43,9 @@ FAULTS: dict[str, Callable[[], HarkenError]] = {
 RAISING = frozenset({"pyspark", "py4j"})
 """The packages whose exceptions come from Spark."""
 
+CAUSE = "Caused by: "
+"""So begins the line of an exception that led to the one before, in what Java prints."""
+
 _MARK = re.compile(r"harken:([a-z-]+);([0-9A-Fa-f]*);")
 
 
@@ -98,10 +101,21 @@ def fault(error: Exception) -> HarkenError:
     known = unpacked(str(error))
     if known is not None:
         return known
-    condition = getattr(error, "getCondition", lambda: None)()
-    shown = str(condition or str(error).partition("\n")[0])
     return StorageError(
-        f"Spark could not do the work ({shown})",
+        f"Spark could not do the work ({_told(error)})",
         code="storage",
-        hint="the exception that caused this one has what Spark says",
+        hint="the exception that caused this one has all that Spark says",
     )
+
+
+def _told(error: Exception) -> str:
+    """What Spark says of it in a line: its name for it, or what the innermost of Java's exceptions
+    says. (What Java raises begins with the name of the call that failed, which tells nobody
+    anything.)"""
+    condition = getattr(error, "getCondition", lambda: None)()
+    if condition:
+        return str(condition)
+    first, *others = str(error).splitlines() or [type(error).__name__]
+    raised = [line.removeprefix(": ") for line in others[:1] if line.startswith(": ")]
+    causes = [line.removeprefix(CAUSE) for line in others if line.startswith(CAUSE)]
+    return [first, *raised, *causes][-1]

@@ -6,7 +6,7 @@ SELECT g, sum(v) FROM … GROUP BY g        q(G, S) ← groups(G) ∧ S = sum(V 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -397,9 +397,7 @@ class GroupedScope:
             ]
             if kept:
                 unique = {each.name: each for each in kept}
-                self.scope.sources.append(
-                    Source(source.alias, list(unique.values()), source.merged)
-                )
+                self.scope.sources.append(replace(source, fields=list(unique.values())))
 
     def rewritten(self, node: exp.Expr) -> exp.Expr:
         """The expression with what it may be made of replaced by columns."""

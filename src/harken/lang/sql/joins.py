@@ -297,7 +297,7 @@ class Joins(Combining):
         body.literals = [Atom(relation, (*captured, *fresh), span=self._draft.place(join))]
         renamed = iter(fresh)
         scope.sources = [
-            Source(s.alias, [replace(f, term=next(renamed)) for f in s.fields], s.merged)
+            replace(s, fields=[replace(f, term=next(renamed)) for f in s.fields])
             for s in inside.sources
         ]
         scope.captured.update(inside.captured)
@@ -321,7 +321,7 @@ class Joins(Combining):
         names = {each.name for each in fields}
         for source in scope.sources:
             source.merged |= names
-        scope.sources.insert(0, Source(f"using {next(self._usings)}", fields))
+        scope.sources.insert(0, Source(f"using {next(self._usings)}", fields, of_using=True))
 
     def _unmatched(
         self, terms: Sequence[Term], literals: Sequence[Literal], scope: Scope

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field, replace
 from harken.errors import NameFault, Span, TypeFault, nearest
 from harken.ir.terms import Term, Variable
 
+SHOWN = 8
+"""So many columns are named where none is near to the one that is not there."""
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -31,6 +34,8 @@ class Source:
     alias: str
     fields: list[Field]
     merged: set[str] = field(default_factory=set)
+    of_using: bool = False
+    """Are these the columns that a join kept? Nobody calls them by its alias."""
 
     def __post_init__(self) -> None:
         """`SELECT t.a, u.a` in FROM: `*` has both, and a name means neither."""
@@ -90,7 +95,8 @@ class Scope:
     def _own(self, table: str | None, name: str, span: Span) -> Term | None:
         found = self.own(table, name)
         if len(found) > 1:
-            tables = [s.alias for s in self.sources if any(f.name == name for f in s.fields)]
+            having = [s for s in self.sources if any(f.name == name for f in s.fields)]
+            tables = [source.alias for source in having if not source.of_using]
             raise TypeFault(
                 f"the column {name} is in {' and in '.join(tables)}"
                 if len(tables) > 1
@@ -121,9 +127,23 @@ class Scope:
         if table is not None and table not in [source.alias for source in self.sources]:
             return self.unknown_source(table, span)
         near = nearest(name, known)
+        here = {
+            each.name: None
+            for source in self.sources
+            if table in (None, source.alias)
+            for each in source.fields
+        }
         return NameFault(
             f"there is no column {f'{table}.{name}' if table else name}",
             code="unknown-column",
             span=span,
-            hint=f"did you mean {known[near]}?" if near else None,
+            hint=f"did you mean {known[near]}?" if near else _listed(list(here)),
         )
+
+
+def _listed(names: list[str]) -> str | None:
+    """The columns that there are, or the first of many."""
+    if not names:
+        return None
+    more = f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""
+    return f"the columns are {', '.join(names[:SHOWN])}{more}"
