@@ -19,7 +19,7 @@ from sql_pairs import Difference, Pair
 from sql_scripts import Script, Scripts
 from sql_shrinking import shrink, text_of
 
-from harken.database.rules import ways
+from harken.database.rules import nodes, ways
 
 pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 
@@ -79,6 +79,19 @@ def test_what_is_broken_off_changes_nothing(tally: Counter[str], seed: int) -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ways, "SMALL_CHANGE", 1)
         tally += Pair(script, Random(seed)).run()
+
+
+@given(seeds)
+@some
+def test_what_is_too_long_for_one_statement_is_found_in_each_state(
+    tally: Counter[str], seed: int
+) -> None:
+    """Whatever is evaluated from scratch is taken for too long."""
+    strategy = ("naive", "adaptive")[seed % 2]
+    script = replace(Scripts(Random(seed)).script(views=4, transactions=25), strategy=strategy)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(nodes, "MANY_ITEMS", 0)
+        tally += Pair(script).run()
 
 
 @pytest.mark.nightly

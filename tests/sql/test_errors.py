@@ -18,8 +18,7 @@ SAID = {
     "EXPLAIN A": "1:9: [unsupported] only queries are explained|"
     'write EXPLAIN SELECT * FROM A, or in Python db.explain("a")',
     "SELECT xx FROM a": "1:8: [unknown-column] there is no column xx|did you mean a.x?",
-    "SELECT price FROM a": "1:8: [unknown-column] there is no column price|"
-    "the columns are k, x, m",
+    "SELECT price FROM a": "1:8: [unknown-column] there is no column price|the columns are k, x, m",
     "SELECT b.price FROM a JOIN (SELECT 1 AS y) AS b": "1:8: [unknown-column] there is no column "
     "b.price|the columns are y",
     "SELECT x FROM a JOIN a AS b USING (x) JOIN a AS c ON TRUE": "1:8: [ambiguous] the column x is "

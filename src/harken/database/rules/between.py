@@ -17,6 +17,7 @@ from harken.database.catalog import Catalog
 from harken.database.rules.choices import COPY_LIMIT
 from harken.database.rules.conditions import Condition
 from harken.database.rules.nodes import (
+    APART,
     COPIED,
     COUNTING,
     INCREMENTAL,
@@ -228,13 +229,17 @@ class Between(Topology):
             strategy = self._choose(node, wave)
             if strategy == NAIVE and node.copy is not None and node.copy.validity.holds():
                 strategy = COPIED
+            if strategy == NAIVE and node.is_apart:
+                strategy = APART
             below = frozenset(wave.changed & node.influents(strategy).keys())
             if not below:
+                return strategy, below, ()
+            if strategy == APART:  # it is found by what lies above
                 return strategy, below, ()
             try:
                 return strategy, below, self._queries_made(node, strategy, below)
             except SafetyFault as fault:
-                if not node.is_refused(fault, strategy, below):
+                if not node.is_refused(fault, strategy, below, self._planning):
                     raise
 
     def _queries_made(
@@ -253,6 +258,9 @@ class Between(Topology):
         if not below:
             return "no change"
         while True:
+            if strategy == APART:
+                self._miss(node, wave)
+                return "passed by: the statement is too long"
             try:
                 ways.run(node, strategy, partial(_take_in, node, queries))
                 break

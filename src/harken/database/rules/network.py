@@ -21,6 +21,7 @@ from harken.database.rules.conditions import Condition
 from harken.database.rules.counting import Tally
 from harken.database.rules.moments import Moments
 from harken.database.rules.nodes import (
+    APART,
     COPIED,
     COUNTING,
     INCREMENTAL,
@@ -43,6 +44,7 @@ from harken.database.rules.wave import ConditionChange, Wave
 from harken.database.rules.ways import TookTooLong, Ways
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite import events
+from harken.engines.sqlite.before import Before
 from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
 from harken.errors import HarkenError, SafetyFault
@@ -315,26 +317,36 @@ class Network(Between):
         if not below:
             return ConditionChange(condition, [], [], below, "no change")
         ways = wave.ways
+        changes = partial(self._changes, node)
         try:
-            plus, minus = ways.run(node, strategy, partial(self._changes, node, strategy, queries))
+            plus, minus = ways.run(node, strategy, partial(changes, strategy, queries, below))
         except TookTooLong:
             ways.give_up(node, strategy)
             strategy, below, queries = self._queries_of(node, wave, wants_minus)
-            plus, minus = ways.run(node, strategy, partial(self._changes, node, strategy, queries))
+            plus, minus = ways.run(node, strategy, partial(changes, strategy, queries, below))
         ways.note(node, strategy)
         if about is not None:
             plus = about.concerning(plus)
         return ConditionChange(condition, plus, minus, below, strategy)
 
     def _changes(
-        self, node: ConditionNode, strategy: str, queries: Sequence[Query]
+        self,
+        node: ConditionNode,
+        strategy: str,
+        queries: Sequence[Query],
+        below: frozenset[str],
     ) -> tuple[list[Row], list[Row]]:
         """What a condition has gained and lost."""
+        if not queries:
+            return [], []
         if strategy == KEPT:
             assert node.old_state is not None
             return difference(queries[0].rows(()), self._engine.matching(node.old_state, {}))
         if strategy == MOVED:
             return self._moved(node, *queries)
+        if strategy == APART:
+            before = Before(queries[0], [self._captures[name] for name in sorted(below)])
+            return difference(queries[0].rows(()), before.rows(()))
         if node.is_weighed(strategy):
             return counted(queries[0])
         return queries[0].rows(()), queries[1].rows(()) if len(queries) > 1 else []
@@ -349,22 +361,16 @@ class Network(Between):
 
     def _naively(self, wave: Wave, node: ConditionNode) -> Callable[[], object]:
         """The work of evaluating a condition naively."""
-        strategy = self._naive_strategy(node)
-        if strategy == KEPT:
-            return partial(self._changes, node, strategy, [node.whole(self._planning)])
-        below = frozenset(wave.changed & node.influents(strategy).keys())
-        if strategy == MOVED:
-            return partial(self._changes, node, strategy, self._both_states(node, below))
-        if node.is_weighed(strategy):
-            queries = [node.weighted_query(strategy, below, self._planning)]
-        else:
-            queries = [node.query(sign, strategy, below, self._planning) for sign in (1, -1)]
-        return partial(self._changes, node, strategy, queries)
+        wanted = partial(self._naive_strategy, node)
+        strategy, below, queries = self._planned(node, wave, wanted, lambda _: True)
+        return partial(self._changes, node, strategy, queries, below)
 
     def _naive_strategy(self, node: ConditionNode) -> str:
         """How all rows of a condition are compared with those of before."""
         if node.old_state is None:
-            return MOVED if node.condition.moves else NAIVE
+            if node.condition.moves:
+                return MOVED
+            return APART if node.is_apart else NAIVE
         return KEPT if self.choices.is_of_far(node) else COPIED
 
     def _queries_of(
@@ -372,17 +378,30 @@ class Network(Between):
     ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
         """How the change of a condition is computed, from what, and the queries: of a bag for its
         weighted change, of a set for what it gained and, if wanted, for what it lost."""
-        while True:
+
+        def wanted() -> str:
             strategy = self._choose(node, wave)
-            if strategy == NAIVE:
-                strategy = self._naive_strategy(node)
+            return self._naive_strategy(node) if strategy == NAIVE else strategy
+
+        return self._planned(node, wave, wanted, wants_minus)
+
+    def _planned(
+        self,
+        node: ConditionNode,
+        wave: Wave,
+        wanted: Callable[[], str],
+        wants_minus: Callable[[str], bool],
+    ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
+        """The same for the strategy that is `wanted`: another, when one was refused."""
+        while True:
+            strategy = wanted()
             below = frozenset(wave.changed & node.influents(strategy).keys())
             if not below:
                 return strategy, below, ()
             try:
                 return strategy, below, self._queries_for(node, strategy, below, wants_minus)
             except SafetyFault as fault:
-                if not node.is_refused(fault, strategy, below):
+                if not node.is_refused(fault, strategy, below, self._planning):
                     raise
 
     def _queries_for(
@@ -392,7 +411,7 @@ class Network(Between):
         below: frozenset[str],
         wants_minus: Callable[[str], bool],
     ) -> tuple[Query, ...]:
-        if strategy == KEPT:
+        if strategy in (KEPT, APART):
             return (node.whole(self._planning),)
         if strategy == MOVED:
             return self._both_states(node, below)

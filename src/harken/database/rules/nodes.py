@@ -21,6 +21,8 @@ from harken.database.catalog import Catalog
 from harken.database.rules.conditions import Condition
 from harken.database.rules.counting import Tally
 from harken.database.rules.experience import Experience
+from harken.engines.sqlite.before import can_be_taken_back
+from harken.engines.sqlite.compile import MANY_ITEMS
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.counts import CountsTable
 from harken.engines.sqlite.engine import Query, SQLiteEngine
@@ -41,7 +43,8 @@ COUNTING = "counting"
 COPIED = "naive, with a copy of the old state"
 KEPT = "naive, beside the rows that are kept"
 MOVED = "naive, beside the rows as they were when it was last looked at"
-FROM_SCRATCH = (NAIVE, COPIED, KEPT, MOVED)
+APART = "naive, once for each state"
+FROM_SCRATCH = (NAIVE, COPIED, KEPT, MOVED, APART)
 
 LONGEST = 3_000
 """A statement of more literals than these takes SQLite seconds to prepare, or for ever."""
@@ -107,6 +110,8 @@ class Monitored:
     """For what changed the seconds that naive evaluation took, for want of a plan."""
     experience: Experience | None = None
     from_scratch: Query | None = None
+    is_apart: bool = False
+    """Is one statement for both states too much?"""
     is_fresh: bool = False
     """Has a plan of it been made that has not run yet?"""
     stored_below: Mapping[str, StoredRows] = field(default_factory=dict)
@@ -156,7 +161,9 @@ class Monitored:
         self.is_fresh = True
         if self.stored_below and strategy not in FROM_SCRATCH:
             return planning.compile_reading(program, self.stored_below)
-        return planning.compile(program, as_whole=strategy in FROM_SCRATCH)
+        may_be_apart = strategy == NAIVE and planning.can_take_back(self.part.stored.values())
+        most = MANY_ITEMS if may_be_apart else None
+        return planning.compile(program, as_whole=strategy in FROM_SCRATCH, most=most)
 
     def change(self, strategy: str, changed: frozenset[str], checked: bool = True) -> Change:
         """Naive evaluation asks what has changed in the tables; differentials ask the nodes."""
@@ -175,10 +182,18 @@ class Monitored:
         length = self.length(strategy, changed)
         return length > LONGEST and length > 2 * self.length(NAIVE, frozenset(self.part.stored))
 
-    def is_refused(self, fault: SafetyFault, strategy: str, changed: frozenset[str]) -> bool:
+    def is_refused(
+        self, fault: SafetyFault, strategy: str, changed: frozenset[str], planning: Planning
+    ) -> bool:
         """Is the statement for the change more than SQLite takes? Then it goes naive, this time and
-        the next, if it has not done so already."""
-        if fault.code != "too-complex" or strategy in FROM_SCRATCH:
+        the next, if it has not done so already; and where that is too much, in each state by
+        itself."""
+        if fault.code != "too-complex":
+            return False
+        if strategy == NAIVE and not self.is_apart:
+            self.is_apart = planning.can_take_back(self.part.stored.values())
+            return self.is_apart
+        if strategy in FROM_SCRATCH:
             return False
         is_new = self.lengths.get((strategy, changed)) != ENDLESS
         self.lengths[strategy, changed] = ENDLESS
@@ -452,8 +467,13 @@ class Planning:
     engine: SQLiteEngine
     catalog: Catalog
 
-    def compile(self, program: Program, as_whole: bool = False) -> Query:
-        return self.engine.compile(prepare(program, self.catalog.hierarchy, as_whole=as_whole))
+    def compile(self, program: Program, as_whole: bool = False, most: int | None = None) -> Query:
+        plan = prepare(program, self.catalog.hierarchy, as_whole=as_whole)
+        return self.engine.compile(plan, most)
+
+    def can_take_back(self, stored: Iterable[Relation]) -> bool:
+        """Can changes of these relations be taken back for a while?"""
+        return all(can_be_taken_back(each) and not self.engine.is_far(each) for each in stored)
 
     def compile_reading(self, program: Program, stored: Mapping[str, StoredRows]) -> Query:
         """A program that reads some recursive relations where their rows are stored."""

@@ -29,7 +29,7 @@ from harken.database.rules.nodes import (
     TotalsNode,
 )
 from harken.engines.sqlite.connection import BrokenOff, Connection
-from harken.errors import HarkenError
+from harken.errors import HarkenError, SafetyFault
 
 T = TypeVar("T")
 
@@ -288,7 +288,10 @@ class Ways:
                 continue
             spent = self._spent(node)
             if spent >= WORTHWHILE and known.wants_sample(spent):
-                work, fetched = query(node), self.connection.fetched
+                try:
+                    work, fetched = query(node), self.connection.fetched
+                except SafetyFault:  # there is no statement for it
+                    continue
                 known.is_first, node.is_fresh = node.is_fresh, False
                 took = self._sample(SPARE * spent, work)
                 if took is not None:  # with rows that had to come here it takes longer than without

@@ -208,11 +208,11 @@ class LakeEngine(Exchange):
 
     # --- queries ---------------------------------------------------------------------------
 
-    def compile(self, plan: Plan) -> Query:
+    def compile(self, plan: Plan, most: int | None = None) -> Query:
         if not self.far:
-            return super().compile(plan)
+            return super().compile(plan, most)
         rewritten = on_demand(plan)
-        query = super().compile(rewritten)
+        query = super().compile(rewritten, most)
         # What is rewritten for a change is not what Spark would be asked.
         wanted = () if plan.layers else demands(plan, self.is_far)
         deltas = self._deltas(plan)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from harken.engines.sqlite import aggregates, lookups, ordered
+from harken.engines.sqlite import aggregates, faults, lookups, ordered
 from harken.engines.sqlite.driving import RECENT, SETTLED, Driving
 from harken.engines.sqlite.expressions import Risk, Sql, compare, constant, operation, quote
 from harken.engines.sqlite.foreign import foreign_module
@@ -43,6 +43,9 @@ from harken.ir.safety import Needs, order
 from harken.ir.terms import Constant, Parameter, Term, Variable
 from harken.ir.types import BOOLEAN
 
+MANY_ITEMS = 2_000
+"""A statement with more items in FROM takes seconds to write and to prepare."""
+
 Environment = dict[Variable, Sql]
 Known = Mapping[int, Sql]
 """What is known of some columns of a relation before its rows are."""
@@ -61,6 +64,8 @@ class Compiler:
     numbers: dict[str, int] = field(default_factory=dict)
     """The numbers of the tables that grow, by the ids of the relations that read their rows."""
     lenient: bool = False
+    most: int | None = None
+    """The items that FROM may have, everywhere together."""
     grouping: Grouping = field(init=False)
     driving: Driving = field(init=False)
     _alias: int = 0
@@ -190,6 +195,8 @@ class Compiler:
         self, atom: Atom, select: Select, environment: Environment, outer: Environment
     ) -> None:
         self._alias += 1
+        if self.most is not None and self._alias > self.most:
+            raise faults.too_complex("there are too many items in FROM")
         alias = f"t{self._alias}"
         relation = atom.relation
         if relation.kind is Kind.FOREIGN:

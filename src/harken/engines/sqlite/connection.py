@@ -327,6 +327,17 @@ class Connection:
             raise
         self.run(f"RELEASE {name}")
 
+    @contextmanager
+    def undone(self, name: str = "undone") -> Iterator[None]:
+        """What a block changes is changed for the block alone, inside the open transaction."""
+        self.run(f"SAVEPOINT {name}")
+        try:
+            yield
+        finally:
+            if self.in_transaction:
+                self.run(f"ROLLBACK TO {name}")
+                self.run(f"RELEASE {name}")
+
     def _refuse_changes_while_asking(self) -> None:
         """A query whose own functions change what it reads may never end, or half-happen."""
         if self.asking:

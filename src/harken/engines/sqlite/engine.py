@@ -248,12 +248,17 @@ class SQLiteEngine:
 
     # --- queries ---------------------------------------------------------------------------
 
+    def is_far(self, relation: Relation) -> bool:
+        """Are its rows elsewhere, and here only those that were asked for?"""
+        return False
+
     def holds_changes(self, changed: Collection[str]) -> bool:
         """Are the Δ-sets of these relations here, for whoever reads them?"""
         return True
 
-    def compile(self, plan: Plan) -> Query:
-        query, compiler = self._compile(plan, {}, {})
+    def compile(self, plan: Plan, most: int | None = None) -> Query:
+        """A statement with more than so many items in FROM is too complex."""
+        query, compiler = self._compile(plan, {}, {}, most)
         wanted = self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
         self.indexes.ensure([*compiler.lookups, *wanted])
         return query
@@ -276,10 +281,12 @@ class SQLiteEngine:
                 self.connection.run(Table(table, "", "", kept=True).index(columns))
         return query
 
-    def _compile(self, plan: Plan, kept: Kept, known: Kept) -> tuple[Query, Compiler]:
+    def _compile(
+        self, plan: Plan, kept: Kept, known: Kept, most: int | None = None
+    ) -> tuple[Query, Compiler]:
         plan = on_demand(plan)
         tables: dict[str, str] = dict(known)
-        compiler = Compiler(plan.program.definitions, plan.needs, tables=tables)
+        compiler = Compiler(plan.program.definitions, plan.needs, tables=tables, most=most)
         fixpoints = self._fixpoints(plan, compiler, tables, kept)
         compiler.slots = Slots()
         goal = plan.program.goal

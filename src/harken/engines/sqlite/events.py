@@ -118,6 +118,14 @@ class DeltaSet:
             return [() for _ in gained], [() for _ in lost]
         return gained, lost
 
+    def copies(self) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        """What was added and what was removed, each row as often as that."""
+        plus: list[tuple[Any, ...]] = []
+        minus: list[tuple[Any, ...]] = []
+        for *row, weight in self._connection.rows(f"SELECT * FROM {self.table}"):
+            (plus if weight > 0 else minus).extend([tuple(row)] * abs(weight))
+        return plus, minus
+
     def size(self) -> int:
         return int(self._connection.value(self._size))
 

@@ -103,8 +103,12 @@ def fault(error: Exception) -> HarkenError:
         return overflow()
     for sign, words, hint in _LIMITS:
         if sign in text:
-            return SafetyFault(words, code="too-complex", hint=hint)
+            return too_complex(words, hint)
     return StorageError(f"the database engine refused the work ({text})", code="storage")
+
+
+def too_complex(words: str, hint: str | None = None) -> SafetyFault:
+    return SafetyFault(words, code="too-complex", hint=hint)
 
 
 def read_only() -> StorageError:

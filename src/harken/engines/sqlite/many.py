@@ -31,7 +31,7 @@ def insert(connection: Connection, relation: Relation, rows: Iterable[Row]) -> N
 
 
 def add(connection: Connection, relation: Relation, rows: Iterable[Row]) -> None:
-    """Insert those that are not there yet; all columns of the relation are its key."""
+    """Insert rows, each in the place of the one with its key, if there is one."""
     _run(connection, relation, _additions(relation), rows)
 
 
