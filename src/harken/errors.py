@@ -36,6 +36,8 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+OFFERED = 8
+"""How many names a hint has, where none is near to the one that nobody knows."""
 WIDEST = 120
 """How many characters of a line a report shows."""
 LEAD = 40
@@ -208,3 +210,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         folded.setdefault(candidate.lower(), candidate)
     close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.6)
     return folded[close[0]] if close else None
+
+
+def offered(name: str, known: Iterable[str], what: str) -> str | None:
+    """A hint for a name that nobody knows: the nearest that there is, or some of them.
+
+    >>> offered("price", ["quantity", "name"], "columns")
+    'the columns are quantity, name'
+    """
+    names = list(dict.fromkeys(known))
+    near = nearest(name, names)
+    if near is not None:
+        return f"did you mean {near}?"
+    more = f" and {len(names) - OFFERED} others" if len(names) > OFFERED else ""
+    return f"the {what} are {', '.join(names[:OFFERED])}{more}" if names else None

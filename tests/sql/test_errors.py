@@ -26,6 +26,16 @@ SAID = {
     "UPDATE a SET xx = 1": "1:14: [unknown-column] a has no column xx|did you mean x?",
     "SELECT k, x FROM a GROUP BY k": "1:11: [ungrouped] the column x must be in GROUP BY, "
     "or in an aggregate|group by it, or take any_value(x): a group has many rows",
+    "SELECT row_number() FROM a": "1:8: [unsupported] row_number is a window function: "
+    "say OVER (ORDER BY ...)|",
+    "INSERT INTO a VALUES (1)": "1:1: [arity] a takes 3 values, and there are 1|"
+    "they are for k, x, m",
+    "INSERT INTO a (k, price) VALUES (1, 2)": "1:1: [unknown-column] a has no column price|"
+    "the columns are k, x, m",
+    "SELECT * FROM warehouse": "1:15: [unknown-table] there is no table or view warehouse|"
+    "the tables and views are a",
+    "SELECT warehouse.x FROM a": "1:8: [unknown-table] there is no table warehouse in FROM|"
+    "the tables there are a",
     "SELECT m * m FROM a": "1:1: [overflow] a decimal does not fit: in units of its last digit it "
     "has more than 64 bits|use fewer digits behind the point: CAST(... AS DECIMAL(18, 2))",
     "CREATE TABLE z (k INT DEFAULT 'x')": "1:1: [type-mismatch] STRING cannot be stored as BIGINT|"

@@ -22,9 +22,9 @@ from harken.database.sql import schema
 from harken.database.sql.reading import Reading
 from harken.database.sql.row_changes import defaults
 from harken.database.sql.tables import SqlTables, is_materialized, is_sql, table_of
-from harken.errors import HarkenError, IntegrityError, LanguageError, NameFault, nearest
+from harken.errors import HarkenError, IntegrityError, LanguageError, NameFault
 from harken.ir.schema import Function
-from harken.lang.sql.draft import Table, unknown_table
+from harken.lang.sql.draft import Table, unknown_column, unknown_table
 from harken.lang.sql.parser import DIALECT, Statement, statements
 
 
@@ -55,13 +55,8 @@ class Edited:
     def column(self, node: exp.Expr) -> exp.ColumnDef:
         name = node.name.lower()
         if name not in self.columns:
-            near = nearest(name, self.columns)
-            raise NameFault(
-                f"{schema.created_name(self.node)} has no column {name}",
-                code="unknown-column",
-                span=self.statement.place(node),
-                hint=f"did you mean {near}?" if near else None,
-            )
+            place = self.statement.place(node)
+            raise unknown_column(schema.created_name(self.node), name, self.columns, place)
         return self.columns[name]
 
 

@@ -29,10 +29,11 @@ from harken.database.rules.wave import ConditionChange
 from harken.database.runtime import Runtime
 from harken.database.sql.tables import SqlTables, is_sql
 from harken.database.sql.views import translate_query
-from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
+from harken.errors import IntegrityError, LanguageError, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.schema import Function
 from harken.ir.types import Type
+from harken.lang.sql.draft import unknown_column, unknown_table
 from harken.lang.sql.parser import Statement, statements
 from harken.planner.prepare import prepare
 
@@ -116,13 +117,7 @@ def _known(
     lowered = [name.lower() for name in names]
     unknown = next((name for name in lowered if name not in columns), None)
     if unknown is not None:
-        near = nearest(unknown, columns)
-        raise NameFault(
-            f"{table} has no column {unknown}",
-            code="unknown-column",
-            span=statement.span,
-            hint=f"did you mean {near}?" if near else None,
-        )
+        raise unknown_column(table, unknown, columns, statement.span)
     return lowered
 
 
@@ -201,13 +196,7 @@ def _keys_of(parent: str, table: str, statement: Statement, catalog: Catalog) ->
     tables = SqlTables(catalog)
     function = tables.function(parent)
     if function is None:
-        near = nearest(parent, tables.table_names())
-        raise NameFault(
-            f"there is no table {parent} to refer to",
-            code="unknown-table",
-            span=statement.span,
-            hint=f"did you mean {near}?" if near else None,
-        )
+        raise unknown_table(tables, parent, statement.span, "table")
     key = [column.name for column in function.parameters]
     found = [key] if key and not function.bag else []
     if is_sql(function) and function.text[:12].lower() == "create table":

@@ -15,10 +15,11 @@ from sqlglot import exp
 
 from harken.database import lake
 from harken.database.runtime import Runtime
-from harken.errors import EngineError, LanguageError, NameFault, TypeFault, nearest
+from harken.errors import EngineError, LanguageError, NameFault, TypeFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import Type, decimal_type
+from harken.lang.sql.draft import unknown_column
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.types import shown
 
@@ -150,10 +151,4 @@ def _text(name: str, columns: Sequence[Column], key: Sequence[str], place: Place
 
 
 def _no_column(name: str, place: Place, statement: Statement) -> NameFault:
-    near = nearest(name, place.names)
-    return NameFault(
-        f"the table there has no column {name}",
-        code="unknown-column",
-        span=statement.span,
-        hint=f"did you mean {near}?" if near else "it has " + ", ".join(place.names),
-    )
+    return unknown_column("the table there", name, place.names, statement.span)

@@ -17,11 +17,11 @@ from harken.database.runtime import Runtime
 from harken.database.sql.reading import Found, Reading
 from harken.database.sql.storing import converter
 from harken.database.sql.tables import SqlTables, is_materialized, is_sql
-from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
+from harken.errors import IntegrityError, LanguageError, TypeFault
 from harken.ir.relations import Column, Kind
 from harken.ir.types import Type
 from harken.lang.sql.chance import draws
-from harken.lang.sql.draft import Table, unknown_table
+from harken.lang.sql.draft import Table, unknown_column, unknown_table
 from harken.lang.sql.parser import Statement, statements
 
 Row = tuple[Any, ...]
@@ -67,13 +67,7 @@ class RowChanges:
         known = {column.name: i for i, column in enumerate(table.columns)}
         for name in given:
             if name not in known:
-                near = nearest(name, known)
-                raise NameFault(
-                    f"{table.name} has no column {name}",
-                    code="unknown-column",
-                    span=statement.span,
-                    hint=f"did you mean {near}?" if near else None,
-                )
+                raise unknown_column(table.name, name, known, statement.span)
         if len(set(given)) < len(given):
             raise TypeFault("a column is named twice", code="exists", span=statement.span)
         if len(given) != len(found.names):
@@ -81,6 +75,7 @@ class RowChanges:
                 f"{table.name} takes {len(given)} values, and there are {len(found.names)}",
                 code="arity",
                 span=statement.span,
+                hint=f"they are for {', '.join(given)}",
             )
         is_whole = len(given) == len(table.columns)
         defaults = {} if is_whole else self._defaults(table, len(found.rows))
@@ -139,13 +134,7 @@ class RowChanges:
         known = [column.name for column in table.columns]
         for name, each in zip(names, nodes, strict=True):
             if name not in known:
-                near = nearest(name, known)
-                raise NameFault(
-                    f"{table.name} has no column {name}",
-                    code="unknown-column",
-                    span=statement.place(each),
-                    hint=f"did you mean {near}?" if near else None,
-                )
+                raise unknown_column(table.name, name, known, statement.place(each))
         return names, [
             self._default(table, name) if _is_default(each.expression) else each.expression
             for name, each in zip(names, nodes, strict=True)

@@ -20,6 +20,7 @@ from harken.database.system import relation_of
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
+from harken.lang.sql.draft import unknown_table
 from harken.lang.sql.parser import Statement, text_after
 from harken.lang.sql.recursion import mentions
 from harken.lang.sql.types import shown, type_of
@@ -387,13 +388,8 @@ def drop(runtime: Runtime, statement: Statement) -> None:
         if known is None or kind not in ("TABLE", "VIEW"):
             if node.args.get("exists"):
                 continue
-            near = nearest(name, SqlTables(runtime.catalog).table_names())
-            raise NameFault(
-                f"there is no {kind.lower()} {name}",
-                code="unknown-table",
-                span=statement.place(each),
-                hint=f"did you mean {near}?" if near else None,
-            )
+            there = SqlTables(runtime.catalog)
+            raise unknown_table(there, name, statement.place(each), kind.lower())
         if is_view(known) != (kind == "VIEW"):
             raise NameFault(
                 f"{name} is a {_kind_of(known)}",

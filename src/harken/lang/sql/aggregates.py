@@ -8,7 +8,6 @@ from __future__ import annotations
 from sqlglot import exp
 
 from harken.lang.sql.folds import folded_values, is_fold, keys_of
-from harken.lang.sql.spelling import as_written
 from harken.lang.sql.syntax import ONE
 
 AGGREGATED: dict[type[exp.Expr], str] = {
@@ -25,13 +24,6 @@ AGGREGATED: dict[type[exp.Expr], str] = {
     exp.FirstValue: "min",
     exp.LastValue: "max",
 }
-
-
-PLACED = (
-    *(exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile),
-    *(exp.Lag, exp.Lead, exp.NthValue),
-)
-"""What has a value in an order only."""
 
 
 def aggregates_from_around(query: exp.Expr) -> list[exp.Expr]:
@@ -94,13 +86,3 @@ def unfiltered(node: exp.Expr) -> exp.Expr:
 def is_distinct(node: exp.Expr) -> bool:
     """min and max are the same of a set."""
     return isinstance(node.this, exp.Distinct) and AGGREGATED.get(type(node)) not in ("min", "max")
-
-
-def why_not(node: exp.Expr) -> str:
-    """What is wrong with an aggregate that is none of ours."""
-    if isinstance(node, exp.PercentileCont | exp.PercentileDisc):
-        name = node.sql_name().lower()
-        return f"{name} takes an order: {name}(0.5) WITHIN GROUP (ORDER BY x)"
-    if isinstance(node, PLACED):
-        return f"{node.sql_name().lower()} is a window function: say OVER (ORDER BY ...)"
-    return f"the aggregate {as_written(node)} is not there yet"

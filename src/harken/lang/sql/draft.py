@@ -10,7 +10,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from harken.errors import NameFault, Span, TypeFault, nearest
+from harken.errors import NameFault, Span, TypeFault, offered
 from harken.ir.clauses import (
     Atom,
     Clause,
@@ -53,12 +53,22 @@ class Tables(Protocol):
 def unknown_table(
     tables: Tables, name: str, span: Span | None, what: str = "table or view"
 ) -> NameFault:
-    near = nearest(name, tables.table_names())
     return NameFault(
         f"there is no {what} {name}",
         code="unknown-table",
         span=span,
-        hint=f"did you mean {near}?" if near else None,
+        hint=offered(name, sorted(tables.table_names()), "tables and views"),
+    )
+
+
+def unknown_column(
+    table: str, name: str, columns: Iterable[str], span: Span | None = None
+) -> NameFault:
+    return NameFault(
+        f"{table} has no column {name}",
+        code="unknown-column",
+        span=span,
+        hint=offered(name, columns, "columns"),
     )
 
 

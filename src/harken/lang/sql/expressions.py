@@ -31,6 +31,7 @@ from harken.lang.sql.chance import normal, seed_of
 from harken.lang.sql.conversions import NULL_TYPE
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
 from harken.lang.sql.functions import Once, said
+from harken.lang.sql.known import PLACED, why_not
 from harken.lang.sql.scalars import PATTERNS, Call, called, constant
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.spelling import as_written
@@ -243,6 +244,8 @@ class Expressions(TypedCalls):
             raise self._unsupported(
                 node, "a window function cannot stand here: say QUALIFY, or put a query around it"
             )
+        if isinstance(node, PLACED):
+            raise self._unsupported(node, why_not(node))
         raise self._unsupported(node, f"there is no {as_written(node)} in Harken's SQL yet")
 
     def _called(self, call: Call, node: exp.Expr, scope: Scope, body: Body) -> Term:

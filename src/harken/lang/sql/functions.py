@@ -27,6 +27,7 @@ _MOMENT = "CAST(x AS TIMESTAMP)"
 _SECONDS = f"CAST({_MOMENT} - floor_timestamp({_MOMENT}, 60000000) AS DECIMAL(8, 6))"
 _PLAIN_FORMAT = "'yyyy-MM-dd HH:mm:ss'"
 _YEARDAY = f"{_DAY} - {_YEAR_START} + 1"
+_TOWARDS_ZERO = "CASE WHEN x < 0 THEN ceil(x{0}) ELSE floor(x{0}) END"
 
 SAID: dict[type[exp.Expr], tuple[tuple[str, ...], str]] = {
     exp.Left: (("this", "expression"), "substring(x, 1, y)"),
@@ -61,6 +62,7 @@ SAID: dict[type[exp.Expr], tuple[tuple[str, ...], str]] = {
 """What a function is said by, with x, y and z for its arguments."""
 
 NAMED: dict[tuple[str, int], str] = {
+    **{(name, 1): _TOWARDS_ZERO.format("") for name in ("trunc", "truncate")},
     ("isnull", 1): "x IS NULL",
     ("isnotnull", 1): "x IS NOT NULL",
     ("nullifzero", 1): "nullif(x, 0)",
@@ -137,6 +139,10 @@ def said(node: exp.Expr) -> exp.Expr | None:
             return _joined(node)
         case exp.Extract() if node.this.name.lower() in EXTRACTED:
             return filled(EXTRACTED[node.this.name.lower()], node.expression)
+        case exp.Anonymous(expressions=[_, exp.Literal(is_string=False) | exp.Neg()]) if (
+            node.name.lower() in ("trunc", "truncate")
+        ):
+            return filled(_TOWARDS_ZERO.format(", y"), *node.expressions)
         case exp.Anonymous(expressions=[value, unit]) if node.name.lower() == "trunc":
             return _truncated(value, unit, None)
         case exp.Anonymous(expressions=[unit, value]) if node.name.lower() == "date_trunc":

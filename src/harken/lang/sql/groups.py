@@ -23,11 +23,11 @@ from harken.lang.sql.aggregates import (
     aggregates_of,
     is_distinct,
     unfiltered,
-    why_not,
 )
 from harken.lang.sql.draft import Body
 from harken.lang.sql.folds import Folding, is_fold
 from harken.lang.sql.grouping_sets import sets_of
+from harken.lang.sql.known import why_not
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Field, Scope, Source
 from harken.lang.sql.spelling import as_written, spelling

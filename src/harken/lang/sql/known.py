@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
+from harken.lang.sql.spelling import as_written
+
 _QUERY = "with_ with limit offset order"
 _CHANGE = "with_ with"
 PARTS: dict[type[exp.Expr], str] = {
@@ -114,6 +116,11 @@ CALLED: dict[tuple[type[exp.Expr], str], str] = {
 """Parts by the words that stand for them in a statement."""
 _ALLOWED = {kind: frozenset(names.split()) for kind, names in PARTS.items()}
 _REFUSED = (exp.Pivot, exp.TableSample, exp.Into, exp.Lock, exp.Version)
+PLACED = (
+    *(exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile),
+    *(exp.Lag, exp.Lead, exp.NthValue),
+)
+"""What has a value in an order only."""
 
 
 def unknown_parts(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
@@ -153,3 +160,13 @@ def _may_be_star(star: exp.Expr) -> bool:
 
 def _has_changes(star: exp.Expr) -> bool:
     return bool(star.args.get("except_") or star.args.get("replace"))
+
+
+def why_not(node: exp.Expr) -> str:
+    """What is wrong with an aggregate that is none of ours."""
+    if isinstance(node, exp.PercentileCont | exp.PercentileDisc):
+        name = node.sql_name().lower()
+        return f"{name} takes an order: {name}(0.5) WITHIN GROUP (ORDER BY x)"
+    if isinstance(node, PLACED):
+        return f"{node.sql_name().lower()} is a window function: say OVER (ORDER BY ...)"
+    return f"the aggregate {as_written(node)} is not there yet"

@@ -32,7 +32,7 @@ KEPT = (
     "group_concat",
     "date_format",
     *("to_date", "try_to_date", "to_timestamp", "try_to_timestamp", "from_unixtime"),
-    *("make_timestamp", "try_mod", "trunc", "date_trunc", "date_sub"),
+    *("make_timestamp", "try_mod", "trunc", "truncate", "date_trunc", "date_sub"),
     *("unix_timestamp", "to_unix_timestamp", "unix_seconds", "unix_millis", "unix_micros"),
     *("timestamp_seconds", "timestamp_millis", "timestamp_micros"),
     *("width_bucket", "elt", "format_number", "conv", "bround", "hex"),

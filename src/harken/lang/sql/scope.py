@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from harken.errors import NameFault, Span, TypeFault, nearest
+from harken.errors import NameFault, Span, TypeFault, nearest, offered
 from harken.ir.terms import Term, Variable
-
-SHOWN = 8
-"""So many columns are named where none is near to the one that is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +107,12 @@ class Scope:
         return found[0] if found else None
 
     def unknown_source(self, table: str, span: Span) -> NameFault:
-        near = nearest(table, [source.alias for source in self.sources])
+        here = [source.alias for source in self.sources if not source.of_using]
         return NameFault(
             f"there is no table {table} in FROM",
             code="unknown-table",
             span=span,
-            hint=f"did you mean {near}?" if near else None,
+            hint=offered(table, here, "tables there"),
         )
 
     def _unknown(self, table: str | None, name: str, span: Span) -> NameFault:
@@ -126,24 +123,16 @@ class Scope:
         }
         if table is not None and table not in [source.alias for source in self.sources]:
             return self.unknown_source(table, span)
-        near = nearest(name, known)
         here = {
             each.name: None
             for source in self.sources
             if table in (None, source.alias)
             for each in source.fields
         }
+        near = nearest(name, known)
         return NameFault(
             f"there is no column {f'{table}.{name}' if table else name}",
             code="unknown-column",
             span=span,
-            hint=f"did you mean {known[near]}?" if near else _listed(list(here)),
+            hint=f"did you mean {known[near]}?" if near else offered(name, here, "columns"),
         )
-
-
-def _listed(names: list[str]) -> str | None:
-    """The columns that there are, or the first of many."""
-    if not names:
-        return None
-    more = f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""
-    return f"the columns are {', '.join(names[:SHOWN])}{more}"
