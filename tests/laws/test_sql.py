@@ -88,7 +88,7 @@ def test_what_is_too_long_for_one_statement_is_found_in_each_state(
 ) -> None:
     """Whatever is evaluated from scratch is taken for too long."""
     strategy = ("naive", "adaptive")[seed % 2]
-    script = replace(Scripts(Random(seed)).script(views=4, transactions=25), strategy=strategy)
+    script = replace(Scripts(Random(seed)).script(views=3, transactions=20), strategy=strategy)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nodes, "MANY_ITEMS", 0)
         tally += Pair(script).run()
