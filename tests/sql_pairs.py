@@ -53,6 +53,8 @@ class Pair:
             self._build()
             for transaction in self.script.transactions:
                 self._transact(transaction)
+        except duckdb.FatalException:  # there is nothing left to compare with
+            self.counts["DuckDB died"] += 1
         finally:
             self.harken.close()
             self.duck.close()
@@ -77,6 +79,8 @@ class Pair:
         try:
             self.duck.execute(duckdb_text(text))
             self.duck.execute(f"SELECT * FROM {view.name}")
+        except duckdb.FatalException:
+            raise
         except duckdb.Error as error:
             self.counts[f"DuckDB: {str(error)[:60]}"] += 1
             self._refused.add(view.name)  # and with it what is made of it

@@ -37,6 +37,7 @@ def tally() -> Iterator[Counter[str]]:
     yield counts
     print(dict(counts))
     assert counts["refused views"] <= 0.1 * counts["views"]
+    assert counts["DuckDB died"] <= 0.01 * counts["views"]
     assert counts["with rows"] >= 0.4 * counts["pairs"]
     assert counts["changes"] >= 0.15 * counts["pairs"]
 
