@@ -64,17 +64,25 @@ class Compiler:
     numbers: dict[str, int] = field(default_factory=dict)
     """The numbers of the tables that grow, by the ids of the relations that read their rows."""
     lenient: bool = False
-    most: int | None = None
-    """The items that FROM may have, everywhere together."""
     grouping: Grouping = field(init=False)
     driving: Driving = field(init=False)
     _alias: int = 0
+    _last: int | None = None
+    """The last alias that the statement may have."""
 
     def __post_init__(self) -> None:
         self.grouping = Grouping(self.definitions, self.needs)
         self.driving = Driving(self.grouping)
 
     # --- selects ---------------------------------------------------------------------------
+
+    def goal(self, definition: Definition, most: int | None) -> str:
+        """The rows of a definition, by a statement with so many items in FROM at the most."""
+        self._last = None if most is None else self._alias + most
+        try:
+            return self.definition(definition)
+        finally:
+            self._last = None
 
     def definition(
         self, definition: Definition, known: Known | None = None, nested: bool = False
@@ -195,7 +203,7 @@ class Compiler:
         self, atom: Atom, select: Select, environment: Environment, outer: Environment
     ) -> None:
         self._alias += 1
-        if self.most is not None and self._alias > self.most:
+        if self._last is not None and self._alias > self._last:
             raise faults.too_complex("there are too many items in FROM")
         alias = f"t{self._alias}"
         relation = atom.relation

@@ -286,7 +286,7 @@ class SQLiteEngine:
     ) -> tuple[Query, Compiler]:
         plan = on_demand(plan)
         tables: dict[str, str] = dict(known)
-        compiler = Compiler(plan.program.definitions, plan.needs, tables=tables, most=most)
+        compiler = Compiler(plan.program.definitions, plan.needs, tables=tables)
         fixpoints = self._fixpoints(plan, compiler, tables, kept)
         compiler.slots = Slots()
         goal = plan.program.goal
@@ -295,7 +295,7 @@ class SQLiteEngine:
             columns = ", ".join(f"c{i}" for i in range(goal.arity)) or "1"
             sql = f"SELECT {columns} FROM {compiler.table(goal)}"
         else:
-            sql = compiler.definition(definition)
+            sql = compiler.goal(definition, most)
         slots = compiler.slots.bound_in(sql)
         fetch = None
         if definition is not None and goal.id not in tables and (plan.layers or known):
