@@ -15,16 +15,17 @@ import pytest
 SRC = Path(__file__).parents[1] / "src"
 
 BELOW_PLANNER = {"errors", "ir", "calculus"}
-BELOW_DATABASE = BELOW_PLANNER | {"lang", "planner", "engines", "stack"}
+BELOW_DATABASE = BELOW_PLANNER | {"lang", "planner", "engines", "settings", "stack"}
 BELOW_MONITOR = BELOW_DATABASE | {"database"}
 LAYERS = {
     "errors": set(),
+    "settings": {"errors"},
     "stack": set(),
     "ir": {"errors"},
     "lang": {"errors", "ir", "stack"},
     "calculus": {"errors", "ir"},
     "planner": BELOW_PLANNER,
-    "engines": BELOW_PLANNER | {"planner"},
+    "engines": BELOW_PLANNER | {"planner", "settings"},
     "database": BELOW_DATABASE,
     "sources": BELOW_MONITOR,
     "notify": BELOW_MONITOR,

@@ -8,19 +8,31 @@ from typing import Annotated, Any
 import typer
 
 import harken
-from harken.cli.options import DatabaseFile, Engine, ExplainFormat, Format, Home, Output, Story
+from harken.cli.options import (
+    DatabaseFile,
+    Engine,
+    ExplainFormat,
+    Format,
+    Home,
+    Output,
+    Overrides,
+    Story,
+)
 from harken.cli.reporting import CommandError, reported, writer
-from harken.cli.sessions import opened, own_session
+from harken.cli.sessions import opened, own_session, settings_of
 from harken.database.results import to_json
 from harken.database.rules.drawing import draw
 from harken.database.rules.explain import RuleExplanation
 
 
-def shell(db: DatabaseFile = ":memory:", engine: Home = Engine.RESIDENT) -> None:
+def shell(
+    db: DatabaseFile = ":memory:", engine: Home = Engine.RESIDENT, set: Overrides = None
+) -> None:
     """Type statements and see their results."""
     from harken.shell import start
 
-    with harken.connect(db, engine=engine.value, spark=own_session) as database:
+    settings = settings_of(set)
+    with harken.connect(db, engine=engine.value, spark=own_session, settings=settings) as database:
         raise typer.Exit(start(database))
 
 
@@ -95,6 +107,7 @@ def serve(
         int, typer.Option(min=1, help="How much of them is kept, for each view.")
     ] = harken.Keep().bytes,
     engine: Home = Engine.RESIDENT,
+    set: Overrides = None,
 ) -> None:
     """Serve views and their changes over HTTP, until Ctrl-C."""
     from harken.server.run import serve as run_server
@@ -109,6 +122,7 @@ def serve(
             keep=harken.Keep(keep_seconds, keep_bytes),
             spark=own_session,
             engine=engine.value,
+            settings=settings_of(set, serving=True),
             tell=lambda line: print(line, flush=True),
         )
 

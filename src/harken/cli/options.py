@@ -70,4 +70,8 @@ Home = Annotated[Engine, typer.Option("--engine", help="Where relations that are
 FactDirectory = Annotated[
     str, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where Datalog's .input reads.")
 ]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated."),
+]
 Output = Annotated[Format, typer.Option("--format", help="How results are printed.")]

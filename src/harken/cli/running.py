@@ -16,11 +16,12 @@ from harken.cli.options import (
     Format,
     Home,
     Output,
+    Overrides,
     Strategy,
 )
 from harken.cli.programs import STDIN, lines_of, read_program
 from harken.cli.reporting import reported, writer
-from harken.cli.sessions import own_session
+from harken.cli.sessions import own_session, settings_of
 from harken.database.results import to_json
 
 
@@ -42,6 +43,7 @@ def run(
             help="Where Datalog's .output writes; - is standard output.",
         ),
     ] = ".",
+    set: Overrides = None,
 ) -> None:
     """Run programs one after the other, in one session.
 
@@ -54,9 +56,12 @@ def run(
             (STDIN if name == "-" else name, read_program(name), Path(name).suffix)
             for name in files
         ]
+        settings = settings_of(set)
         source = db
         with (
-            harken.connect(db, engine=engine.value, spark=own_session) as database,
+            harken.connect(
+                db, engine=engine.value, spark=own_session, settings=settings
+            ) as database,
             database.listening(writer(format)),
         ):
             if trace:

@@ -7,6 +7,7 @@ from typing import Any
 
 import harken
 from harken.cli.reporting import CommandError
+from harken.settings import Settings
 
 
 def opened(db: str, *, read_only: bool = False) -> harken.Database:
@@ -25,3 +26,16 @@ def own_session() -> Any:
     from harken.engines.spark.session import local_session
 
     return local_session()
+
+
+def settings_of(overrides: list[str] | None, *, serving: bool = False) -> Settings:
+    """The settings after `--set NAME=VALUE`."""
+    given: dict[str, str] = {}
+    for each in overrides or []:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise CommandError(
+                f"--set {each} has no value", code="bad-value", hint="write --set NAME=VALUE"
+            )
+        given[name.strip()] = value.strip()
+    return Settings(given, serving=serving)

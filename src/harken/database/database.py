@@ -36,6 +36,7 @@ from harken.engines.sqlite.values import encode
 from harken.errors import IntegrityError, StorageError, TypeFault
 from harken.ir.schema import Function, example
 from harken.lang.amosql.translate import literal_type
+from harken.settings import Settings
 
 if TYPE_CHECKING:
     from harken.engines.spark.streams import Feed
@@ -49,6 +50,7 @@ def connect(
     clock: Callable[[], datetime.datetime] | None = None,
     spark: Any = None,
     engine: str = "resident",
+    settings: Mapping[str, Any] | None = None,
 ) -> Database:
     """Open a database in a file, or one in memory that is gone when it is closed.
 
@@ -57,7 +59,7 @@ def connect(
     function that is created goes to the lake.
 
     `timeout` is how many seconds to wait for another process that is writing. `clock` stands in
-    for the time of day in tests.
+    for the time of day in tests. `settings` overrides what `harken.settings` lists.
     """
     place = os.fspath(path) if isinstance(path, os.PathLike) else path
     check_text(place, "the path of a database")
@@ -65,7 +67,10 @@ def connect(
         raise TypeFault(
             f"there is no engine {engine}", code="bad-value", hint="it is resident or lake"
         )
-    database = Database(place, read_only=read_only, timeout=timeout, clock=clock, spark=spark)
+    chosen = settings if isinstance(settings, Settings) else Settings(settings)
+    database = Database(
+        place, read_only=read_only, timeout=timeout, clock=clock, spark=spark, settings=chosen
+    )
     database._runtime.all_in_lake = engine == "lake"
     return database
 
@@ -81,11 +86,12 @@ class Database:
         timeout: float,
         clock: Callable[[], datetime.datetime] | None,
         spark: Any = None,
+        settings: Settings,
     ) -> None:
         connection = Connection(path, read_only=read_only, timeout=timeout, clock=clock)
         self._connection = connection
         try:
-            runtime, rules, transactions = open_database(connection, spark)
+            runtime, rules, transactions = open_database(connection, spark, settings)
             self._runtime, self._rules, self._transactions = runtime, rules, transactions
             self._session = Session(runtime, transactions, rules)
             self._sql = SqlSession(runtime, transactions, rules)

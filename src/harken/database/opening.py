@@ -21,11 +21,14 @@ from harken.engines.sqlite.connection import Connection
 from harken.errors import HarkenError, StorageError
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
+from harken.settings import Settings
 
 
-def open_database(connection: Connection, spark: Any) -> tuple[Runtime, Rules, Transactions]:
+def open_database(
+    connection: Connection, spark: Any, settings: Settings
+) -> tuple[Runtime, Rules, Transactions]:
     """What all sessions on the connection share."""
-    runtime = _open_runtime(connection, spark)
+    runtime = _open_runtime(connection, spark, settings)
     rules = Rules(runtime)
     runtime.rules, runtime.monitors = rules, rules.monitors
     transactions = Transactions(runtime, rules)
@@ -33,10 +36,10 @@ def open_database(connection: Connection, spark: Any) -> tuple[Runtime, Rules, T
     return runtime, rules, transactions
 
 
-def _open_runtime(connection: Connection, spark: Any) -> Runtime:
+def _open_runtime(connection: Connection, spark: Any, settings: Settings) -> Runtime:
     engine = LakeEngine(connection, spark)
     catalog = Catalog(engine, lambda function: _clauses_of(function, catalog))
-    runtime = Runtime(engine, catalog, Objects(engine, catalog))
+    runtime = Runtime(engine, catalog, Objects(engine, catalog), settings)
     if connection.is_new:
         _initialise(connection, catalog)
     catalog.when_reloaded = lambda: _after_reload(runtime)

@@ -17,6 +17,7 @@ from harken.ir.types import Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import Argument
 from harken.lang.amosql.translate import literal_type
+from harken.settings import Settings
 
 CALL_DEPTH = 500
 """How deep procedures may call each other before we take it for a loop without end."""
@@ -55,6 +56,7 @@ class Runtime:
     engine: LakeEngine
     catalog: Catalog
     objects: Objects
+    settings: Settings
     python: dict[str, Callable[..., Any]] = field(default_factory=dict)
     """The Python functions behind foreign functions, by function id."""
     replaced: dict[str, Callable[..., Any]] = field(default_factory=dict)

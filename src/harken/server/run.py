@@ -16,6 +16,7 @@ from harken.errors import StorageError
 from harken.server.access import check_start
 from harken.server.app import make_app
 from harken.server.service import Service
+from harken.settings import Settings
 
 GRACE_SECONDS = 5
 TOKEN = "HARKEN_TOKEN"
@@ -54,13 +55,14 @@ def serve(
     keep: Keep | None = None,
     spark: Any = None,
     engine: str = "resident",
+    settings: Settings | None = None,
     tell: Callable[[str], None] = print,
 ) -> None:
     """`tell` is told where, as soon as there is an answer there."""
     token = token if token is not None else os.environ.get(TOKEN)
     check_start(host, token)
     listening = listen(host, port)
-    service = Service(path, keep=keep, spark=spark, engine=engine)
+    service = Service(path, keep=keep, spark=spark, engine=engine, settings=settings)
     place = f"[{host}]" if ":" in host else host
     address = f"http://{place}:{listening.getsockname()[1]}/"
     server = make_server(service, token, lambda: tell(f"serving {path} at {address}"))

@@ -26,6 +26,7 @@ from harken.server.events import Quality
 from harken.server.feeds import ROOM, Feed, Tail
 from harken.server.streams import Stream
 from harken.server.values import column_json, snapshot_json
+from harken.settings import Settings
 
 MOST_FEEDS = 1_000
 """So many different views and conditions are followed at once."""
@@ -42,6 +43,7 @@ class Service:
         keep: Keep | None = None,
         spark: Any = None,
         engine: str = "resident",
+        settings: Settings | None = None,
         room: int = ROOM,
         heartbeat: float = HEARTBEAT_SECONDS,
         look: float = LOOK_SECONDS,
@@ -50,6 +52,7 @@ class Service:
         self._keep = keep or Keep()
         self._spark = spark
         self._engine = engine
+        self.settings = settings or Settings(serving=True)
         self._room = room
         self._heartbeat = heartbeat
         self._look = look
@@ -58,7 +61,9 @@ class Service:
 
     async def start(self) -> None:
         def connect() -> Database:
-            return harken.connect(self._path, spark=self._spark, engine=self._engine)
+            return harken.connect(
+                self._path, spark=self._spark, engine=self._engine, settings=self.settings
+            )
 
         self._writer, self._reader = Desk(connect, "writer"), Desk(connect, "reader")
         self._opening = asyncio.Lock()

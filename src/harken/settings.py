@@ -1,0 +1,159 @@
+"""Everything a user can tune, in one tuple: name, type, unit, default, and the service's default.
+
+A value comes from, in this order: `harken.connect(settings={...})` or `--set NAME=VALUE`, the
+environment (`HARKEN_STATEMENT_TIMEOUT`), the default. The service (`harken serve`) has defaults of
+its own where strangers send the work. An unknown name or a value that does not fit is an error.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harken.errors import ValueFault, nearest
+
+PREFIX = "HARKEN_"
+TRUE = frozenset({"1", "true", "yes", "on"})
+FALSE = frozenset({"0", "false", "no", "off"})
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One tunable. `served` is its default in the service; None means the same as `default`."""
+
+    name: str
+    default: Any
+    about: str
+    unit: str = ""
+    served: Any = None
+    least: float = 0
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets it."""
+        return PREFIX + self.name.upper()
+
+    def read(self, value: Any) -> Any:
+        """The value in the setting's own type, from text too."""
+        kind = type(self.default)
+        try:
+            found = _CONVERSIONS[kind](value)
+        except (TypeError, ValueError, OverflowError):
+            raise self._does_not_fit(value) from None
+        if kind in (int, float) and not found >= self.least:
+            raise self._does_not_fit(value)
+        return found
+
+    def _does_not_fit(self, value: Any) -> ValueFault:
+        kind = _KINDS[type(self.default)]
+        bound = f" of at least {self.least:g}" if self.least else ""
+        shown = repr(value)
+        return ValueFault(
+            f"the setting {self.name} cannot be {shown if len(shown) < 60 else shown[:57] + '...'}",
+            code="bad-value",
+            hint=f"it takes {kind}{bound}" + (f", in {self.unit}" if self.unit else ""),
+        )
+
+
+def _boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    if text not in TRUE | FALSE:
+        raise ValueError(text)
+    return text in TRUE
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool) or (isinstance(value, str) and len(value) > 20):
+        raise ValueError(value)
+    found = int(value)
+    if found != (float(value) if isinstance(value, str) else value):
+        raise ValueError(value)
+    return found
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise ValueError(value)
+    return float(value)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Several texts: a sequence, or one text with the parts separated as in PATH."""
+    if isinstance(value, str):
+        return tuple(part for part in value.split(os.pathsep) if part)
+    found = tuple(os.fspath(part) for part in value)
+    if not all(isinstance(part, str) for part in found):
+        raise ValueError(value)
+    return found
+
+
+_CONVERSIONS: dict[type, Any] = {
+    bool: _boolean,
+    int: _whole,
+    float: _number,
+    str: str,
+    tuple: _names,
+}
+_KINDS = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    tuple: f"a list of texts, or one text separated by {os.pathsep!r}",
+}
+
+SETTINGS: tuple[Setting, ...] = ()
+"""Sorted by name."""
+
+
+class Settings(Mapping[str, Any]):
+    """The values in force for one session."""
+
+    def __init__(self, given: Mapping[str, Any] | None = None, *, serving: bool = False) -> None:
+        known = {setting.name: setting for setting in SETTINGS}
+        for name in given or {}:
+            if name not in known:
+                raise unknown_setting(name)
+        self._values = {
+            name: self._value(setting, given or {}, serving) for name, setting in known.items()
+        }
+
+    @staticmethod
+    def _value(setting: Setting, given: Mapping[str, Any], serving: bool) -> Any:
+        if setting.name in given:
+            return setting.read(given[setting.name])
+        if setting.variable in os.environ:
+            return setting.read(os.environ[setting.variable])
+        return setting.served if serving and setting.served is not None else setting.default
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._values:
+            raise unknown_setting(name)
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def set(self, name: str, value: Any) -> None:
+        """Change one value for the rest of the session."""
+        setting = next((each for each in SETTINGS if each.name == name), None)
+        if setting is None:
+            raise unknown_setting(name)
+        self._values[name] = setting.read(value)
+
+
+def unknown_setting(name: str) -> ValueFault:
+    names = [setting.name for setting in SETTINGS]
+    meant = nearest(name, names)
+    return ValueFault(
+        f"there is no setting {name}",
+        code="bad-value",
+        hint=f"did you mean {meant}?" if meant else f"there are: {', '.join(names)}",
+    )
