@@ -71,7 +71,12 @@ def test_results_are_lines(command: Command, program: Callable[..., Path]) -> No
 def test_results_are_json(command: Command, program: Callable[..., Path]) -> None:
     file = program(ITEMS + "select i, quantity(i) for each item i; print(name(:ink), 1.5);")
     assert command("run", "--format", "json", file).results == [
-        {"kind": "rows", "columns": ["i", "quantity"], "rows": [[":pen", 12], [":ink", 3]]},
+        {
+            "kind": "rows",
+            "columns": ["i", "quantity"],
+            "types": ["item", "integer"],
+            "rows": [[":pen", 12], [":ink", 3]],
+        },
         {"kind": "print", "values": ["ink", 1.5]},
     ]
 
@@ -361,7 +366,7 @@ def test_results_of_datalog_are_json(
     """
     file = program(CLOSURE + script, "c.dl")
     assert command("run", file, "-F", facts, "-D", "-", "--format", "json").results == [
-        {"kind": "rows", "columns": ["x"], "rows": [["b"], ["c"]]},
+        {"kind": "rows", "columns": ["x"], "types": ["charstring"], "rows": [["b"], ["c"]]},
         {
             "kind": "change",
             "view": "path",
@@ -372,6 +377,7 @@ def test_results_of_datalog_are_json(
             "kind": "rows",
             "relation": "path",
             "columns": ["x", "y"],
+            "types": ["charstring", "charstring"],
             "rows": [["a", "b"], ["a", "d"], ["b", "d"]],
         },
         {"kind": "print", "values": ["edge", 2]},

@@ -106,7 +106,14 @@ _KINDS = {
     tuple: f"a list of texts, or one text separated by {os.pathsep!r}",
 }
 
-SETTINGS: tuple[Setting, ...] = ()
+SETTINGS: tuple[Setting, ...] = (
+    Setting("body_timeout", 30.0, "How long the body of a request may take to arrive.", "seconds"),
+    Setting("header_timeout", 10.0, "How long the head of a request may take.", "seconds"),
+    Setting("max_body_bytes", 16 * 2**20, "The largest body of a request.", "bytes", least=1),
+    Setting("max_connections", 1_200, "How many clients may be connected at once.", least=1),
+    Setting("max_header_bytes", 64 * 2**10, "The largest head of a request.", "bytes", least=1),
+    Setting("max_streams", 1_000, "How many streams of events may be open at once.", least=1),
+)
 """Sorted by name."""
 
 

@@ -247,7 +247,7 @@ def test_output_and_size_come_last(db: harken.Database) -> None:
         "p\t2",
     ]
     assert results[0].json_lines() == [
-        '{"kind":"rows","relation":"p","columns":["x"],"rows":[[1],[2]]}'
+        '{"kind":"rows","relation":"p","columns":["x"],"types":["integer"],"rows":[[1],[2]]}'
     ]
 
 

@@ -173,6 +173,11 @@ class FunctionHandle:
             return rows
         return decode_rows(rows, self._types[self._inputs :], self._runtime.catalog.home)
 
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """The types of a whole row: its arguments, then its results."""
+        return self._types
+
     # --- changing --------------------------------------------------------------------------
 
     def __setitem__(self, arguments: Any, value: Any) -> None:

@@ -1,25 +1,72 @@
-"""Values of JSON as values of Python, by the types of their columns.
+"""Values as JSON, and JSON as values again, by the types of their columns.
 
-A date is its ISO text, a timestamp too, with a space; a decimal is a number with all its digits; an
-object is `#[type number]`, as it is printed.
+JavaScript reads every JSON number as a double, so what a double would change goes as text: an
+integer beyond 2^53 and every decimal, with all its digits. A date is its ISO text, a timestamp too,
+with a space; an object is `#[type number]`, as it is printed. See docs/json.md.
 
-Law: what is read with the types of the columns is what was written.
+Law: what is read with the types of the columns is what was written, also if JavaScript read it and
+wrote it again in between.
 """
 
 from __future__ import annotations
 
 import datetime
 import decimal
+import json
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from harken.database.objects import Object
+from harken.engines.builtin import show_timestamp
 from harken.errors import ValueFault
-from harken.ir.types import DATE, NUMBER, TIMESTAMP, Type, is_decimal, literal_type_named
+from harken.ir.types import DATE, INTEGER, NUMBER, TIMESTAMP, Type, is_decimal, literal_type_named
 
 Row = tuple[Any, ...]
+NameObject = Callable[[Object], str]
+LARGEST_EXACT = 2**53 - 1
+"""The largest integer up to which a double, and so JavaScript, has every integer."""
+WIDEST = 60
+"""How many characters of a wrong value an error shows."""
 _OBJECT = re.compile(r"#\[(\w+) (\d+)\]")
+_INTEGER = re.compile(r"-?[0-9]{1,40}")
+_DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,4})?")
+
+
+def json_value(value: Any, name_object: NameObject = repr) -> Any:
+    """What `json.dumps` is to write for a value.
+
+    >>> json_value(decimal.Decimal("205039.00")), json_value(7), json_value(9007199254740993)
+    ('205039.00', 7, '9007199254740993')
+    """
+    match value:
+        case bool() | str() | None:
+            return value
+        case int():
+            return value if -LARGEST_EXACT <= value <= LARGEST_EXACT else str(value)
+        case float():
+            return int(value) if value.is_integer() and abs(value) <= LARGEST_EXACT else value
+        case decimal.Decimal():
+            return f"{value:f}"
+        case datetime.datetime():
+            return show_timestamp(value)
+        case datetime.date():
+            return value.isoformat()
+        case Object():
+            return name_object(value)
+    return value
+
+
+def read_json(text: str | bytes, **how: Any) -> Any:
+    """JSON with the digits of its numbers as they are written: a decimal may come as a number."""
+    return json.loads(text, parse_float=_exact, **how)
+
+
+def _exact(digits: str) -> decimal.Decimal | float:
+    try:
+        return decimal.Decimal(digits)
+    except decimal.InvalidOperation:  # an exponent without end
+        return float(digits)
 
 
 def column_type(name: str, nullable: bool) -> Type:
@@ -49,7 +96,7 @@ def reader(type_: Type) -> Callable[[Any], Any]:
             return _read(value, type_)
         except (ValueError, decimal.InvalidOperation):
             raise ValueFault(
-                f"{value!r} is not of type {type_}", code="bad-value", hint=_written(type_)
+                f"{shown(value)} is not of type {type_}", code="bad-value", hint=_written(type_)
             ) from None
 
     return read
@@ -67,13 +114,27 @@ def _read(value: Any, type_: Type) -> Any:
         moment = datetime.datetime.fromisoformat(value)
         return moment if moment.tzinfo is not None else moment.replace(tzinfo=datetime.UTC)
     if is_decimal(type_) and not isinstance(value, bool):
+        if isinstance(value, str) and not _DECIMAL.fullmatch(value):
+            raise ValueError
         return decimal.Decimal(value if isinstance(value, str) else str(value))
-    if type_ == NUMBER and isinstance(value, int | decimal.Decimal) and not isinstance(value, bool):
+    if type_ == INTEGER and isinstance(value, str) and _INTEGER.fullmatch(value):
+        return int(value)
+    if isinstance(value, decimal.Decimal):
+        return float(value)
+    if type_ == NUMBER and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     return value
+
+
+def shown(value: Any) -> str:
+    """A wrong value in a message, cut off if it is long."""
+    text = repr(value)
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
 
 
 def _written(type_: Type) -> str | None:
     if type_.surrogate:
         return f'an object is written as it is printed: "#[{type_.name} 7]"'
+    if is_decimal(type_):
+        return 'as "12.50", a text with all its digits'
     return {DATE: 'as "2026-01-31"', TIMESTAMP: 'as "2026-01-31 12:00:00"'}.get(type_)

@@ -9,25 +9,26 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harken.database.json_values import NameObject, json_value
 from harken.database.objects import Object
 from harken.engines.builtin import show_number, show_timestamp
-
-NameObject = Callable[[Object], str]
+from harken.ir.types import Type
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`kind` is `rows` (a query) or `print`; the values of a print are its one row."""
+    """`kind` is `rows` (a query) or `print`; the values of a print are its one row. `types` are
+    those of the columns."""
 
     kind: str
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
     _name: NameObject = field(compare=False, repr=False, default=repr)
+    types: tuple[Type, ...] = field(compare=False, repr=False, default=(), kw_only=True)
 
     def lines(self) -> list[str]:
         if self.kind == "print":
@@ -39,15 +40,14 @@ class Result:
 
     def json_lines(self) -> list[str]:
         if self.kind == "print":
-            return [
-                to_json({"kind": "print", "values": [self._json(value) for value in row]})
-                for row in self.rows
-            ]
-        columns = list(self.columns)
-        return [to_json({"kind": "rows", "columns": columns, "rows": self.json_rows()})]
+            return [to_json({"kind": "print", "values": values}) for values in self.json_rows()]
+        return [to_json({"kind": "rows", **self.json_columns(), "rows": self.json_rows()})]
+
+    def json_columns(self) -> dict[str, list[str]]:
+        return {"columns": list(self.columns), "types": [type_.name for type_ in self.types]}
 
     def json_rows(self) -> list[list[Any]]:
-        return [[self._json(value) for value in row] for row in self.rows]
+        return [[json_value(value, self._name) for value in row] for row in self.rows]
 
     def _plain(self, value: Any) -> str:
         return value if isinstance(value, str) else self._quoted(value)
@@ -71,20 +71,6 @@ class Result:
             case datetime.date():
                 return f"|{value.isoformat()}|"
         return str(value)
-
-    def _json(self, value: Any) -> Any:
-        match value:
-            case Object():
-                return self._name(value)
-            case decimal.Decimal():
-                return f"{EXACT}{value:f}"
-            case float():
-                return int(value) if value.is_integer() and abs(value) < 2**53 else value
-            case datetime.datetime():
-                return show_timestamp(value)
-            case datetime.date():
-                return value.isoformat()
-        return value
 
 
 class Results(list[Result]):
@@ -115,14 +101,8 @@ def quoted(text: str) -> str:
     return f'"{replaced}"'
 
 
-EXACT = "\0exactly "
-"""Before the digits of a number that JSON is to have as they are; no text holds a NUL."""
-_EXACT = re.compile(r'"\\u0000exactly ([-0-9.]+)"')
-
-
 def to_json(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _EXACT.sub(r"\1", text)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def rows_as_values(rows: Iterable[Sequence[Any]]) -> list[Any]:

@@ -74,8 +74,14 @@ class Runtime:
     immediate_rules: bool = False
     """Is any rule active that acts after each statement?"""
 
-    def emit(self, kind: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
-        self.listener(Result(kind, columns, rows, self.name_object))
+    def emit(
+        self,
+        kind: str,
+        columns: tuple[str, ...],
+        rows: list[tuple[Any, ...]],
+        types: tuple[Type, ...],
+    ) -> None:
+        self.listener(Result(kind, columns, rows, self.name_object, types=types))
 
     def name_object(self, value: Object) -> str:
         name = self.names.get(value.oid)

@@ -48,7 +48,7 @@ class ShowRows:
     columns: tuple[str, ...]
 
     def run(self, runtime: Runtime, frame: Frame) -> None:
-        runtime.emit("rows", self.columns, self.evaluation.rows(frame))
+        runtime.emit("rows", self.columns, self.evaluation.rows(frame), self.evaluation.types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class PrintValues:
     evaluation: Evaluation
 
     def run(self, runtime: Runtime, frame: Frame) -> None:
-        runtime.emit("print", (), self.evaluation.rows(frame))
+        runtime.emit("print", (), self.evaluation.rows(frame), self.evaluation.types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +244,9 @@ class CallProcedure:
         """As a statement: show what the procedure explicitly returned, if anything."""
         rows = self.rows(runtime, frame)
         if rows:
-            names = tuple(column.name for column in self.candidates[0].results)
-            runtime.emit("rows", names, rows)
+            results = self.candidates[0].results
+            names, types = tuple(c.name for c in results), tuple(c.type for c in results)
+            runtime.emit("rows", names, rows, types)
 
 
 @contextmanager

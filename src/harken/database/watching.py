@@ -14,6 +14,7 @@ from typing import Any
 
 from harken.database.database import Database
 from harken.database.json_changes import delete_facts, delete_rows, insert_facts, insert_rows
+from harken.database.json_values import read_json, reader
 from harken.database.monitors.changes import Change
 from harken.database.results import Result
 from harken.errors import HarkenError, SafetyFault, Span, TypeFault
@@ -101,7 +102,7 @@ def _watched(text: str) -> Iterable[str]:
 
 def _read(line: str) -> Mapping[str, Rows]:
     try:
-        found = json.loads(line, object_pairs_hook=_once_each)
+        found = read_json(line, object_pairs_hook=_once_each)
     except KeyError as error:
         (name,) = error.args
         raise _bad(line, json.dumps(name), f"{name} stands here twice") from None
@@ -156,7 +157,10 @@ def _by_sql(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:
 
 def _by_function(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:
     handle = db.function(name)
+    readers = [reader(type_) for type_ in handle.types]
     for row in rows:
+        if len(row) == len(readers):  # if not, the handle says what is wrong
+            row = [read(value) for read, value in zip(readers, row, strict=True)]
         if side == "delete":
             handle.remove(*row)
         else:

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from harken.database.intake import Step
+from harken.database.json_values import NameObject
 from harken.database.monitors.changes import Change
-from harken.database.results import NameObject, Result, to_json
+from harken.database.results import Result, to_json
 
 KINDS = {
     "own": "written by Harken",

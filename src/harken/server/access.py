@@ -1,8 +1,11 @@
 """Who may ask.
 
 With a token, whoever has it. Without one the service listens on this machine only, and answers only
-what was meant for it: a page from elsewhere must not reach it through the browser of somebody who
-works here, neither by a request of its own (its Origin) nor under a name of its own (the Host).
+requests that are meant for it: a page from elsewhere must not reach it through the browser of
+somebody who works here, neither under a name of its own (the Host header), nor by a request from a
+script (Origin), nor by an image or a link (Sec-Fetch-Site).
+
+Law: a request is checked from its head alone, before its body is read.
 """
 
 from __future__ import annotations
@@ -11,15 +14,19 @@ import hmac
 import ipaddress
 import re
 
-from fastapi import Request
+from starlette.datastructures import Headers, QueryParams
 
 from harken.errors import HarkenError
 
-HERE = r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?"
-ORIGIN_HERE = rf"https?://{HERE}"
+HERE = r"(?i:localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?"
+ORIGIN_HERE = rf"(?i:https?)://{HERE}"
 TOKEN_PARAMETER = "token"
 FROM_A_FILE = "null"
-"""What a page says of its origin that was opened from a file, or hides where it is from."""
+"""The origin of a page that was opened from a file, or hides where it is from."""
+OWN_SITES = ("same-origin", "none")
+"""What Sec-Fetch-Site says of a request by our own page, and of one that a person typed."""
+BROWSER = "mozilla/"
+"""How the User-Agent of every browser begins."""
 
 
 class Refused(HarkenError):
@@ -35,21 +42,20 @@ class Access:
         """The pages that may read answers."""
         return ORIGIN_HERE if self._token is None else f"{ORIGIN_HERE}|{FROM_A_FILE}"
 
-    def __call__(self, request: Request) -> None:
+    def check(self, headers: Headers, query: QueryParams) -> None:
         if self._token is not None:
-            self._check_token(request)
+            self._check_token(headers, query, self._token)
         else:
-            _check_local(request)
+            _check_local(headers)
 
-    def _check_token(self, request: Request) -> None:
-        kind, _, header = request.headers.get("authorization", "").partition(" ")
+    def _check_token(self, headers: Headers, query: QueryParams, token: str) -> None:
+        kind, _, header = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
             # The bytes of a header are read as Latin-1, and most programs send UTF-8.
             given = [header.encode(), header.encode("latin-1")]
         else:
-            given = [request.query_params.get(TOKEN_PARAMETER, "").encode()]
-        wanted = str(self._token).encode()
-        if not any(hmac.compare_digest(each, wanted) for each in given):
+            given = [query.get(TOKEN_PARAMETER, "").encode("utf-8", "surrogateescape")]
+        if not any(hmac.compare_digest(each, token.encode()) for each in given):
             raise Refused(
                 "the token is missing or wrong",
                 code="not-allowed",
@@ -57,14 +63,31 @@ class Access:
             )
 
 
-def _check_local(request: Request) -> None:
-    host, origin = request.headers.get("host", ""), request.headers.get("origin")
-    if not re.fullmatch(HERE, host) or not (origin is None or re.fullmatch(ORIGIN_HERE, origin)):
+def _check_local(headers: Headers) -> None:
+    origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+    if not re.fullmatch(HERE, headers.get("host", "")):
+        raise _elsewhere()
+    if origin is not None:
+        if not re.fullmatch(ORIGIN_HERE, origin):
+            raise _elsewhere()
+    elif site is not None:
+        if site.lower() not in OWN_SITES:
+            raise _elsewhere()
+    elif headers.get("user-agent", "").lower().startswith(BROWSER):
         raise Refused(
-            "this service answers only pages and programs of this machine",
+            "this browser does not say which page a request comes from",
             code="not-allowed",
-            hint="start it with a token to let others in: harken serve --token TOKEN",
+            hint="use one that sends Sec-Fetch-Site (all since 2023), or start the service with a "
+            "token",
         )
+
+
+def _elsewhere() -> Refused:
+    return Refused(
+        "this service answers only pages and programs of this machine",
+        code="not-allowed",
+        hint="start it with a token to let others in: harken serve --token TOKEN",
+    )
 
 
 def check_start(host: str, token: str | None) -> None:
@@ -81,10 +104,10 @@ def check_start(host: str, token: str | None) -> None:
 
 def is_loopback(host: str) -> bool:
     """
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    >>> is_loopback("127.0.0.1"), is_loopback("Localhost"), is_loopback("0.0.0.0")
     (True, True, False)
     """
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"
+        return host.lower() == "localhost"

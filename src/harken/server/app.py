@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from base64 import b64encode
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from importlib.resources import files
 from typing import Annotated, Any
 
@@ -11,11 +14,13 @@ from fastapi import APIRouter, Depends, FastAPI, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
+from fastapi.routing import APIRoute
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 
 from harken.database.database import Database
 from harken.database.json_changes import apply
+from harken.database.json_values import read_json
 from harken.database.results import to_json
 from harken.errors import (
     HarkenError,
@@ -28,16 +33,19 @@ from harken.server import models
 from harken.server.access import TOKEN_PARAMETER, Access, Refused
 from harken.server.events import API, LONGEST, Quality, error_json
 from harken.server.feeds import Feed
+from harken.server.guard import Guard
 from harken.server.service import Service, position_of
 from harken.server.values import change_json
 
 NOT_FOUND = {"unknown-function", "unknown-table", "unknown-relation", "unknown-type"}
 BUSY = {"locked", "too-many"}
+TOO_MUCH = {"too-large": 413, "too-slow": 408}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": models.Problem, "description": "The question is wrong."},
     401: {"model": models.Problem, "description": "The token is missing or wrong."},
     404: {"model": models.Problem, "description": "There is no such view or table."},
     409: {"model": models.Problem, "description": "What is there forbids it."},
+    413: {"model": models.Problem, "description": "The request is too large."},
     503: {"model": models.Problem, "description": "The database is busy; try again."},
     "4XX": {"model": models.Problem, "description": "Anything else that is wrong."},
 }
@@ -71,6 +79,8 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
+    # The last that is added comes first: a page of this machine may also read why it is refused.
+    app.add_middleware(Guard, access=access, settings=service.settings, answer=_answer)
     app.add_middleware(
         CORSMiddleware,
         allow_origin_regex=access.origins,
@@ -81,15 +91,43 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _wrong_request)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _bug)
-    checks = [Depends(access), Depends(_known_parameters)]
+    checks = [Depends(_known_parameters)]
     app.include_router(_questions(service), prefix=API, dependencies=checks)
     app.include_router(_changes(service), prefix=API, dependencies=checks)
 
     @app.get("/", include_in_schema=False)
     def page() -> HTMLResponse:
-        return HTMLResponse(files("harken.server").joinpath("page.html").read_text("utf-8"))
+        text = files("harken.server").joinpath("page.html").read_text("utf-8")
+        return HTMLResponse(text, headers={"content-security-policy": page_policy(text)})
 
     return app
+
+
+def page_policy(page: str) -> str:
+    """What the page may do: run its own script, and ask this service."""
+    script = page.partition("<script>")[2].partition("</script>")[0]
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest}'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+class ExactRequest(Request):
+    """Reads the numbers of a body with all their digits, and not in the way of other requests."""
+
+    async def json(self) -> Any:
+        return await asyncio.to_thread(read_json, await self.body())
+
+
+class ExactRoute(APIRoute):
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def handle_exactly(request: Request) -> Response:
+            return await handle(ExactRequest(request.scope, request.receive))
+
+        return handle_exactly
 
 
 def _questions(service: Service) -> APIRouter:
@@ -101,15 +139,9 @@ def _questions(service: Service) -> APIRouter:
         return _json(await service.views())
 
     @routes.get("/views/{view}", response_model=models.Snapshot)
-    async def snapshot(
-        view: str,
-        where: Where = None,
-        keep: Annotated[
-            bool, Query(description="Keep changes from now on, to be asked for later.")
-        ] = False,
-    ) -> Response:
+    async def snapshot(view: str, where: Where = None) -> Response:
         """All rows of a view, and the position at which they are that."""
-        return _json(await service.snapshot(view, where, keep))
+        return _json(await service.snapshot(view, where))
 
     @routes.get("/views/{view}/changes", response_model=models.Changes)
     async def changes(
@@ -118,11 +150,12 @@ def _questions(service: Service) -> APIRouter:
         where: Where = None,
         net: Annotated[bool, Query(description="All of it as one change at most.")] = False,
     ) -> Response:
-        """What came and went after a position. If that is too long ago, one change that is
-        fresh."""
-        found, position = await service.changes(view, where, since, net)
+        """What came and went after a position. If that is too long ago, or the changes are not
+        kept, one change that is fresh."""
+        found, columns, position = await service.changes(view, where, since, net)
         listed = ",".join(map(change_json, found))
-        return _json(f'{{"changes":[{listed}],"position":{position}}}')
+        text = f'{{"columns":{to_json(columns)},"changes":[{listed}],"position":{position}}}'
+        return _json(text)
 
     @routes.get(
         "/views/{view}/events",
@@ -141,7 +174,8 @@ def _questions(service: Service) -> APIRouter:
         rows), `change`, `count` and, at the end, `failed`. The id of an event is its position; with
         the header Last-Event-ID, or `since`, the stream goes on from there."""
         start = await _start(service, since, last_event_id)
-        return _stream(service, *await service.enter([view], where), start, Quality(every, counts))
+        entered = await _enter(service, [view], where)
+        return _stream(service, *entered, start, Quality(every, counts))
 
     @routes.get(
         "/events",
@@ -158,7 +192,7 @@ def _questions(service: Service) -> APIRouter:
         """The same for many views in one stream, in the order of commits. Of the events of one
         transaction, only the last has an id."""
         start = await _start(service, since, last_event_id)
-        return _stream(service, *await service.enter(view), start, Quality(every, counts))
+        return _stream(service, *await _enter(service, view), start, Quality(every, counts))
 
     return routes
 
@@ -187,6 +221,24 @@ async def _start(service: Service, since: int | None, last_event_id: str | None)
     return start
 
 
+async def _enter(
+    service: Service, views: Sequence[str], where: str | None = None
+) -> tuple[list[Feed], Callable[[], None]]:
+    """A place among the streams, and what this one follows; how to leave both."""
+    leave_place = service.streams.take()
+    try:
+        feeds, leave_feeds = await service.enter(views, where)
+    except BaseException:
+        leave_place()
+        raise
+
+    def leave() -> None:
+        leave_feeds()
+        leave_place()
+
+    return feeds, leave
+
+
 def _stream(
     service: Service,
     feeds: list[Feed],
@@ -213,7 +265,13 @@ def _stream(
 
 
 def _changes(service: Service) -> APIRouter:
-    routes = APIRouter(responses=PROBLEMS)
+    routes = APIRouter(responses=PROBLEMS, route_class=ExactRoute)
+
+    @routes.post("/views/{view}/keep", response_model=models.Snapshot)
+    async def keep(view: str, wanted: models.Kept) -> Response:
+        """Keep the changes of a view from now on, to be asked for later, and answer with its rows.
+        They are kept for as long as somebody asks for them."""
+        return _json(await service.snapshot(view, wanted.where, keep=True))
 
     @routes.post("/transactions", response_model=models.Committed)
     async def transact(transaction: models.Transaction) -> Response:
@@ -248,7 +306,8 @@ def _changes(service: Service) -> APIRouter:
 
 def _json(text: str, status: int = 200, after: Callable[[], Any] | None = None) -> Response:
     background = None if after is None else BackgroundTask(after)
-    return Response(text, status, media_type="application/json", background=background)
+    headers = {"cache-control": "no-store"}
+    return Response(text, status, headers, "application/json", background)
 
 
 # --- problems ------------------------------------------------------------------------------
@@ -256,6 +315,10 @@ def _json(text: str, status: int = 200, after: Callable[[], Any] | None = None) 
 
 async def _harken_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HarkenError)
+    return _answer(error)
+
+
+def _answer(error: HarkenError) -> Response:
     answer = _json(to_json(error_json(error)), _status(error))
     if isinstance(error, Refused):
         answer.headers["www-authenticate"] = "Bearer"
@@ -269,6 +332,8 @@ def _status(error: HarkenError) -> int:
         return 404
     if error.code in BUSY:
         return 503
+    if error.code in TOO_MUCH:
+        return TOO_MUCH[error.code]
     if isinstance(error, IntegrityError):
         return 409
     return 500 if isinstance(error, StorageError) else 400
@@ -277,14 +342,7 @@ def _status(error: HarkenError) -> int:
 async def _wrong_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    kind = request.headers.get("content-type", "")
-    if request.method == "POST" and "json" not in kind:
-        fault = HarkenError(
-            "the body is taken for JSON only if the request says that it is",
-            code="bad-value",
-            hint="send the header `Content-Type: application/json`",
-        )
-    elif first["type"] == "json_invalid":
+    if first["type"] == "json_invalid":
         fault = HarkenError(f"the body is not JSON: {first['ctx']['error']}", code="bad-value")
     else:
         place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
@@ -307,8 +365,11 @@ async def _bug(request: Request, error: Exception) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    unknown = error.status_code in (404, 405)
     fault = HarkenError(
-        f"there is no {request.method} {request.url.path}",
+        f"there is no {request.method} {request.url.path}"
+        if unknown
+        else "the body cannot be read as JSON",
         code="bad-value",
         hint=f"see {API}/openapi.json",
     )

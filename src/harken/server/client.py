@@ -15,11 +15,10 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, TypeAlias
 from urllib.parse import urlencode, urlsplit
 
-from harken.database.json_values import Row, column_type, row_reader
+from harken.database.json_values import Row, column_type, read_json, row_reader
 from harken.database.monitors.changes import Change
 from harken.database.sql.restricted import condition_text
 from harken.errors import HarkenError, StorageError, TypeFault, ValueFault
@@ -88,16 +87,19 @@ class Client:
     def snapshot(self, view: str, *, where: Where = None, keep: bool = False) -> Change:
         """All rows of a view, as a change that is fresh. With `keep` what comes after it can be
         asked for; without it that is so only if somebody follows the view."""
-        asked = address(view, where=_condition(where), keep=keep or None)
-        return _snapshot(self._ask("GET", asked))
+        condition = _condition(where)
+        if keep:
+            return _snapshot(self._ask("POST", address(view, "/keep"), {"where": condition}))
+        return _snapshot(self._ask("GET", address(view, where=condition)))
 
     def changes(
         self, view: str, since: int, *, where: Where = None, net: bool = False
     ) -> list[Change]:
         """What came after a position; with `net` as one change at most."""
-        read = self._reader(view)
         asked = address(view, "/changes", since=since, where=_condition(where), net=net or None)
-        return [_change(each, read) for each in self._ask("GET", asked)["changes"]]
+        found = self._ask("GET", asked)
+        read = _row_reader(found["columns"])
+        return [_change(each, read) for each in found["changes"]]
 
     def apply(
         self,
@@ -110,9 +112,12 @@ class Client:
         return int(self._ask("POST", f"{API}/transactions", body)["position"])
 
     def sql(self, text: str) -> list[Row]:
-        """Run SQL: the rows of its last query, values as JSON has them."""
+        """Run SQL: the rows of its last query."""
         results = self._ask("POST", f"{API}/sql", {"text": text})["results"]
-        return [tuple(row) for row in results[-1]["rows"]] if results else []
+        if not results:
+            return []
+        read = row_reader([column_type(name, nullable=True) for name in results[-1]["types"]])
+        return [read(row) for row in results[-1]["rows"]]
 
     # --- streams ---------------------------------------------------------------------------
 
@@ -225,7 +230,7 @@ class Client:
         connection = self._connect()
         try:
             response = self._request(connection, method, asked, body, {})
-            return self._json(response, parse_float=Decimal)
+            return self._json(response)
         except (OSError, http.client.HTTPException) as error:
             raise self._silent(error) from error
         finally:
@@ -256,9 +261,9 @@ class Client:
             raise _error(self._json(response))
         return response
 
-    def _json(self, response: http.client.HTTPResponse, **how: Any) -> Any:
+    def _json(self, response: http.client.HTTPResponse) -> Any:
         try:
-            found = json.loads(response.read(), **how)
+            found = read_json(response.read())
             if isinstance(found, dict) and (response.status == 200 or "code" in found):
                 return found
         except ValueError:
@@ -269,10 +274,6 @@ class Client:
             code=STRANGE,
             hint="look at the address, and at any server that stands between",
         )
-
-    def _reader(self, view: str) -> Callable[[Sequence[Any]], Row]:
-        found = [each for each in self.views() if each["name"] == view]
-        return _row_reader(found[0]["columns"]) if found else tuple
 
 
 def _no_address(address: str) -> StorageError:
@@ -298,6 +299,8 @@ class FollowedCopy(Copy):
     def refresh(self) -> list[Change]:
         """Take in all that has happened; what that was."""
         found = self._client.changes(self._view, self.position, where=self._where)
+        if any(change.fresh for change in found):  # changes may be kept no longer: begin again
+            found = [self._client.snapshot(self._view, where=self._where, keep=True)]
         for change in found:
             self.apply(change)
         return found
@@ -322,7 +325,7 @@ def events_of(
             fields[name] = value.removeprefix(" ")
             continue
         if "data" in fields:
-            data = json.loads(fields["data"], parse_float=Decimal)
+            data = read_json(fields["data"])
             yield fields.get("event", "message"), fields.get("id"), data
         fields = {}
 
@@ -343,19 +346,10 @@ def _change(data: Mapping[str, Any], read: Callable[[Sequence[Any]], Row]) -> Ch
 
 
 def _rows(tables: Mapping[str, Sequence[Sequence[Any]]]) -> dict[str, Any]:
-    """Decimals go as text, which loses no digit."""
     for name, rows in tables.items():
         if isinstance(rows, str) or not all(isinstance(row, list | tuple) for row in rows):
             raise TypeFault(f"the rows of {name} are a list of tuples", code="bad-value")
-    return {
-        name: rows_json(
-            [
-                tuple(str(each) if isinstance(each, Decimal) else each for each in row)
-                for row in rows
-            ]
-        )
-        for name, rows in tables.items()
-    }
+    return {name: rows_json([tuple(row) for row in rows]) for name, rows in tables.items()}
 
 
 def _error(data: Mapping[str, Any]) -> HarkenError:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Row = list[Any]
+Row = Annotated[
+    list[Any],
+    Field(
+        description="The values in the order of the columns. What JavaScript would not read "
+        "exactly is a text: decimals, and integers beyond 2^53."
+    ),
+]
 
 
 class ViewColumn(BaseModel):
@@ -50,6 +56,7 @@ class ViewChange(BaseModel):
 
 
 class Changes(BaseModel):
+    columns: list[ViewColumn]
     changes: list[ViewChange]
     position: int
 
@@ -66,6 +73,14 @@ class Transaction(BaseModel):
 
     insert: dict[str, list[Row]] = Field(default_factory=dict)
     delete: dict[str, list[Row]] = Field(default_factory=dict)
+
+
+class Kept(BaseModel):
+    """Which changes of a view to keep: all, or those of the rows that meet a condition, in SQL."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    where: str | None = None
 
 
 class Committed(BaseModel):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import Callable
@@ -15,11 +16,18 @@ from harken.database.monitors.log import Keep
 from harken.errors import StorageError
 from harken.server.access import check_start
 from harken.server.app import make_app
+from harken.server.connections import AcceptFailures, connection_factory
+from harken.server.guard import SecurityHeaders
 from harken.server.service import Service
 from harken.settings import Settings
 
 GRACE_SECONDS = 5
 TOKEN = "HARKEN_TOKEN"
+BACKLOG = 4096
+"""Clients that the system lets wait until they are accepted."""
+ACCEPTED_AT_ONCE = 100
+"""Clients that the event loop accepts in one go. Those that are refused hold a descriptor until it
+comes to them, so it is not the whole backlog."""
 
 
 class Server(uvicorn.Server):
@@ -35,6 +43,9 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        asyncio.get_running_loop().set_exception_handler(AcceptFailures())
+        for each in sockets or ():
+            each.listen(BACKLOG)  # asyncio has set it to ACCEPTED_AT_ONCE
         if self._tell is not None:
             self._tell()
 
@@ -74,10 +85,13 @@ def make_server(
     service: Service, token: str | None = None, tell: Callable[[], None] | None = None
 ) -> Server:
     config = uvicorn.Config(
-        make_app(service, token),
-        log_level="warning",
+        SecurityHeaders(make_app(service, token)),
+        http=connection_factory(service.settings),  # type: ignore[arg-type]
+        ws="none",
+        h11_max_incomplete_event_size=service.settings["max_header_bytes"],
+        log_level="error",  # clients decide how many warnings there are
         timeout_graceful_shutdown=GRACE_SECONDS,
-        backlog=4096,
+        backlog=ACCEPTED_AT_ONCE,
     )
     return Server(config, service, tell)
 
@@ -85,11 +99,12 @@ def make_server(
 def listen(host: str, port: int) -> socket.socket:
     """The socket to answer on; clients that come before we do wait there."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sets TCP_NODELAY only if the socket says that it is TCP.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        listening.listen(4096)
+        listening.listen(BACKLOG)
     except socket.gaierror as error:
         listening.close()
         raise StorageError(

@@ -25,7 +25,7 @@ from harken.server.desk import Desk
 from harken.server.events import Quality
 from harken.server.feeds import ROOM, Feed, Tail
 from harken.server.streams import Stream
-from harken.server.values import column_json, snapshot_json
+from harken.server.values import column_json, columns_json, snapshot_json
 from harken.settings import Settings
 
 MOST_FEEDS = 1_000
@@ -33,6 +33,32 @@ MOST_FEEDS = 1_000
 HEARTBEAT_SECONDS = 15.0
 LOOK_SECONDS = 0.05
 RENEW_SECONDS = 10.0
+
+
+class Places:
+    """The streams that there may be at once."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken = 0
+
+    def take(self) -> Callable[[], None]:
+        """How to give it back, which may be done twice."""
+        if self._taken >= self._most:
+            raise StorageError(
+                f"{self._most:,} streams are open already",
+                code="too-many",
+                hint="try again later; the setting max_streams says how many there may be",
+            )
+        self._taken += 1
+        held = [True]
+
+        def give_back() -> None:
+            while held:
+                held.pop()
+                self._taken -= 1
+
+        return give_back
 
 
 class Service:
@@ -56,6 +82,7 @@ class Service:
         self._room = room
         self._heartbeat = heartbeat
         self._look = look
+        self.streams = Places(self.settings["max_streams"])
         self._feeds: dict[tuple[str, str | None], Feed] = {}
         self._stopped = asyncio.Event()
 
@@ -94,7 +121,7 @@ class Service:
     async def views(self) -> str:
         return await self._reader.do(_views)
 
-    async def snapshot(self, view: str, where: str | None, keep: bool) -> str:
+    async def snapshot(self, view: str, where: str | None, keep: bool = False) -> str:
         def take(db: Database) -> str:
             kept = self._keep if keep else None
             with db.monitor(view, where=where, keep=kept) as subscription:
@@ -104,10 +131,19 @@ class Service:
 
     async def changes(
         self, view: str, where: str | None, since: int, net: bool
-    ) -> tuple[list[Change], int]:
-        def take(db: Database) -> tuple[list[Change], int]:
-            with db.monitor(view, where=where, keep=self._keep, since=since) as subscription:
-                return subscription.changes(net=net), subscription.position
+    ) -> tuple[list[Change], list[dict[str, Any]], int]:
+        """What came after a position, its columns, and the position now. Asking begins no log:
+        where there is none, the answer is a fresh change."""
+
+        def take(db: Database) -> tuple[list[Change], list[dict[str, Any]], int]:
+            with db.monitor(view, where=where) as subscription:
+                watched, logs = subscription.watched, db._rules.monitors.logs
+                columns = columns_json(db, watched)
+                if logs.find(watched) is None:
+                    check_position(since, logs.position())
+                    return [subscription.snapshot()], columns, subscription.position
+            with db.monitor(view, where=where, since=since) as subscription:
+                return subscription.changes(net=net), columns, subscription.position
 
         return await self._reader.do(take)
 

@@ -36,7 +36,7 @@ def change_json(change: Change) -> str:
 def described_json(db: Database, view: str, watched: Watched) -> str:
     """What is followed: the columns of its rows."""
     db._transactions.refresh()
-    return to_json({"view": view, "where": watched.where, "columns": _columns(db, watched)})
+    return to_json({"view": view, "where": watched.where, "columns": columns_json(db, watched)})
 
 
 def snapshot_json(db: Database, watched: Watched, change: Change) -> str:
@@ -45,14 +45,14 @@ def snapshot_json(db: Database, watched: Watched, change: Change) -> str:
             "kind": "snapshot",
             "view": change.view,
             "where": watched.where,
-            "columns": _columns(db, watched),
+            "columns": columns_json(db, watched),
             "rows": rows_json(change.plus),
             "position": change.position,
         }
     )
 
 
-def _columns(db: Database, watched: Watched) -> list[dict[str, Any]]:
+def columns_json(db: Database, watched: Watched) -> list[dict[str, Any]]:
     return list(map(column_json, row_columns(db._runtime.catalog.function(watched.function))))
 
 

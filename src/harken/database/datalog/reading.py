@@ -15,6 +15,7 @@ from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Kind, Relation
 from harken.ir.terms import Variable
+from harken.ir.types import BOOLEAN, Type
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.known import Known, counted
@@ -69,20 +70,19 @@ class Reading:
     def values(self, known: Known, rows: set[Row]) -> list[Row]:
         """Stored rows as Python values, in order."""
         nullable = any(known.relation.columns[i].type.nullable for i in known.positions)
-        types = tuple(known.relation.columns[i].type for i in known.positions)
         ordered = sorted(rows, key=_nulls_first if nullable else None)
-        return decode_rows(ordered, types, self._runtime.catalog.home)
+        return decode_rows(ordered, column_types(known), self._runtime.catalog.home)
 
-    def query(self, node: syntax.Query) -> tuple[tuple[str, ...], list[Row]]:
-        """The variables of a query and its solutions; for one without variables, whether it
-        holds."""
+    def query(self, node: syntax.Query) -> tuple[tuple[str, ...], list[Row], tuple[Type, ...]]:
+        """The variables of a query, its solutions and the types of the variables; for one without
+        variables, whether it holds."""
         translator = Translator(self._relations, self._types, QUERY)
         main, names = translator.query(node)
         found = self._evaluate(main.relation, (main, *translator.auxiliaries.values()))
         if not names:
-            return ("holds",), [(bool(found),)]
+            return ("holds",), [(bool(found),)], (BOOLEAN,)
         types = tuple(column.type for column in main.relation.columns)
-        return names, decode_rows(sorted(set(found)), types, self._runtime.catalog.home)
+        return names, decode_rows(sorted(set(found)), types, self._runtime.catalog.home), types
 
     def fact(self, atom: syntax.Atom) -> Row:
         """A fact whose arguments are computed, as it is stored."""
@@ -116,6 +116,11 @@ def _declared(known: Known, found: list[Row]) -> set[Row]:
     if known.positions == tuple(range(known.relation.arity)):
         return set(found)
     return {tuple(row[i] for i in known.positions) for row in found}
+
+
+def column_types(known: Known) -> tuple[Type, ...]:
+    """The types of the attributes, in the order of declaration."""
+    return tuple(known.relation.columns[i].type for i in known.positions)
 
 
 def _nulls_first(row: Row) -> Row:

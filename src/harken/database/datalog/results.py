@@ -29,7 +29,7 @@ class Output(Result):
                 {
                     "kind": "rows",
                     "relation": self.relation,
-                    "columns": list(self.columns),
+                    **self.json_columns(),
                     "rows": self.json_rows(),
                 }
             )

@@ -5,7 +5,6 @@ Law: the same as the facts `+r(...)` and `-r(...)`, one after the other.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from harken.database.datalog.facts import Facts
 from harken.database.datalog.reading import Reading, Row
 from harken.database.datalog.schema import Schema
 from harken.database.json_values import reader
+from harken.database.results import to_json
 from harken.database.runtime import Runtime
 from harken.engines.sqlite.values import encode
 from harken.errors import HarkenError, Span, TypeFault, ValueFault
@@ -25,7 +25,7 @@ NOWHERE = Span(0, 0)
 _PYTHON: dict[Kind, tuple[type, ...]] = {
     NUMBER_KIND: (int,),
     UNSIGNED: (int,),
-    FLOAT: (int, float),
+    FLOAT: (float,),
     SYMBOL: (str,),
 }
 
@@ -72,14 +72,13 @@ def _reader(attribute: str, kind: Kind) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
         if value is None:
             raise ValueFault(f"{attribute}: a relation of Datalog has no NULLs", code="bad-value")
-        if wanted is not None and type(value) not in wanted:
-            raise TypeFault(
-                f"{attribute}: {json.dumps(value)} is not of type {kind}", code="type-mismatch"
-            )
-        if kind is UNSIGNED and value < 0:
-            raise TypeFault(f"{attribute}: {value} is below zero", code="type-mismatch")
         try:
-            return encode(of_json(value), kind.type)
+            found = of_json(value)
+            if wanted is not None and type(found) not in wanted:
+                raise TypeFault(f"{to_json(found)} is not of type {kind}", code="type-mismatch")
+            if kind is UNSIGNED and found < 0:
+                raise TypeFault(f"{found} is below zero", code="type-mismatch")
+            return encode(found, kind.type)
         except HarkenError as error:
             error.message = f"{attribute}: {error.message}"
             raise

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from harken.database.datalog import files
 from harken.database.datalog.facts import Facts, located
-from harken.database.datalog.reading import Reading, Row
+from harken.database.datalog.reading import Reading, Row, column_types
 from harken.database.datalog.results import Changed, Output, Size
 from harken.database.datalog.schema import Schema, ignored
 from harken.database.monitors.changes import Change
@@ -158,8 +158,7 @@ class _Run:
             case syntax.Commit():
                 self._transactions.commit()
             case syntax.Query():
-                columns, rows = self._reading.query(statement)
-                self._runtime.emit("rows", columns, rows)
+                self._runtime.emit("rows", *self._reading.query(statement))
             case syntax.Monitor():
                 self._monitor(statement)
 
@@ -218,6 +217,7 @@ class _Run:
                 node.relation,
                 heading,
                 tuple(files.lines_of(form, rows)),
+                types=column_types(known),
             )
         )
 

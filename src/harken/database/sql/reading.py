@@ -18,7 +18,7 @@ from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Program, stored_relations
 from harken.ir.printer import print_program
 from harken.ir.terms import Constant
-from harken.ir.types import Type
+from harken.ir.types import TEXT, Type
 from harken.lang.sql.chance import draws
 from harken.lang.sql.draft import Draft
 from harken.lang.sql.ordering import Keys
@@ -56,7 +56,7 @@ class Reading:
 
     def emit(self, found: Found) -> None:
         rows = decode_rows(found.rows, found.types, self._runtime.catalog.home)
-        self._runtime.emit("rows", found.names, rows)
+        self._runtime.emit("rows", found.names, rows, found.types)
 
     def rows(self, statement: Statement, node: exp.Expr) -> Found:
         """The rows of a query, in no order."""
@@ -125,7 +125,7 @@ class Reading:
         parts += ["As SQL:", engine.explain_sql(plan), *described(reaches(engine, plan))]
         parts += ["Its changes are found by:", *_maintenance(plan.program, engine)]
         lines = [(line,) for part in parts for line in part.splitlines()]
-        self._runtime.emit("rows", ("plan",), lines)
+        self._runtime.emit("rows", ("plan",), lines, (TEXT,))
 
 
 def _maintenance(program: Program, engine: LakeEngine) -> list[str]:

@@ -1,0 +1,150 @@
+"""What stands before the routes: who may ask, how much may be sent, and which headers go back.
+
+Law: nothing of a body is read before the head of its request has passed; a body that has passed is
+whole, in memory, and no larger than the limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from harken.errors import HarkenError, StorageError, ValueFault
+from harken.server.access import Access
+from harken.server.events import API
+from harken.settings import Settings
+
+PUBLIC = ("/", f"{API}/openapi.json")
+"""The paths that anybody may ask for: they show nothing of the database."""
+SECURITY_HEADERS = {
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+"""Of every answer, unless it has its own: no other page frames it, embeds it, or learns its URL."""
+
+
+class ClientGone(Exception):
+    """The client closed the connection before its request was whole."""
+
+
+class SecurityHeaders:
+    """Adds the headers that keep other pages away from an answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in SECURITY_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
+
+
+class Guard:
+    """Refuses requests by their heads, and bodies that are too large or too slow."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        access: Access,
+        settings: Settings,
+        answer: Callable[[HarkenError], Response],
+    ) -> None:
+        self._app = app
+        self._access = access
+        self._largest_head: int = settings["max_header_bytes"]
+        self._largest_body: int = settings["max_body_bytes"]
+        self._body_timeout: float = settings["body_timeout"]
+        self._answer = answer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            self._check_head(scope)
+            if scope["method"] == "POST":
+                receive = _given(await self._body(scope, receive), receive)
+        except HarkenError as error:
+            await self._answer(error)(scope, receive, send)
+            return
+        except ClientGone:
+            return
+        await self._app(scope, receive, send)
+
+    def _check_head(self, scope: Scope) -> None:
+        size = len(scope["raw_path"]) + len(scope["query_string"])
+        size += sum(len(name) + len(value) for name, value in scope["headers"])
+        if size > self._largest_head:
+            raise _too_large("head", self._largest_head, "max_header_bytes")
+        if scope["path"] not in PUBLIC:
+            self._access.check(Headers(scope=scope), QueryParams(scope["query_string"]))
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes:
+        headers = Headers(scope=scope)
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":  # a form of another page can send any other kind
+            raise ValueFault(
+                "the body is taken for JSON only if the request says that it is",
+                code="bad-value",
+                hint="send the header `Content-Type: application/json`",
+            )
+        declared = headers.get("content-length", "")
+        if declared.isdigit() and int(declared) > self._largest_body:
+            raise _too_large("body", self._largest_body, "max_body_bytes")
+        try:
+            async with asyncio.timeout(self._body_timeout):
+                return await self._read(receive)
+        except TimeoutError:
+            raise StorageError(
+                f"the body did not arrive within {self._body_timeout:g} s",
+                code="too-slow",
+                hint="send it faster, or in parts; the setting body_timeout says how long it may "
+                "take",
+            ) from None
+
+    async def _read(self, receive: Receive) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            part = message.get("body", b"")
+            size += len(part)
+            if size > self._largest_body:
+                raise _too_large("body", self._largest_body, "max_body_bytes")
+            parts.append(part)
+            if not message.get("more_body", False):
+                return b"".join(parts)
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    """Gives the body as one message, and then whatever comes after it."""
+    waiting = [body]
+
+    async def next_message() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return await receive()
+
+    return next_message
+
+
+def _too_large(part: str, limit: int, setting: str) -> StorageError:
+    return StorageError(
+        f"the {part} of the request is larger than {limit:,} bytes",
+        code="too-large",
+        hint=f"send less at once; the setting {setting} says how much",
+    )
