@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import http.client
+import re
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +18,7 @@ from harken.server.access import check_start
 
 TOKEN = "s3cret-é"
 VIEWS = "/api/v1/views"
+BROWSER = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36"
 Serve = Callable[..., Served]
 
 
@@ -61,6 +65,15 @@ def test_a_stream_takes_the_token_as_a_parameter(serve: Serve) -> None:
     [
         ({"host": "localhost:1"}, 200),
         ({"host": "[::1]:80"}, 200),
+        ({"host": "LocalHost:1"}, 200),
+        ({"origin": "HTTP://LOCALHOST:3000"}, 200),
+        ({"sec-fetch-site": "same-origin", "user-agent": BROWSER}, 200),
+        ({"sec-fetch-site": "none", "user-agent": BROWSER}, 200),
+        ({"sec-fetch-site": "cross-site", "origin": "http://localhost:3000"}, 200),
+        ({"sec-fetch-site": "cross-site"}, 401),
+        ({"sec-fetch-site": "same-site"}, 401),
+        ({"sec-fetch-site": "cross-site", "origin": "https://evil.example"}, 401),
+        ({"user-agent": BROWSER}, 401),
         ({"origin": "http://localhost:3000"}, 200),
         ({"host": "evil.example"}, 401),
         ({"host": "127.0.0.1.evil.example"}, 401),
@@ -85,6 +98,68 @@ def test_a_form_of_another_page_changes_nothing(served: Served) -> None:
     )
     assert status == 400
     assert "low" in [each["name"] for each in served.client.views()]
+
+
+def test_an_image_of_another_page_begins_nothing(served: Served, path: str) -> None:
+    """A browser sends no Origin with `<img src="http://127.0.0.1:8765/...">`."""
+    asked = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}
+    for what in ("?where=quantity%3E1", "/changes?since=0", "/events"):
+        assert served.ask("GET", f"{VIEWS}/low{what}", headers=asked)[0] == 401
+    assert served.ask("POST", f"{VIEWS}/low/keep", {}, asked)[0] == 401
+    assert logs_of(path) == 0
+
+
+def test_asking_changes_nothing(served: Served, path: str) -> None:
+    assert served.ask("GET", f"{VIEWS}/low?keep=true")[0] == 400
+    for what in ("", "?where=quantity%3E1", "/changes?since=0", "/changes?since=0&net=true"):
+        assert served.ask("GET", f"{VIEWS}/low{what}")[0] == 200
+    assert logs_of(path) == 0
+    assert served.ask("POST", f"{VIEWS}/low/keep", {"where": "quantity > 1"})[0] == 200
+    assert logs_of(path) == 1
+
+
+def logs_of(path: str) -> int:
+    with harken.connect(path) as db:
+        return len(db._rules.monitors.logs.all())
+
+
+@pytest.mark.parametrize(
+    ("method", "asked", "status"),
+    [
+        ("GET", "/?view=low", 200),
+        ("GET", VIEWS, 200),
+        ("GET", f"{VIEWS}/low/events", 200),
+        ("GET", "/api/v1/openapi.json", 200),
+        ("GET", "/nothing", 404),
+        ("POST", "/api/v1/sql", 400),
+    ],
+)
+def test_no_page_frames_or_embeds_an_answer(
+    served: Served, method: str, asked: str, status: int
+) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", served.port)
+    connection.request(method, asked)
+    answer = connection.getresponse()
+    assert answer.status == status
+    assert answer.headers["x-frame-options"] == "DENY"
+    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+    connection.close()
+
+
+def test_the_script_of_the_page_is_the_only_one_that_runs(served: Served) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", served.port)
+    connection.request("GET", "/?view=low")
+    answer = connection.getresponse()
+    page = answer.read().decode()
+    connection.close()
+    (script,) = re.findall("<script>(.*?)</script>", page, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in answer.headers["content-security-policy"]
+    assert not re.search(r"\son\w+=|\sstyle=", page)
 
 
 def test_pages_of_this_machine_may_read_answers(served: Served) -> None:

@@ -129,6 +129,46 @@ def test_values_arrive_as_they_are(client: Client) -> None:
     assert client.snapshot("kinds").plus == [row]
 
 
+def test_all_digits_are_on_the_wire(served: Served) -> None:
+    """What JavaScript would not read exactly is text, and the columns say what it is."""
+    large, price = 2**53 + 1, Decimal("205039.00")
+    served.client.sql("CREATE TABLE sums (n BIGINT, price DECIMAL(10,2))")
+    served.client.snapshot("sums", keep=True)
+    stream = served.stream("/api/v1/views/sums/events")
+    row, typed = [str(large), "205039.00"], ["integer", "decimal(10,2)"]
+    body = {"insert": {"sums": [row, [7, 1.5]]}}
+    status, told = served.ask("POST", TRANSACTIONS, body)
+    assert status == 200
+    (kind, first), (_, change) = stream.take(2)
+    assert kind == "snapshot"
+    assert [each["type"] for each in first["columns"]] == typed
+    assert change["plus"] == [[7, "1.50"], row]
+    _, found = served.ask("GET", "/api/v1/views/sums?where=n%3E7")
+    assert ([each["type"] for each in found["columns"]], found["rows"]) == (typed, [row])
+    since = told["position"] - 1
+    _, found = served.ask("GET", f"/api/v1/views/sums/changes?since={since}")
+    assert [each["type"] for each in found["columns"]] == typed
+    assert found["changes"][0]["plus"] == [[7, "1.50"], row]
+    _, found = served.ask("POST", "/api/v1/sql", {"text": "SELECT * FROM sums WHERE n > 7"})
+    assert found["results"] == [
+        {"kind": "rows", "columns": ["n", "price"], "types": typed, "rows": [row]}
+    ]
+    assert served.client.sql("SELECT * FROM sums WHERE n > 7") == [(large, price)]
+    assert served.ask("POST", TRANSACTIONS, {"delete": {"sums": [row]}})[0] == 200
+    assert served.client.snapshot("sums").plus == [(7, Decimal("1.50"))]
+
+
+def test_a_copy_goes_on_when_its_changes_are_no_longer_kept(served: Served, path: str) -> None:
+    copy = served.client.copy("low")
+    with harken.connect(path) as db:
+        db.monitor("low", keep=True).delete()
+    served.put("ink", 3)
+    assert [change.fresh for change in copy.refresh()] == [True]
+    served.put("ink", 4)
+    assert [change.fresh for change in copy.refresh()] == [False]
+    assert sorted(copy) == [("ink", 4), ("pen", 5)]
+
+
 def test_objects_are_written_as_they_are_printed(client: Client, path: str) -> None:
     with harken.connect(path) as db:
         db.amosql(
