@@ -4,6 +4,7 @@
     │                          cannot-read, not-utf-8, bad-change (the command line),
     │                          not-allowed (the service)
     ├── LanguageError          the program text is wrong; nothing was executed
+    │   │                      not-allowed (a location outside of `lake_roots`)
     │   ├── SyntaxFault        syntax, missing-semicolon
     │   ├── NameFault          unknown-type, unknown-function, unknown-variable, unknown-rule,
     │   │                      unknown-table, unknown-column, unknown-relation,
@@ -25,7 +26,8 @@
                                read-only, cannot-open, closed, storage, no-lake-table,
                                not-a-lake-table, no-such-version, input-changed, bad-path, bad-file,
                                unknown-format, lake-damaged, not-permitted, cannot-read,
-                               cannot-write, not-utf-8, cannot-listen, too-many
+                               cannot-write, not-utf-8, cannot-listen, too-many, too-large,
+                               too-slow
 
 Codes are part of the contract: scripts match on them, so they never change their meaning.
 """

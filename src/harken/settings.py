@@ -8,6 +8,7 @@ its own where strangers send the work. An unknown name or a value that does not 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,8 @@ FALSE = frozenset({"0", "false", "no", "off"})
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One tunable. `served` is its default in the service; None means the same as `default`."""
+    """One tunable. `served` is its default in the service; None means the same as `default`. A
+    `fixed` one is chosen by whoever opens the database, and cannot be changed later."""
 
     name: str
     default: Any
@@ -29,6 +31,7 @@ class Setting:
     unit: str = ""
     served: Any = None
     least: float = 0
+    fixed: bool = False
 
     @property
     def variable(self) -> str:
@@ -82,9 +85,10 @@ def _number(value: Any) -> float:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """Several texts: a sequence, or one text with the parts separated as in PATH."""
+    """Several texts: a sequence, or one text with the parts separated as in PATH. The colon of
+    `s3://` separates nothing."""
     if isinstance(value, str):
-        return tuple(part for part in value.split(os.pathsep) if part)
+        return tuple(part for part in re.split(rf"{os.pathsep}(?!//)", value) if part)
     found = tuple(os.fspath(part) for part in value)
     if not all(isinstance(part, str) for part in found):
         raise ValueError(value)
@@ -109,6 +113,13 @@ _KINDS = {
 SETTINGS: tuple[Setting, ...] = (
     Setting("body_timeout", 30.0, "How long the body of a request may take to arrive.", "seconds"),
     Setting("header_timeout", 10.0, "How long the head of a request may take.", "seconds"),
+    Setting(
+        "lake_roots",
+        ("/",),
+        "The directories, and addresses such as s3://bucket/sales, that LOCATION may name in SQL.",
+        served=(),
+        fixed=True,
+    ),
     Setting("max_body_bytes", 16 * 2**20, "The largest body of a request.", "bytes", least=1),
     Setting("max_connections", 1_200, "How many clients may be connected at once.", least=1),
     Setting("max_header_bytes", 64 * 2**10, "The largest head of a request.", "bytes", least=1),
@@ -153,6 +164,12 @@ class Settings(Mapping[str, Any]):
         setting = next((each for each in SETTINGS if each.name == name), None)
         if setting is None:
             raise unknown_setting(name)
+        if setting.fixed:
+            raise ValueFault(
+                f"the setting {name} cannot be changed in a session",
+                code="bad-value",
+                hint=f"give it when the database is opened: --set {name}=VALUE",
+            )
         self._values[name] = setting.read(value)
 
 

@@ -15,6 +15,7 @@ from serving import Served
 
 import harken
 from harken import Change, Client, HarkenError
+from harken.settings import Settings
 
 TRANSACTIONS = "/api/v1/transactions"
 
@@ -68,6 +69,22 @@ def test_tables_that_are_made_may_go_to_the_lake(serve: Callable[..., Served], p
     position = client.apply(insert={"price": [("pen", 120)]})
     assert client.changes("price", start) == [Change("price", [("pen", 120)], [], position)]
     assert Path(path).with_suffix(".lake").joinpath("price/_delta_log").is_dir()
+
+
+def test_locations_are_allowed_by_whoever_starts_the_service(
+    serve: Callable[..., Served], tmp_path: Path
+) -> None:
+    place = tmp_path / "files"
+    place.mkdir()
+    (place / "1.csv").write_text("n\n1\n2\n")
+    body = {"text": f"CREATE TABLE s USING csv LOCATION '{place}'"}
+    status, problem = serve().ask("POST", "/api/v1/sql", body)
+    assert (status, problem["code"]) == (403, "not-allowed")
+    assert problem["message"] == f"tables at {place} are not allowed here"
+    allowed = Settings({"lake_roots": str(tmp_path)}, serving=True)
+    client = serve(settings=allowed).client
+    client.sql(body["text"])
+    assert client.sql("SELECT n FROM s ORDER BY n") == [(1,), (2,)]
 
 
 def test_a_snapshot_has_rows_and_a_position(client: Client) -> None:

@@ -43,6 +43,7 @@ TOO_MUCH = {"too-large": 413, "too-slow": 408}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": models.Problem, "description": "The question is wrong."},
     401: {"model": models.Problem, "description": "The token is missing or wrong."},
+    403: {"model": models.Problem, "description": "The service does not allow it."},
     404: {"model": models.Problem, "description": "There is no such view or table."},
     409: {"model": models.Problem, "description": "What is there forbids it."},
     413: {"model": models.Problem, "description": "The request is too large."},
@@ -328,6 +329,8 @@ def _answer(error: HarkenError) -> Response:
 def _status(error: HarkenError) -> int:
     if isinstance(error, Refused):
         return 401
+    if error.code == "not-allowed":
+        return 403
     if error.code in NOT_FOUND:
         return 404
     if error.code in BUSY:

@@ -14,6 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from harken.database import lake
+from harken.database.locations import REMOTE, Roots
 from harken.database.runtime import Runtime
 from harken.errors import EngineError, LanguageError, NameFault, TypeFault
 from harken.ir.relations import Column
@@ -48,7 +49,7 @@ def create_located(
     declared: Sequence[Column],
     key: Sequence[str],
 ) -> None:
-    place = _place(statement, declared)
+    place = _place(statement, declared, Roots(runtime.settings["lake_roots"]))
     columns = _checked(place, declared, statement) if declared else _found(place)
     by_name = {column.name: column for column in columns}
     for each in key:
@@ -73,11 +74,11 @@ def _as_stored(column: Column, key: Sequence[str]) -> Column:
     return replace(column, type=column.type.or_null(False)) if column.name in key else column
 
 
-def _place(statement: Statement, declared: Sequence[Column]) -> Place:
+def _place(statement: Statement, declared: Sequence[Column], roots: Roots) -> Place:
     node = statement.node
     location, kind = node.find(exp.LocationProperty), node.find(exp.FileFormatProperty)
     assert location is not None
-    path, format = location.this.name, "lake" if kind is None else kind.name.lower()
+    given, format = location.this.name, "lake" if kind is None else kind.name.lower()
     if format not in FORMATS:
         raise LanguageError(
             f"there are no tables of {format}",
@@ -85,26 +86,44 @@ def _place(statement: Statement, declared: Sequence[Column]) -> Place:
             span=statement.span,
             hint="say USING " + " or ".join(FORMATS),
         )
-    if "://" in path or (Path(path) / "_delta_log").is_dir():
-        from harken.engines.spark.delta_input import DeltaInput
-
-        where = path if "://" in path else str(Path(path).resolve())
-        return Place(path, None, DeltaInput(where, key=()).schema)
+    path = roots.locate(given, statement.span)
+    if REMOTE in path or (Path(path) / "_delta_log").is_dir():
+        return _delta_table(path, roots, statement)
     if format == "delta" or not Path(path).is_dir():
+        what = "Delta table" if format == "delta" else "table or directory"
         raise EngineError(
-            f"there is no {'Delta table' if format == 'delta' else 'table or directory'} at {path}",
+            f"there is no {what} at {given}",
             code="no-lake-table",
             span=statement.span,
             hint="check the path",
         )
     from harken.engines.lake import rows, sources
 
-    given = format if format != "lake" else sources.format_of(Path(path))
-    found = Place(path, given, sources.schema_of(Path(path), given))
-    if given in TEXTS and declared:  # by the names in the files, of the types that are declared
+    roots.check_contents(path, tuple, statement.span)
+    kind_of_files = format if format != "lake" else sources.format_of(Path(path))
+    found = Place(path, kind_of_files, sources.schema_of(Path(path), kind_of_files))
+    if (
+        kind_of_files in TEXTS and declared
+    ):  # by the names in the files, of the types that are declared
         types = ((found.names.get(c.name, c.name), rows.arrow_type(c.type)) for c in declared)
         return replace(found, schema=rows.schema_of(types))
     return found
+
+
+def _delta_table(path: str, roots: Roots, statement: Statement) -> Place:
+    from harken.engines.spark.delta_input import DeltaInput
+
+    try:
+        found = DeltaInput(path, key=())
+        roots.check_contents(path, lambda: [file.path for file in found.files()], statement.span)
+    except (OSError, ValueError) as error:
+        raise EngineError(
+            f"the table at {path} cannot be read: {str(error).partition(chr(10))[0]}",
+            code="cannot-open",
+            span=statement.span,
+            hint="check the address, and what gives access to it",
+        ) from error
+    return Place(path, None, found.schema)
 
 
 def _found(place: Place) -> list[Column]:
