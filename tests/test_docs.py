@@ -20,6 +20,7 @@ import harken
 import harken.errors
 from harken.database.system import SYSTEM_RELATIONS, TYPES_OF
 from harken.ir.operations import NAMED_AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
+from harken.settings import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 LANGUAGE = (ROOT / "docs/amosql.md").read_text("utf-8")
@@ -96,6 +97,13 @@ def table(heading: str) -> set[str]:
 
 def test_every_error_code_is_listed() -> None:
     assert raised_codes() - table("Errors") == set()
+
+
+def test_every_setting_is_listed() -> None:
+    text = (ROOT / "docs/settings.md").read_text("utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    assert listed == [setting.name for setting in SETTINGS]
+    assert listed == sorted(listed)
 
 
 def test_every_built_in_function_is_listed() -> None:
