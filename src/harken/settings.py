@@ -120,7 +120,7 @@ SETTINGS: tuple[Setting, ...] = (
         served=(),
         fixed=True,
     ),
-    Setting("max_body_bytes", 16 * 2**20, "The largest body of a request.", "bytes", least=1),
+    Setting("max_body_bytes", 4 * 2**20, "The largest body of a request.", "bytes", least=1),
     Setting("max_connections", 1_200, "How many clients may be connected at once.", least=1),
     Setting("max_header_bytes", 64 * 2**10, "The largest head of a request.", "bytes", least=1),
     Setting("max_streams", 1_000, "How many streams of events may be open at once.", least=1),

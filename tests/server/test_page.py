@@ -57,6 +57,16 @@ def test_a_browser_follows_a_view(
     browser.wait_for(f"{TEXT} == '<b>& 3'")
 
 
+def test_a_browser_shows_all_digits(served: Served, browser: Browser) -> None:
+    served.client.sql("CREATE TABLE sums (n BIGINT, price DECIMAL(10,2))")
+    browser.open(f"{served.url}/?view=sums")
+    browser.wait_for("document.querySelector('h1')?.innerText.startsWith('sums at')")
+    served.client.sql("INSERT INTO sums VALUES (9007199254740993, 205039.00)")
+    browser.wait_for(f"{TEXT} == '9007199254740993 205039.00'")
+    served.client.sql("DELETE FROM sums")
+    browser.wait_for(f"{TEXT} == ''")
+
+
 def test_a_browser_gives_the_token_of_the_page(
     serve: Callable[..., Served], browser: Browser
 ) -> None:

@@ -15,6 +15,7 @@ from harken import Change, HarkenError, Keep
 from harken.database.monitors.changes import StoredChange, StoredRows
 from harken.ir.types import INTEGER
 from harken.server.events import net
+from harken.server.feeds import Tail
 
 Serve = Callable[..., Served]
 EVENTS = "/api/v1/views/low/events"
@@ -30,6 +31,27 @@ def test_a_stream_is_the_rows_and_then_the_changes(served: Served) -> None:
     assert stream.take(2) == [
         ("change", {**CHANGE, "plus": [["ink", 3]], "minus": [], "position": first}),
         ("change", {**CHANGE, "plus": [], "minus": [["ink", 3]], "position": second}),
+    ]
+
+
+def test_a_look_that_fails_is_repeated_and_logged_once(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream = served.stream(EVENTS)
+    stream.take(1)
+    failures = iter(range(5))
+    look = Tail._look
+
+    def fail_at_first(tail: Tail) -> None:
+        if next(failures, None) is not None:
+            raise OSError("too many open files")
+        look(tail)
+
+    monkeypatch.setattr(Tail, "_look", fail_at_first)
+    served.put("ink", 3)
+    assert stream.take(1)[0][0] == "change"
+    assert [record.message for record in caplog.records] == [
+        "cannot look for changes; will try again"
     ]
 
 

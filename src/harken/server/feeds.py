@@ -171,17 +171,20 @@ class Tail(threading.Thread):
         self._connection.close()
 
     def run(self) -> None:
-        version = -1
+        version, fails = -1, False
         while not self._ends:
             try:
                 found, told, self._told = self._connection.data_version(), self._told, False
                 if told or found != version:
                     self._look()
                     version = found
+                fails = False
             except Exception:
                 if self._ends or self._loop.is_closed():
                     return
-                logger.exception("cannot look for changes; will try again")
+                if not fails:  # once, and not 20 times a second until it works again
+                    logger.exception("cannot look for changes; will try again")
+                fails, self._told = True, True
             self._poke.wait(self._every)
             self._poke.clear()
 
