@@ -357,6 +357,12 @@ class Catalog:
         self.touch()
         return function
 
+    def revise_function(self, function: Function, dependencies: Dependencies) -> None:
+        """Let a function have other columns; the object that stands for it stays."""
+        self._erase(self.function(function.id))
+        self._remember(self._write_function(function, False, dependencies), dependencies)
+        self.touch()
+
     def mark_single_valued(self, function: Function, single: bool) -> None:
         """Record whether the arguments of a derived function determine its results."""
         self._engine.set_row(SINGLE_VALUED, (function.oid, int(single)))

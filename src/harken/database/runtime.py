@@ -30,6 +30,8 @@ class RuleSwitch(Protocol):
 
     def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None: ...
 
+    def before_remaking(self, function: Function) -> None: ...
+
 
 class Watcher(Protocol):
     """Who would miss what is deleted: its name in a message, and what to do to end it."""

@@ -10,14 +10,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from harken.database import definitions
-from harken.database.build import Builder, syntax_of
+from harken.database.build import Builder
 from harken.database.catalog import Catalog
+from harken.database.dependents import recheck
 from harken.database.foreign import load_target, register_declared
 from harken.database.memory import Dependencies
-from harken.database.rules.definition import compile_rule, read_rule
 from harken.database.runtime import Runtime
-from harken.database.sql.materialized import compile_kept
-from harken.database.sql.tables import is_materialized
 from harken.database.system import relation_of
 from harken.engines.lake.catalog import OWN
 from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
@@ -254,66 +252,6 @@ def _recheck_after_removal(runtime: Runtime, function: Function, span: Span | No
             span=span,
             hint=f"first {_listed(first)}" if watchers else "delete those first",
         ) from error
-
-
-def recheck(runtime: Runtime, name: str, skip: str | None = None) -> None:
-    """Compile again all that depends, directly or not, on functions of that name.
-
-    Whether a derived function is single-valued may change with those it calls, so what changed
-    is followed upwards.
-    """
-    waiting = [name]
-    seen: dict[str, int] = {}
-    while waiting:
-        changed = waiting.pop()
-        for dependent in runtime.catalog.dependents(changed):
-            if dependent.id == skip or seen.get(dependent.id, 0) > len(seen) + 1:
-                continue
-            seen[dependent.id] = seen.get(dependent.id, 0) + 1
-            if _check_again(runtime, dependent) or seen[dependent.id] == 1:
-                waiting.append(dependent.name)
-    names = {name, *(function_id.partition("(")[0] for function_id in seen)}
-    for rule in {rule for each in names for rule in runtime.catalog.rules_that_call(each)}:
-        _check_rule(runtime, rule)
-    runtime.monitors.check()
-
-
-def _check_rule(runtime: Runtime, name: str) -> None:
-    oid, text = runtime.catalog.rules[name]
-    try:
-        rule = read_rule(text, oid, runtime.catalog)
-        compile_rule(rule, runtime.engine, runtime.catalog).build_action()
-    except HarkenError as error:
-        raise IntegrityError(
-            f"this would break the rule {name}: {error.message}",
-            code="in-use",
-            hint=f"delete the rule {name} first",
-        ) from error
-
-
-def _check_again(runtime: Runtime, function: Function) -> bool:
-    """True if the function changed in a way that its own dependents can see."""
-    try:
-        if function.kind is FunctionKind.PROCEDURE:
-            builder = Builder(runtime.engine, runtime.catalog, function=function)
-            builder.procedure_body(function, syntax_of(function))
-            return False
-        if is_materialized(function):
-            compile_kept(function, runtime.catalog)
-        if function.kind is not FunctionKind.DERIVED or function.system:
-            return False
-        _, single = definitions.check_derived(function, runtime.catalog)
-    except HarkenError as error:
-        raise IntegrityError(
-            f"this would break {function.id}: {error.message}",
-            code="in-use",
-            hint=f"change or delete {function.id} first",
-        ) from error
-    relation = function.relation
-    if relation is None or single == (relation.key is not None):
-        return False
-    runtime.catalog.mark_single_valued(function, single)
-    return True
 
 
 # --- names ---------------------------------------------------------------------------------

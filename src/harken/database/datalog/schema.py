@@ -14,9 +14,10 @@ from harken.database.datalog.clauses import facts_relation, translate_rules
 from harken.database.datalog.reading import mentioning
 from harken.database.datalog.relations import CatalogRelations, columns_of, types_of
 from harken.database.datalog.text import facts_name, is_datalog, kept, relation_text
+from harken.database.dependents import recheck
 from harken.database.memory import Dependencies
 from harken.database.runtime import Runtime
-from harken.database.schema_changes import recheck, store
+from harken.database.schema_changes import store
 from harken.database.sql.tables import SqlTables, is_sql
 from harken.database.system import relation_of
 from harken.errors import IntegrityError, NameFault, Span, SyntaxFault, TypeFault

@@ -51,7 +51,7 @@ class Activation:
 
 
 Weights = dict[tuple[str, Row], dict[Row, int]]
-Snapshot = tuple[Weights, int, int]
+Snapshot = tuple[Weights, int, int, set[str]]
 
 
 @dataclass(slots=True)
@@ -90,13 +90,14 @@ class CheckPhase:
         self.action_sets.clear()
         self.monitored.clear()
         self.constrained.clear()
+        self.network.redefined.clear()
 
     def snapshot(self) -> Snapshot:
         acting = {key: dict(rows) for key, rows in self.action_sets.items()}
-        return acting, len(self.monitored), len(self.constrained)
+        return acting, len(self.monitored), len(self.constrained), set(self.network.redefined)
 
     def restore(self, snapshot: Snapshot) -> None:
-        self.action_sets, monitored, constrained = snapshot
+        self.action_sets, monitored, constrained, self.network.redefined = snapshot
         del self.monitored[monitored:]
         del self.constrained[constrained:]
 

@@ -11,7 +11,7 @@ time, and all Δ-sets are empty.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 
@@ -28,6 +28,7 @@ from harken.database.rules.nodes import (
     KEPT,
     MOVED,
     NAIVE,
+    REDEFINED,
     ConditionNode,
     DerivedNode,
     Node,
@@ -71,15 +72,17 @@ class Network(Between):
         Rows that a condition lost are only computed where it needs them, or `wants_minus`.
         """
         marked = events.marked(self._engine.connection) if self._captures else {}
+        redefined = self._take_redefined()
         if not marked:
-            return []
+            return [self._compared(node) for node in redefined]
         stored = frozenset(name for name in marked if name in self._captures)
         if not self._passed(marked):
             self._settle(stored)
-            return []
+            return [self._compared(node) for node in redefined]
         wave = self._wave(stored)
-        found = []
-        for level, nodes in wave.levels():
+        found = [self._compared(node) for node in redefined]
+        for level, reached in wave.levels():
+            nodes = [node for node in reached if node not in redefined]
             with self._asked_together(nodes, wave, wants_minus):
                 for node in nodes:
                     told_of = _told_of(self._condition_above(node))
@@ -102,6 +105,18 @@ class Network(Between):
             if self.choices.is_outdated(self._captures[name].screener):
                 self._screen(name)
         return found
+
+    def _take_redefined(self) -> list[ConditionNode]:
+        names, self.redefined = self.redefined, set()
+        return [self._conditions[name] for name in sorted(names) if name in self._conditions]
+
+    def _compared(self, node: ConditionNode) -> ConditionChange:
+        """The change of a condition that was defined again, whatever its Δ-sets say: its rows now
+        against those that are stored, or against none, where none are allowed."""
+        with _told_of(node.condition), self._timed(node):
+            before = self._engine.matching(node.old_state, {}) if node.old_state else []
+            plus, minus = difference(node.whole(self._planning).rows(()), before)
+        return ConditionChange(node.condition, plus, minus, frozenset(), REDEFINED)
 
     @contextmanager
     def _reading_recursions(self, node: Node) -> Iterator[None]:
@@ -201,8 +216,15 @@ class Network(Between):
             self._engine.forget_large(name)
         events.unmark(self._engine.connection)
 
+    def has_pending(self, names: Collection[str]) -> bool:
+        """Has any of these stored relations changed since the last propagation?"""
+        marked = events.marked(self._engine.connection) if self._captures else {}
+        return not marked.keys().isdisjoint(names)
+
     def has_work(self) -> bool:
         """Has any change passed its screener?"""
+        if self.redefined:
+            return True
         return bool(self._captures) and self._passed(events.marked(self._engine.connection))
 
     def _passed(self, marked: Mapping[str, bool]) -> bool:

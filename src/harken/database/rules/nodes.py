@@ -44,6 +44,7 @@ COPIED = "naive, with a copy of the old state"
 KEPT = "naive, beside the rows that are kept"
 MOVED = "naive, beside the rows as they were when it was last looked at"
 APART = "naive, once for each state"
+REDEFINED = "compared as a whole, because it was defined again"
 FROM_SCRATCH = (NAIVE, COPIED, KEPT, MOVED, APART)
 
 LONGEST = 3_000

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from harken.database.complaints import unknown_rule
+from harken.database.dependents import dependents_in_order
 from harken.database.monitors.monitors import Monitors
 from harken.database.rules.check_phase import CheckPhase
 from harken.database.rules.definition import (
@@ -119,6 +120,25 @@ class Rules:
             self.network.remove(rule.name)
             self._runtime.catalog.touch_rules()
 
+    def before_remaking(self, function: Function) -> None:
+        """A table is about to be made again with other columns, which is no event to rules. Refuse
+        it if the open transaction has changed rows that rules above it have not been told of."""
+        catalog, relation = self._runtime.catalog, function.relation
+        node = self.network.node(f"materialized {function.id}")
+        below = set(node.part.stored) if node is not None else set()
+        if relation is None or not self.network.has_pending(below | {relation.id}):
+            return
+        names = {function.name, *(e.name for e in dependents_in_order(catalog, function.name))}
+        rules = {rule for each in names for rule in catalog.rules_that_call(each)}
+        watching = sorted(rule for rule in rules if rule in self.network)
+        if watching:
+            raise IntegrityError(
+                f"{function.name} gets other columns, and this transaction has changed rows that "
+                f"the rule {watching[0]} is still to be told of",
+                code="transaction",
+                hint="commit the changes first",
+            )
+
     def find(self, name: str, span: Span | None) -> Rule:
         known = self._runtime.catalog.rules
         if name not in known:
@@ -162,6 +182,10 @@ class Rules:
     def fill(self, view: Function) -> None:
         """Give a materialized view that is new the rows that its query has now."""
         self._kept_views.fill(view)
+
+    def refresh(self, view: Function) -> None:
+        """Have a materialized view computed again when the transaction ends."""
+        self._kept_views.refresh(view)
 
     def _refresh(self, name: str) -> None:
         """Bring the node of an active rule up to date. A rule that cannot be compiled here, for

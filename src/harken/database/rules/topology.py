@@ -77,6 +77,9 @@ class Topology:
         self._affects: dict[str, dict[str, Node]] = {}
         self.watching_rules: set[str] = set()
         """The conditions that are about rules themselves."""
+        self.redefined: set[str] = set()
+        """The conditions that the open transaction defined again: the next propagation compares
+        them as a whole with what is stored of them."""
         self.choices = Choices(engine.statistics, engine.is_far, lambda: engine.has_spark)
 
     @property
@@ -165,16 +168,20 @@ class Topology:
         for other in others:
             self._attach(self._conditions[other].condition)
 
-    def hold(self, kind: type[Condition], wanted: Iterable[Condition]) -> None:
-        """Of the conditions of this kind, have those that are wanted and no others."""
+    def hold(self, kind: type[Condition], wanted: Iterable[Condition]) -> list[str]:
+        """Of the conditions of this kind, have those that are wanted and no others; the names of
+        those that are new or not what they were."""
         named = {each.name: each for each in wanted}
         for condition in list(self.conditions()):
             if isinstance(condition, kind) and condition.name not in named:
                 self.remove(condition.name)
+        changed = []
         for name, each in named.items():
             node = self.node(name)
             if node is None or not node.is_for(each):
                 self.insert(each)
+                changed.append(name)
+        return changed
 
     def _attach(self, condition: Condition) -> None:
         before = self._conditions.get(condition.name)

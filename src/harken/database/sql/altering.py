@@ -1,30 +1,30 @@
 """ALTER TABLE: the table is made again as it should be, with its rows.
 
-What a table is stands in the text of its CREATE TABLE; ALTER edits that text. The views that
-mention the table are compiled again from their texts, so they mean the same of the new one, or it
-is refused and they are named. What keeps rows of its own, or watches, is not altered under its
-feet: materialized views, rules, monitors and tables that refer to this one are named, too.
+What a table is stands in the text of its CREATE TABLE; ALTER edits that text. What depends on the
+table is compiled again from its text (`database.dependents`): views, materialized views with their
+rows, functions, rules, monitors, tables that refer to this one. If one of them no longer works, it
+is named and nothing is altered.
 
 Law: a column that stays has the values that it had.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
 from sqlglot import exp
 
+from harken.database.dependents import recheck
 from harken.database.runtime import Runtime
 from harken.database.sql import schema
 from harken.database.sql.reading import Reading
 from harken.database.sql.row_changes import defaults
-from harken.database.sql.tables import SqlTables, is_materialized, is_sql, table_of
+from harken.database.sql.tables import SqlTables, is_sql, table_of
 from harken.errors import HarkenError, IntegrityError, LanguageError, NameFault
 from harken.ir.schema import Function
-from harken.lang.sql.draft import Table, unknown_column, unknown_table
+from harken.lang.sql.draft import unknown_column, unknown_table
 from harken.lang.sql.parser import DIALECT, Statement, statements
 
 
@@ -60,7 +60,7 @@ class Edited:
         return self.columns[name]
 
 
-def alter(runtime: Runtime, statement: Statement, synchronise: Callable[[], None]) -> None:
+def alter(runtime: Runtime, statement: Statement) -> None:
     node = statement.node
     assert isinstance(node, exp.Alter)
     tables = SqlTables(runtime.catalog)
@@ -76,27 +76,32 @@ def alter(runtime: Runtime, statement: Statement, synchronise: Callable[[], None
     edited.came = {name: name for name in edited.columns}
     for action in node.args["actions"]:
         _edit(edited, action)
-    text = _text(edited, created, statement)
-    before, rows = table_of(known), runtime.engine.matching(_relation(known), {})
-    views = _views(runtime, known)
-    _refuse_renaming(edited, known, views, statement)
-    for view in reversed(views):
-        schema.drop_named(runtime, view.name)
+    if schema.created_name(edited.node) != known.name:
+        _refuse_renaming(runtime, known, statement)
+    _put(runtime, known, _text(edited, created, statement), edited)
+
+
+def _put(runtime: Runtime, known: Function, text: str, edited: Edited) -> None:
+    """Let the table be what the text says, with its rows and with all that depends on it."""
     runtime.monitors.before_change({known.name})
-    runtime.catalog.remove_function(known)
-    synchronise()  # nothing is watched any more that was about the old one
     try:
-        schema.create(runtime, statements(text)[0])
+        function = schema.table_function(runtime, statements(text)[0])
+        _refuse_taken(runtime, function, known)
+        rows = _rows(runtime, known, function, edited)
+        schema.put_table(runtime, function, known, rows)
     except HarkenError as error:
-        raise IntegrityError(
-            f"{known.name} cannot be altered: {error.message}",
-            code=error.code,
-            span=statement.span,
-            hint=error.hint,
-        ) from error
-    synchronise()  # now its constraints see what comes
-    _refill(runtime, text, before, rows, edited)
-    _restore(runtime, views, edited)
+        error.message = f"{known.name} cannot be altered: {error.message}"
+        error.span = edited.statement.span
+        raise
+    _bring_along(runtime, function, edited)
+
+
+def _refuse_taken(runtime: Runtime, function: Function, known: Function) -> None:
+    if function.name == known.name:
+        return
+    taken = SqlTables(runtime.catalog).function(function.name)
+    if taken is not None:
+        raise NameFault(f"there is already a {schema.kind_of(taken)} {taken.name}", code="exists")
 
 
 def _relation(function: Function) -> Any:
@@ -116,48 +121,18 @@ def _refuse(runtime: Runtime, function: Function, statement: Statement) -> None:
         raise LanguageError(
             f"{function.name} cannot be altered: {reason}", code="unsupported", span=statement.span
         )
-    dependents = _dependents(runtime, function)
-    users = [each.name for each in dependents if is_materialized(each) or not schema.is_view(each)]
-    names = (function.name, *(each.name for each in dependents))
-    for rule in {rule for each in names for rule in runtime.catalog.rules_that_call(each)}:
-        users.append(f"rule {rule}")
-    users += [each.title for each in runtime.monitors.users_of(function)]
+
+
+def _refuse_renaming(runtime: Runtime, known: Function, statement: Statement) -> None:
+    """Texts mention a table by its name, and nobody edits them."""
+    catalog = runtime.catalog
+    users = [each.name for each in catalog.dependents(known.name) if each.id != known.id]
+    users += [f"rule {each}" for each in catalog.rules_that_call(known.name)]
+    users += [each.title for each in runtime.monitors.users_of(known)]
     if users:
         raise IntegrityError(
-            f"{function.name} cannot be altered while there is {', '.join(sorted(set(users)))}",
-            code="in-use",
-            span=statement.span,
-            hint="end those first, and make them anew",
-        )
-
-
-def _dependents(runtime: Runtime, function: Function) -> list[Function]:
-    """All that depend on it, each after what it depends on."""
-    found: list[Function] = []
-
-    def visit(name: str) -> None:
-        for each in runtime.catalog.dependents(name):
-            if each.name == name:
-                continue
-            if each in found:
-                found.remove(each)
-            found.append(each)
-            visit(each.name)
-
-    visit(function.name)
-    return [each for each in found if each.id != function.id]
-
-
-def _views(runtime: Runtime, function: Function) -> list[Function]:
-    return [each for each in _dependents(runtime, function) if schema.is_view(each)]
-
-
-def _refuse_renaming(
-    edited: Edited, known: Function, views: list[Function], statement: Statement
-) -> None:
-    if views and schema.created_name(edited.node) != known.name.lower():
-        raise IntegrityError(
-            f"{known.name} cannot be renamed: {', '.join(each.name for each in views)} mention it",
+            f"{known.name} cannot be renamed: {', '.join(sorted(set(users)))} "
+            f"{'mentions' if len(set(users)) == 1 else 'mention'} it",
             code="in-use",
             span=statement.span,
             hint="drop those first, and create them anew",
@@ -279,10 +254,13 @@ def _text(edited: Edited, created: Statement, statement: Statement) -> str:
 # --- rows and views ------------------------------------------------------------------------
 
 
-def _refill(runtime: Runtime, text: str, before: Table, rows: list[Any], edited: Edited) -> None:
-    (created,) = statements(text)
-    after = SqlTables(runtime.catalog).table(schema.created_name(edited.node))
-    assert after is not None
+def _rows(
+    runtime: Runtime, known: Function, function: Function, edited: Edited
+) -> list[tuple[Any, ...]]:
+    """The rows of the table as it is to be, with defaults in columns that are new."""
+    before, after = table_of(known), table_of(function)
+    rows = runtime.engine.matching(before.relation, {})
+    (created,) = statements(function.text)
     given = defaults(Reading(runtime), created, after.columns, len(rows))
     places = {c.name: p for c, p in zip(before.columns, before.positions, strict=True)}
     made: list[tuple[int, int | None, Any]] = []
@@ -302,25 +280,27 @@ def _refill(runtime: Runtime, text: str, before: Table, rows: list[Any], edited:
             raise IntegrityError(
                 f"{after.name}.{column.name} cannot be NULL, and there are rows in which it is",
                 code="null",
-                span=edited.statement.span,
                 hint="give it a DEFAULT, or UPDATE those rows first",
             )
-    runtime.engine.insert_many(after.relation, found)
+    return found
 
 
-def _restore(runtime: Runtime, views: list[Function], edited: Edited) -> None:
-    """The views again; those that do not work any more are left out with CASCADE, and named
-    without."""
+def _bring_along(runtime: Runtime, function: Function, edited: Edited) -> None:
+    """Compile again what depends on the table. Views that no longer work go with CASCADE; without
+    it they are named, and so is everything else that objects."""
     broken: dict[str, str] = {}
-    for view in views:
-        try:
-            schema.create(runtime, statements(view.text)[0])
-        except HarkenError as error:
-            broken[view.name] = error.message
-    if broken and not edited.cascade:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in broken.items())
+
+    def note(dependent: Function, error: HarkenError) -> None:
+        broken[dependent.name] = error.message
+        if edited.cascade and schema.is_view(dependent):
+            schema.drop_with_readers(runtime, dependent, edited.statement)
+
+    recheck(runtime, function.name, skip=function.id, when_broken=note)
+    staying = [name for name in broken if runtime.catalog.overloads(name)]
+    if staying:
+        reasons = "; ".join(f"{name}: {broken[name]}" for name in staying)
         raise IntegrityError(
-            f"{', '.join(broken)} would no longer work",
+            f"{', '.join(staying)} would no longer work",
             code="in-use",
             span=edited.statement.span,
             hint=f"drop those first ({reasons})",

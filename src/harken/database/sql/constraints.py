@@ -6,7 +6,8 @@
     REFERENCES u (b)      AND NOT EXISTS (SELECT 1 FROM u WHERE u.b = t.a)
 
 The network watches them as it watches views. A table begins empty, so what such a query gains in a
-transaction, after all rules have acted, undoes the transaction.
+transaction, after all rules have acted, undoes the transaction. Where a constraint is new, or what
+it reads was defined again, all rows of its query count as gained.
 
 Law: after a commit none of them has a row.
 """
@@ -25,9 +26,10 @@ from harken.database.catalog import Catalog
 from harken.database.evaluation import decode_rows
 from harken.database.rules.conditions import Condition
 from harken.database.rules.network import Network
+from harken.database.rules.nodes import REDEFINED
 from harken.database.rules.wave import ConditionChange
 from harken.database.runtime import Runtime
-from harken.database.sql.tables import SqlTables, is_sql
+from harken.database.sql.tables import SqlTables, is_table
 from harken.database.sql.views import translate_query
 from harken.errors import IntegrityError, LanguageError, TypeFault
 from harken.ir.assemble import assemble
@@ -199,7 +201,7 @@ def _keys_of(parent: str, table: str, statement: Statement, catalog: Catalog) ->
         raise unknown_table(tables, parent, statement.span, "table")
     key = [column.name for column in function.parameters]
     found = [key] if key and not function.bag else []
-    if is_sql(function) and function.text[:12].lower() == "create table":
+    if is_table(function):
         found += _unique_columns(statements(function.text)[0])
     return found
 
@@ -271,10 +273,12 @@ class Constraints:
         wanted = [
             each
             for function in catalog.functions()
-            if is_sql(function) and function.text[:12].lower() == "create table"
+            if is_table(function)
             for each in compile_constraints(function, catalog)
         ]
-        self._network.hold(WatchedConstraint, wanted)
+        found = self._network.hold(WatchedConstraint, wanted)
+        if catalog.changed:  # else another session did it, and has checked
+            self._network.redefined |= set(found)
 
 
 def enforce(runtime: Runtime, changes: Iterable[ConditionChange]) -> None:
@@ -284,6 +288,8 @@ def enforce(runtime: Runtime, changes: Iterable[ConditionChange]) -> None:
     for change in changes:
         assert isinstance(change.condition, WatchedConstraint)
         conditions[change.condition.name] = change.condition
+        if change.strategy == REDEFINED:  # all rows are in it, also those that were gained before
+            weights.pop(change.condition.name, None)
         weight = weights.setdefault(change.condition.name, Counter())
         weight.update(change.plus)
         weight.subtract(change.minus)

@@ -4,12 +4,16 @@ The table is a stored function like any other; the network watches its query, an
 puts what the query gained and lost into the table. That is a change in turn, for whatever reads the
 table: views, rules, other materialized views.
 
+When the query comes to mean something else, because a view or function that it reads was defined
+again, the next propagation compares the table with all rows of the query.
+
 Law: after a commit the table has the rows of its query, each as often.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 
@@ -21,6 +25,7 @@ from harken.database.runtime import Runtime
 from harken.database.sql.tables import is_materialized
 from harken.database.sql.views import translate_query
 from harken.ir.assemble import assemble
+from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
 from harken.ir.schema import Function
 from harken.lang.sql.parser import statements
@@ -97,25 +102,45 @@ class KeptViews:
         if catalog.epoch == self._epoch:
             return
         self._epoch = catalog.epoch
-        kept = filter(is_materialized, catalog.functions())
-        self._network.hold(KeptView, [compile_kept(each, catalog) for each in kept])
+        tables = {each.name: each.stored for each in self._network.conditions()}
+        kept = [compile_kept(f, catalog) for f in catalog.functions() if is_materialized(f)]
+        wanted = {each.name: each for each in kept}
+        for name in self._network.hold(KeptView, wanted.values()):
+            # If another session did it, that session brought the tables along.
+            if catalog.changed and name in tables:
+                is_new = tables[name] != wanted[name].table
+                if not is_new or self._network.has_pending(stored_relations(wanted[name].program)):
+                    self._network.redefined.add(name)
 
     def fill(self, function: Function) -> None:
         """Let the table of a new view have the rows that its query has now. What that takes is the
         first that is known of the view, and what it wants to keep is there before any change."""
-        assert function.relation is not None
-        engine = self._runtime.engine
-        engine.measure()
         node = self._network.node(f"materialized {function.id}")
         assert node is not None
-        query = engine.compile(prepare(node.condition.program, self._runtime.catalog.hierarchy))
-        connection = engine.connection
+        assert isinstance(node.condition, KeptView)
+        connection = self._runtime.engine.connection
         started, elsewhere = connection.working_time(), connection.answered_elsewhere
-        rows = query.rows(())
+        rows = rows_of(self._runtime, node.condition)
         took = connection.working_time() - started
         by_spark = connection.answered_elsewhere > elsewhere
         self._network.choices.note_first(node, took, by_spark)
-        engine.insert_many(function.relation, rows)
-        indexed = tuple(range(min(function.relation.arity, INDEXED)))
-        engine.indexes.ensure([(function.relation, indexed)])
+        put_rows(self._runtime, node.condition, rows)
         self._network.build_kept(node)
+
+    def refresh(self, function: Function) -> None:
+        """Compare the table with all rows of its query when the transaction ends."""
+        self._network.redefined.add(f"materialized {function.id}")
+
+
+def rows_of(runtime: Runtime, kept: KeptView) -> list[tuple[Any, ...]]:
+    """All rows that the query of a materialized view has now."""
+    runtime.engine.measure()
+    plan = prepare(kept.program, runtime.catalog.hierarchy)
+    return runtime.engine.compile(plan).rows(())
+
+
+def put_rows(runtime: Runtime, kept: KeptView, rows: list[tuple[Any, ...]]) -> None:
+    """Give an empty table its rows, and an index by which they are found when they go."""
+    runtime.engine.insert_many(kept.table, rows)
+    indexed = tuple(range(min(kept.table.arity, INDEXED)))
+    runtime.engine.indexes.ensure([(kept.table, indexed)])

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 from sqlglot import exp
 
 from harken.database import definitions
+from harken.database.dependents import recheck, refuse_circle
 from harken.database.memory import Dependencies
 from harken.database.runtime import Runtime
-from harken.database.schema_changes import recheck, store
+from harken.database.schema_changes import store
 from harken.database.sql.constraints import compile_constraints, constraints_of
 from harken.database.sql.located import create_located
+from harken.database.sql.materialized import compile_kept, put_rows, rows_of
 from harken.database.sql.reading import Reading
 from harken.database.sql.row_changes import defaults
 from harken.database.sql.tables import SqlTables, is_materialized, is_sql
-from harken.database.sql.views import refuse_equal_names, translate_query, view_columns
+from harken.database.sql.views import read_view, refuse_equal_names
 from harken.database.system import relation_of
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.draft import unknown_table
-from harken.lang.sql.parser import Statement, text_after
+from harken.lang.sql.parser import Statement, statements, text_after
 from harken.lang.sql.recursion import mentions
 from harken.lang.sql.types import shown, type_of
+
+Row = tuple[Any, ...]
 
 LONGEST_NAME = 200
 PROPERTIES = (
@@ -56,9 +62,9 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
     if known is not None:
         if node.args.get("exists"):
             return None
-        if not (node.args.get("replace") and kind == "VIEW" and is_view(known)):
+        if not _may_replace(node, known):
             raise NameFault(
-                f"there is already a {_kind_of(known)} {name}",
+                f"there is already a {kind_of(known)} {name}",
                 code="exists",
                 span=statement.place(node.this),
                 hint=f"drop it first, or CREATE {kind} IF NOT EXISTS",
@@ -72,31 +78,23 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
     _check_properties(node, statement)
     runtime.monitors.before_change({name})
     if kind == "VIEW":
-        return _create_view(runtime, statement, node, name)
-    _create_table(runtime, statement, node, name)
+        return _create_view(runtime, statement, known)
+    _create_table(runtime, statement, node, name, known)
     return None
 
 
 def make_room(runtime: Runtime, statement: Statement) -> bool:
-    """Let what CREATE OR REPLACE replaces go, if it has rows of its own: a plain view takes the
-    place of a plain view as it is, and what reads it reads the new one."""
+    """Drop what CREATE OR REPLACE TABLE replaces, if its rows are in the lake or are going there:
+    then nothing may read it. Everything else is replaced in its place, see `create`."""
     node = statement.node
     assert isinstance(node, exp.Create)
     known = SqlTables(runtime.catalog).function(created_name(node))
-    if known is None or not node.args.get("replace"):
+    if known is None or known.relation is None or not _may_replace(node, known) or is_view(known):
         return False
-    kind, kept = str(node.args.get("kind", "")).upper(), node.find(exp.MaterializedProperty)
-    if is_view(known) != (kind == "VIEW") or not (
-        kind == "TABLE" or kept or is_materialized(known)
-    ):
+    located = node.find(exp.LocationProperty) is not None or runtime.all_in_lake
+    if not (located or _in_lake(node, statement) or runtime.engine.is_far(known.relation)):
         return False
-    if node.expression is not None and mentions(node.expression, known.name):
-        raise LanguageError(
-            f"{known.name} is made of itself, and would be gone",
-            code="unsupported",
-            span=statement.span,
-            hint="INSERT OVERWRITE a table, or call the new one differently",
-        )
+    _refuse_self(node, known.name, statement)
     readers = runtime.catalog.dependents(known.name)
     if readers:
         raise IntegrityError(
@@ -104,10 +102,30 @@ def make_room(runtime: Runtime, statement: Statement) -> bool:
             f"{'reads' if len(readers) == 1 else 'read'} it",
             code="in-use",
             span=statement.span,
-            hint="drop what reads it first, or DROP ... CASCADE",
+            hint="a table in the lake is replaced when nothing reads it: drop what does first",
         )
     _drop(runtime, known, False, statement)
     return True
+
+
+def _may_replace(node: exp.Create, known: Function) -> bool:
+    """Tables replace tables, and views, materialized or not, views. What has arguments, or a name
+    that differs in upper and lower case, is something else."""
+    if not node.args.get("replace") or known.name != created_name(node):
+        return False
+    if str(node.args.get("kind", "")).upper() == "TABLE":
+        return not is_view(known)
+    return is_view(known) and not known.parameters
+
+
+def _refuse_self(node: exp.Create, name: str, statement: Statement) -> None:
+    if node.expression is not None and mentions(node.expression, name):
+        raise LanguageError(
+            f"{name} is made of itself, and would be gone",
+            code="unsupported",
+            span=statement.span,
+            hint="INSERT OVERWRITE a table, or call the new one differently",
+        )
 
 
 def created_name(node: exp.Create) -> str:
@@ -120,16 +138,18 @@ def is_view(function: Function) -> bool:
     return function.kind is FunctionKind.DERIVED or is_materialized(function)
 
 
-def _kind_of(function: Function) -> str:
+def kind_of(function: Function) -> str:
     return "view" if is_view(function) else "table"
 
 
 # --- tables --------------------------------------------------------------------------------
 
 
-def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name: str) -> None:
+def _create_table(
+    runtime: Runtime, statement: Statement, node: exp.Create, name: str, known: Function | None
+) -> None:
     if node.expression is not None:
-        _create_as(runtime, statement, node, name)
+        _create_as(runtime, statement, node, name, known)
         return
     if node.find(exp.LocationProperty) is not None:
         declared, key = (
@@ -144,32 +164,69 @@ def _create_table(runtime: Runtime, statement: Statement, node: exp.Create, name
             )
         create_located(runtime, statement, name, declared, key or list(statement.key))
         return
+    function = table_function(runtime, statement)
+    put_table(runtime, function, known, [], in_lake=_in_lake(node, statement))
+    recheck(runtime, name, skip=function.id)
+
+
+def table_function(runtime: Runtime, statement: Statement) -> Function:
+    """The function that CREATE TABLE (...) makes."""
+    node = statement.node
+    assert isinstance(node, exp.Create)
     if not isinstance(node.this, exp.Schema):
         raise LanguageError("a table needs columns", code="syntax", span=statement.place(node.this))
-    in_lake = _in_lake(node, statement)
+    _in_lake(node, statement)
     columns, key = _columns(node.this, statement)
     if statement.key:
         columns, key = _with_key(columns, key, statement)
     arguments = tuple(column for column in columns if column.name in key)
     results = tuple(column for column in columns if column.name not in key)
-    ordered = sorted(arguments, key=lambda column: key.index(column.name))
     function = Function(
-        name=name,
-        parameters=tuple(ordered),
+        name=created_name(node),
+        parameters=tuple(sorted(arguments, key=lambda column: key.index(column.name))),
         results=results,
         kind=FunctionKind.STORED,
         bag=not key,
         text=f"CREATE TABLE {text_after('TABLE', statement)}",
     )
     defaults(Reading(runtime), statement, columns, 1)
-    parents = {each.parent for each in constraints_of(statement, runtime.catalog) if each.parent}
-    dependencies = Dependencies(frozenset(parents - {name}))
-    made = store(runtime, function, in_lake=in_lake, dependencies=dependencies)
-    compile_constraints(made, runtime.catalog)
-    recheck(runtime, name, skip=function.id)
+    return replace(function, relation=relation_of(function))
 
 
-def _create_as(runtime: Runtime, statement: Statement, node: exp.Create, name: str) -> None:
+def put_table(
+    runtime: Runtime,
+    function: Function,
+    known: Function | None,
+    rows: list[Row],
+    *,
+    in_lake: bool = False,
+) -> None:
+    """Make a table with these rows, perhaps in the place of one that is known. If that has the same
+    columns its rows are changed as by DELETE and INSERT, which whoever watches it is told of."""
+    catalog, engine = runtime.catalog, runtime.engine
+    constraints = constraints_of(statements(function.text)[0], catalog)
+    parents = {each.parent for each in constraints if each.parent}
+    dependencies = Dependencies(frozenset(parents - {function.name}))
+    if known is not None and known.relation == function.relation:
+        made = catalog.add_function(function, dependencies)
+        assert made.relation is not None
+        before = Counter(engine.matching(made.relation, {}))
+        after = Counter(rows)
+        engine.remove_many(made.relation, (before - after).elements())
+        engine.insert_many(made.relation, (after - before).elements())
+    else:
+        if known is not None:
+            _remove(runtime, known)
+        made = store(runtime, function, in_lake=in_lake, dependencies=dependencies)
+        assert made.relation is not None
+        engine.expect(made.relation, rows)
+        engine.insert_many(made.relation, rows)
+    compile_constraints(made, catalog)
+
+
+def _create_as(
+    runtime: Runtime, statement: Statement, node: exp.Create, name: str, known: Function | None
+) -> None:
     """A table with the columns and the rows that a query has now."""
     if isinstance(node.this, exp.Schema) or node.find(exp.LocationProperty) is not None:
         raise LanguageError(
@@ -178,6 +235,7 @@ def _create_as(runtime: Runtime, statement: Statement, node: exp.Create, name: s
             span=statement.span,
             hint="name them there, with AS",
         )
+    _refuse_self(node, name, statement)
     found = Reading(runtime).rows(statement, node.expression)
     columns = tuple(
         Column(each.lower(), type_.or_null())
@@ -194,10 +252,8 @@ def _create_as(runtime: Runtime, statement: Statement, node: exp.Create, name: s
         bag=True,
         text=f"CREATE TABLE `{name}` ({declared}){' USING lake' if in_lake else ''}",
     )
-    made = store(runtime, function, in_lake=in_lake)
-    assert made.relation is not None
-    runtime.engine.expect(made.relation, found.rows)
-    runtime.engine.insert_many(made.relation, found.rows)
+    function = replace(function, relation=relation_of(function))
+    put_table(runtime, function, known, found.rows, in_lake=in_lake)
     recheck(runtime, name, skip=function.id)
 
 
@@ -343,35 +399,49 @@ def _column(node: exp.ColumnDef, statement: Statement) -> tuple[Column, bool]:
 # --- views ---------------------------------------------------------------------------------
 
 
-def _create_view(
-    runtime: Runtime, statement: Statement, node: exp.Create, name: str
-) -> Function | None:
+def _create_view(runtime: Runtime, statement: Statement, known: Function | None) -> Function | None:
+    """Make a view, perhaps in the place of one that is known. A materialized view that replaces
+    nothing is returned: it has no rows yet."""
     catalog = runtime.catalog
-    rows, _, mentioned = translate_query(statement, node.expression, catalog, name)
-    if name in mentioned:
+    function, mentioned = read_view(statement, catalog)
+    if function.name in mentioned:
         raise LanguageError(
-            f"the view {name} mentions itself",
+            f"the view {function.name} mentions itself",
             code="unsupported",
             span=statement.span,
             hint="a query mentions itself in WITH RECURSIVE",
         )
-    kept = any(isinstance(each, exp.MaterializedProperty) for each in node.find_all(exp.Property))
-    function = Function(
-        name=name,
-        parameters=(),
-        results=view_columns(node, rows, statement),
-        kind=FunctionKind.STORED if kept else FunctionKind.DERIVED,
-        bag=kept or not rows.relation.is_set,
-        text=f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {text_after('VIEW', statement)}",
-    )
-    if kept:
-        return store(runtime, function, dependencies=Dependencies(mentioned), resident=True)
+    refuse_circle(catalog, function.name, mentioned)
     function = replace(function, relation=relation_of(function))
+    made = None
+    if not is_materialized(function):
+        _create_plain(runtime, function, known)
+    elif known is not None and known.relation == function.relation:
+        catalog.add_function(function, Dependencies(mentioned))
+    else:
+        if known is not None:
+            _remove(runtime, known)
+        made = store(runtime, function, dependencies=Dependencies(mentioned), resident=True)
+        if known is not None:  # what reads it wants its rows
+            kept = compile_kept(made, catalog)
+            put_rows(runtime, kept, rows_of(runtime, kept))
+    recheck(runtime, function.name, skip=function.id)
+    return made if known is None else None
+
+
+def _create_plain(runtime: Runtime, function: Function, known: Function | None) -> None:
+    catalog = runtime.catalog
+    if known is not None and is_materialized(known):
+        _remove(runtime, known)
     catalog.provisional(function, Dependencies())
     dependencies, _ = definitions.check_derived(function, catalog)
     catalog.add_function(function, dependencies, single_valued=False)
-    recheck(runtime, name, skip=function.id)
-    return None
+
+
+def _remove(runtime: Runtime, known: Function) -> None:
+    """Let go of what something else takes the place of."""
+    runtime.rules.before_remaking(known)
+    runtime.catalog.remove_function(known)
 
 
 # --- DROP ----------------------------------------------------------------------------------
@@ -392,10 +462,10 @@ def drop(runtime: Runtime, statement: Statement) -> None:
             raise unknown_table(there, name, statement.place(each), kind.lower())
         if is_view(known) != (kind == "VIEW"):
             raise NameFault(
-                f"{name} is a {_kind_of(known)}",
+                f"{name} is a {kind_of(known)}",
                 code="type-mismatch",
                 span=statement.place(each),
-                hint=f"DROP {_kind_of(known).upper()} {name}",
+                hint=f"DROP {kind_of(known).upper()} {name}",
             )
         _drop(runtime, known, bool(node.args.get("cascade")), statement)
 
@@ -404,6 +474,11 @@ def drop_named(runtime: Runtime, name: str) -> None:
     known = SqlTables(runtime.catalog).function(name)
     if known is not None:
         _drop(runtime, known, False, None)
+
+
+def drop_with_readers(runtime: Runtime, function: Function, statement: Statement) -> None:
+    """DROP ... CASCADE."""
+    _drop(runtime, function, True, statement)
 
 
 def _staying(runtime: Runtime, function: Function, others: list[Function]) -> dict[str, str]:

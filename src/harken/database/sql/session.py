@@ -160,7 +160,7 @@ class SqlSession:
                 schema.drop(self._runtime, statement)
             else:
                 with self._temporary.staying(node):
-                    alter(self._runtime, statement, self._rules.synchronise)
+                    alter(self._runtime, statement)
             self._rules.synchronise()
             there = self.views()
             self._dropped += [name for name in known if name not in there]

@@ -83,7 +83,7 @@ def table_of(function: Function) -> Table:
     else:
         columns = _named(function)
     positions = tuple(range(len(columns)))
-    if is_sql(function) and function.text[:12].lower() == "create table":
+    if is_table(function):
         order = [each.lower() for each in declared_names(function)]
         positions = tuple([column.name for column in columns].index(name) for name in order)
     return Table(function.name, relation, tuple(columns[i] for i in positions), positions)
@@ -126,6 +126,11 @@ def is_sql(function: Function) -> bool:
         "materialized",
         "view",
     ]
+
+
+def is_table(function: Function) -> bool:
+    """Did CREATE TABLE make it?"""
+    return function.text[:30].lower().split()[:2] == ["create", "table"]
 
 
 def is_materialized(function: Function) -> bool:

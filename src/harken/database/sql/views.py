@@ -11,11 +11,11 @@ from harken.database.sql.tables import SqlTables
 from harken.errors import TypeFault
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Relation
-from harken.ir.schema import Function, Schema
+from harken.ir.schema import Function, FunctionKind, Schema
 from harken.ir.terms import Variable
 from harken.lang.sql.chance import with_places
 from harken.lang.sql.draft import Draft
-from harken.lang.sql.parser import Statement, statements
+from harken.lang.sql.parser import Statement, statements, text_after
 from harken.lang.sql.queries import Queries
 from harken.lang.sql.rows import Rows
 from harken.planner.unread import without_unread_columns
@@ -33,6 +33,24 @@ def translate_query(
     rows = queries.query(with_places(node))
     draft.definitions = without_unread_columns(rows.relation, draft.definitions)
     return rows, draft, frozenset(queries.mentioned)
+
+
+def read_view(statement: Statement, catalog: Schema) -> tuple[Function, frozenset[str]]:
+    """The function that CREATE [MATERIALIZED] VIEW makes, and the names that its query mentions."""
+    node = statement.node
+    assert isinstance(node, exp.Create)
+    name = node.find(exp.Table).name.lower()  # type: ignore[union-attr]
+    rows, _, mentioned = translate_query(statement, node.expression, catalog, name)
+    kept = any(isinstance(each, exp.MaterializedProperty) for each in node.find_all(exp.Property))
+    function = Function(
+        name=name,
+        parameters=(),
+        results=view_columns(node, rows, statement),
+        kind=FunctionKind.STORED if kept else FunctionKind.DERIVED,
+        bag=kept or not rows.relation.is_set,
+        text=f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {text_after('VIEW', statement)}",
+    )
+    return function, mentioned
 
 
 def view_columns(node: exp.Create, rows: Rows, statement: Statement) -> tuple[Column, ...]:
@@ -74,6 +92,10 @@ def translate_view(
     rows, draft, mentioned = translate_query(statement, node.expression, catalog, function.name)
     relation = function.relation
     assert relation is not None
+    if len(rows.columns) != relation.arity:
+        raise TypeFault(
+            f"the columns of {function.name} are no longer those of its query", code="arity"
+        )
     main = _main(relation, rows)
     return (main, *draft.definitions.values()), mentioned
 
