@@ -280,10 +280,22 @@ class Database:
 
         It takes the place of one declared `as foreign`; else its annotations are its signature,
         and without annotations it is a procedure that takes any values.
+
+        If it takes the place of other Python, what is stored of views that call it is computed
+        again, and their monitors are told, in a transaction like any other.
         """
         self._look_at_others()
         check_name(name, "the name of a function")
-        foreign.register_in_session(self._runtime, name, function)
+        replaced = foreign.replaced_by(self._runtime, name, function)
+        if not any(map(self._rules.reads, replaced)):
+            foreign.register_in_session(self._runtime, name, function)
+            return
+        self._check_committed(f"something depends on {name}: other Python is not put behind it now")
+        with foreign.put_back(self._runtime, replaced), self.transaction():
+            self._runtime.monitors.before_change({name})
+            foreign.register_in_session(self._runtime, name, function)
+            for each in replaced:
+                self._rules.foreign_changed(each)
 
     def load(
         self, name: str, rows: Any, properties: Sequence[str] | None = None

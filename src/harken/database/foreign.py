@@ -12,7 +12,8 @@ import datetime
 import importlib
 import inspect
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -35,6 +36,7 @@ from harken.ir.types import (
     Type,
 )
 from harken.lang.amosql import syntax
+from harken.lang.amosql.parser import parse_statement
 
 PYTHON_TYPES: dict[object, Type] = {
     int: INTEGER,
@@ -117,6 +119,41 @@ def register_in_session(runtime: Runtime, name: str, python: Callable[..., Any])
     made = _session_function(name, python)
     runtime.catalog.add_session_function(made)
     register(runtime, made, python)
+
+
+def replaced_by(runtime: Runtime, name: str, python: object) -> list[Function]:
+    """The functions that `db.foreign(name, python)` would put other Python behind."""
+    found = []
+    for each in runtime.catalog.overloads(name):
+        if each.kind is not FunctionKind.FOREIGN or each.system:
+            continue
+        is_of_session = each.text == SESSION or each.id in runtime.replaced
+        if runtime.python.get(each.id) is not python and (is_of_session or _target(each)):
+            found.append(each)
+    return found
+
+
+@contextmanager
+def put_back(runtime: Runtime, functions: list[Function]) -> Iterator[None]:
+    """If the block fails, the Python functions that were behind these are behind them again."""
+    python = {each.id: runtime.python[each.id] for each in functions}
+    replaced = dict(runtime.replaced)
+    try:
+        yield
+    except BaseException:
+        runtime.replaced.clear()
+        runtime.replaced.update(replaced)
+        for each in functions:
+            register(runtime, each, python[each.id])
+        raise
+
+
+def _target(function: Function) -> str | None:
+    """The `module:function` that a foreign function is declared with."""
+    node = parse_statement(function.text)
+    assert isinstance(node, syntax.CreateFunction)
+    assert isinstance(node.body, syntax.ForeignBody)
+    return node.body.target
 
 
 def _check_registration(name: str, python: object) -> None:

@@ -32,6 +32,8 @@ class RuleSwitch(Protocol):
 
     def before_remaking(self, function: Function) -> None: ...
 
+    def foreign_changed(self, function: Function) -> None: ...
+
 
 class Watcher(Protocol):
     """Who would miss what is deleted: its name in a message, and what to do to end it."""

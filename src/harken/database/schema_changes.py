@@ -195,9 +195,13 @@ def _create_foreign(runtime: Runtime, function: Function, node: syntax.CreateFun
     assert isinstance(node.body, syntax.ForeignBody)
     if node.body.target is not None:
         load_target(node.body.target, node.body.span)
-    runtime.replaced.pop(function.id, None)
-    made = runtime.catalog.add_function(function)
+    catalog = runtime.catalog
+    known = catalog.function(function.id) if catalog.has_function(function.id) else None
+    replaced = runtime.replaced.pop(function.id, None)
+    made = catalog.add_function(function)
     register_declared(runtime, made, node)
+    if known is not None and (replaced is not None or known.text != function.text):
+        runtime.rules.foreign_changed(made)
 
 
 def _create_derived(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:

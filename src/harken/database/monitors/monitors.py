@@ -221,6 +221,10 @@ class Monitors:
             if concerned and view.watched not in self._at_start:
                 self._at_start[view.watched] = (view.types, self._rows_at_start(view))
 
+    def note_redefined(self, watched: Watched) -> None:
+        """What a view is computed by has changed, though its clauses say the same."""
+        self._redefined.add(watched)
+
     def _mentioned(self, watched: Watched) -> set[str]:
         """The names of all functions that its rows depend on, and its own."""
         catalog, node = self._runtime.catalog, self._network.node(watched.node)

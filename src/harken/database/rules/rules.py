@@ -12,6 +12,7 @@ from typing import Any
 from harken.database.complaints import unknown_rule
 from harken.database.dependents import dependents_in_order
 from harken.database.monitors.monitors import Monitors
+from harken.database.monitors.view import MonitoredView
 from harken.database.rules.check_phase import CheckPhase
 from harken.database.rules.definition import (
     CompiledRule,
@@ -138,6 +139,23 @@ class Rules:
                 code="transaction",
                 hint="commit the changes first",
             )
+
+    def reads(self, function: Function) -> bool:
+        """Does anything that is watched depend on a foreign function?"""
+        return function.relation is not None and bool(self.network.reading(function.relation))
+
+    def foreign_changed(self, function: Function) -> None:
+        """Other Python is behind a foreign function: nothing computed by the old one is right. To
+        rules that is no event."""
+        if function.relation is None:
+            return
+        conditions = self.network.reading(function.relation)
+        self.network.rebuild(conditions)
+        for each in conditions:
+            if isinstance(each, MonitoredView):
+                self.monitors.note_redefined(each.watched)
+            elif not isinstance(each, CompiledRule):
+                self.network.redefined.add(each.name)
 
     def find(self, name: str, span: Span | None) -> Rule:
         known = self._runtime.catalog.rules

@@ -51,7 +51,7 @@ from harken.engines.sqlite.rounds import RoundsTable
 from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Kind, Relation
-from harken.ir.strata import reachable
+from harken.ir.strata import depends_on, reachable
 from harken.planner.maintenance import rounds_again
 from harken.planner.network import (
     Part,
@@ -182,6 +182,21 @@ class Topology:
                 self.insert(each)
                 changed.append(name)
         return changed
+
+    def reading(self, relation: Relation) -> list[Condition]:
+        """The conditions that a relation has a part in."""
+        return [
+            each
+            for each in self.conditions()
+            if any(relation.id in depends_on(d) for d in each.program.definitions.values())
+        ]
+
+    def rebuild(self, conditions: Collection[Condition]) -> None:
+        """Make the nodes of these conditions anew, with nothing kept from before."""
+        for each in conditions:
+            self.remove(each.name)
+        for each in conditions:
+            self.insert(each)
 
     def _attach(self, condition: Condition) -> None:
         before = self._conditions.get(condition.name)

@@ -1,5 +1,5 @@
-"""SHOW TABLES, SHOW VIEWS and DESCRIBE: what is there, and of which columns; and statements that
-change nothing, since Harken does by itself what they ask for: REFRESH and CREATE INDEX.
+"""SHOW TABLES, SHOW VIEWS and DESCRIBE: what is there, and of which columns; what REFRESH is about;
+and CREATE INDEX, which changes nothing, since Harken makes indexes by itself.
 """
 
 from __future__ import annotations
@@ -23,12 +23,8 @@ def answer(runtime: Runtime, reading: Reading, statement: Statement) -> None:
     if isinstance(node, exp.Show):
         _show(tables, reading, only_views=node.name == "VIEWS")
         return
-    function = tables.function(node.this.name)
-    if function is None:
+    if tables.function(node.this.name) is None:
         raise unknown_table(tables, node.this.name, statement.place(node.this))
-    if isinstance(node, exp.Refresh):
-        _refresh(function, statement)
-        return
     table = tables.table(node.this.name)
     assert table is not None
     rows = [
@@ -79,11 +75,16 @@ def check_index(runtime: Runtime, statement: Statement) -> None:
             )
 
 
-def _refresh(function: Function, statement: Statement) -> None:
-    """It is up to date as it is."""
+def refreshed_view(runtime: Runtime, statement: Statement) -> Function:
+    """The materialized view that REFRESH names."""
+    tables, named = SqlTables(runtime.catalog), statement.node.this
+    function = tables.function(named.name)
+    if function is None:
+        raise unknown_table(tables, named.name, statement.place(named))
     if not is_materialized(function):
         raise NameFault(
             f"{function.name} is a {_kind(function)}, and no materialized view",
             code="type-mismatch",
-            span=statement.place(statement.node.this),
+            span=statement.place(named),
         )
+    return function

@@ -17,7 +17,7 @@ from harken.database.runtime import Runtime
 from harken.database.sql import schema
 from harken.database.sql.altering import alter
 from harken.database.sql.changes import Changes
-from harken.database.sql.questions import answer, check_index, is_index
+from harken.database.sql.questions import answer, check_index, is_index, refreshed_view
 from harken.database.sql.reading import Found, Reading
 from harken.database.sql.tables import SqlTables, is_sql
 from harken.database.sql.temporary import Temporary
@@ -110,10 +110,14 @@ class SqlSession:
                     self._reading.explain(statement)
                 else:
                     self._reading.show(statement)
-            case exp.Show() | exp.Describe() | exp.Refresh():
+            case exp.Show() | exp.Describe():
                 if not self._transactions.active:
                     self._transactions.refresh()
                 answer(self._runtime, self._reading, statement)
+            case exp.Refresh() if not statement.explained:
+                self._changing(
+                    lambda: self._rules.refresh(refreshed_view(self._runtime, statement))
+                )
             case exp.Create() | exp.Drop() if is_index(node) and not statement.explained:
                 check_index(self._runtime, statement)
             case exp.Create() | exp.Drop() | exp.Alter() if statement.explained:
