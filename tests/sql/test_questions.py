@@ -56,13 +56,17 @@ def test_a_replacement_that_fails_leaves_what_was_there(db: harken.Database) -> 
     assert db.sql("SELECT * FROM kept").rows == [(0,)]
 
 
-def test_what_others_read_is_not_replaced(db: harken.Database) -> None:
+def test_what_others_read_is_replaced_or_they_are_named(db: harken.Database) -> None:
     db.sql("CREATE VIEW reader AS SELECT n + 1 AS m FROM kept")
-    for text in ("MATERIALIZED VIEW kept AS SELECT 1 AS n", "TABLE boat (name STRING)"):
-        with pytest.raises(harken.IntegrityError) as caught:
+    for text in ("MATERIALIZED VIEW kept AS SELECT 1 AS x", "TABLE boat (name STRING)"):
+        with pytest.raises(harken.IntegrityError, match="would break (reader|long)") as caught:
             db.sql(f"CREATE OR REPLACE {text}")
         assert caught.value.code == "in-use"
     assert db.sql("SELECT * FROM reader").rows == [(3,)]
+    db.sql("CREATE OR REPLACE MATERIALIZED VIEW kept AS SELECT 10 * count(*) AS n FROM boat")
+    assert db.sql("SELECT * FROM reader").rows == [(21,)]
+    db.sql("CREATE OR REPLACE TABLE boat (name STRING, length DECIMAL(4, 1), year INT)")
+    assert db.sql("SELECT * FROM reader").rows == [(1,)]
 
 
 def test_an_index_is_made_where_it_is_needed(db: harken.Database) -> None:

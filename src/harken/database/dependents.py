@@ -45,10 +45,16 @@ def _said(function: Function) -> str:
     return function.name if is_sql(function) else function.id
 
 
-def recheck(
-    runtime: Runtime, name: str, skip: str | None = None, when_broken: WhenBroken = _refuse
+def recheck(runtime: Runtime, name: str, skip: str | None = None) -> None:
+    """Compile again all that depends, directly or not, on functions of that name."""
+    recheck_functions(runtime, name, skip)
+    recheck_watchers(runtime, name)
+
+
+def recheck_functions(
+    runtime: Runtime, name: str, skip: str | None, when_broken: WhenBroken = _refuse
 ) -> None:
-    """Compile again all that depends, directly or not, on functions of that name.
+    """The functions, tables and views among them.
 
     Functions may depend on each other in a circle. Whether a derived function is single-valued may
     change with those it calls, so what changed is followed until nothing does.
@@ -71,7 +77,12 @@ def recheck(
             except HarkenError as error:
                 when_broken(function, error)
         waiting = [each for each in order if each in again]
-    names = {name, *(function_id.partition("(")[0] for function_id in order)}
+
+
+def recheck_watchers(runtime: Runtime, name: str) -> None:
+    """The rules and monitors among them."""
+    catalog = runtime.catalog
+    names = {name, *(each.name for each in dependents_in_order(catalog, name))}
     for rule in sorted({rule for each in names for rule in catalog.rules_that_call(each)}):
         _check_rule(runtime, rule)
     runtime.monitors.check()

@@ -20,7 +20,7 @@ from harken.database.runtime import Runtime
 from harken.database.schema_changes import store
 from harken.database.sql.tables import SqlTables, is_sql
 from harken.database.system import relation_of
-from harken.errors import IntegrityError, NameFault, Span, SyntaxFault, TypeFault
+from harken.errors import NameFault, Span, SyntaxFault, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Definition, Program
 from harken.ir.schema import Function, FunctionKind
@@ -232,14 +232,7 @@ class Schema:
         known = wanted.known
         if known is None or known.kind is not FunctionKind.STORED:
             return []
-        users = [each.title for each in self._runtime.monitors.users_of(known)]
-        users += [f"rule {each}" for each in self._catalog.rules_that_call(known.name)]
-        if users:
-            raise IntegrityError(
-                f"{known.name} cannot be given rules: {', '.join(users)} watch its facts",
-                code="in-use",
-                hint="derive a relation of another name",
-            )
+        self._runtime.rules.before_remaking(known)
         assert known.relation is not None
         rows = self._runtime.engine.matching(known.relation, {})
         self._catalog.remove_function(known)

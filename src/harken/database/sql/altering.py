@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from harken.database.dependents import recheck
+from harken.database.dependents import recheck_functions, recheck_watchers
 from harken.database.runtime import Runtime
 from harken.database.sql import schema
 from harken.database.sql.reading import Reading
@@ -295,7 +295,7 @@ def _bring_along(runtime: Runtime, function: Function, edited: Edited) -> None:
         if edited.cascade and schema.is_view(dependent):
             schema.drop_with_readers(runtime, dependent, edited.statement)
 
-    recheck(runtime, function.name, skip=function.id, when_broken=note)
+    recheck_functions(runtime, function.name, function.id, when_broken=note)
     staying = [name for name in broken if runtime.catalog.overloads(name)]
     if staying:
         reasons = "; ".join(f"{name}: {broken[name]}" for name in staying)
@@ -305,3 +305,4 @@ def _bring_along(runtime: Runtime, function: Function, edited: Edited) -> None:
             span=edited.statement.span,
             hint=f"drop those first ({reasons})",
         )
+    recheck_watchers(runtime, function.name)
