@@ -59,7 +59,7 @@ def test_a_replacement_that_fails_leaves_what_was_there(db: harken.Database) -> 
 def test_what_others_read_is_replaced_or_they_are_named(db: harken.Database) -> None:
     db.sql("CREATE VIEW reader AS SELECT n + 1 AS m FROM kept")
     for text in ("MATERIALIZED VIEW kept AS SELECT 1 AS x", "TABLE boat (name STRING)"):
-        with pytest.raises(harken.IntegrityError, match="would break (reader|long)") as caught:
+        with pytest.raises(harken.IntegrityError, match=r"would break (reader|long)") as caught:
             db.sql(f"CREATE OR REPLACE {text}")
         assert caught.value.code == "in-use"
     assert db.sql("SELECT * FROM reader").rows == [(3,)]

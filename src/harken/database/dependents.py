@@ -90,6 +90,8 @@ def recheck_watchers(runtime: Runtime, name: str) -> None:
 
 def dependents_in_order(catalog: Catalog, name: str) -> list[Function]:
     """All that depend on functions of a name, each after those that it depends on."""
+    if not catalog.dependents(name):
+        return []
     readers: dict[str, list[Function]] = {}
     for function in catalog.functions():
         for called in catalog.dependencies(function.id).functions:
@@ -115,6 +117,8 @@ def refuse_circle(catalog: Catalog, name: str, called: Iterable[str]) -> None:
     """Functions may call each other, but a view of SQL, stored or not, is no recursive definition:
     refuse one among those that `name`, which calls these, would be made of, and that read it."""
     above = {each.name: each for each in dependents_in_order(catalog, name)}
+    if not above:
+        return
     below, waiting = set(called), list(called)
     while waiting:
         for each in catalog.overloads(waiting.pop()):

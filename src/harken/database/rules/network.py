@@ -107,6 +107,8 @@ class Network(Between):
         return found
 
     def _take_redefined(self) -> list[ConditionNode]:
+        if not self.redefined:
+            return []
         names, self.redefined = self.redefined, set()
         return [self._conditions[name] for name in sorted(names) if name in self._conditions]
 
