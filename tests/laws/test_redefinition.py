@@ -31,13 +31,17 @@ from harken import Database, HarkenError, Subscription
 
 Row = tuple[Any, ...]
 
-some = settings(max_examples=12)
+some = settings(max_examples=8)
 many = settings(max_examples=1_500)
 
 TABLES = ("t0", "t1")
 VIEWS = ("v0", "v1", "v2", "v3", "v4")
 FUNCTION, RELATION = "g", "d"
 SOURCES = (*TABLES, *VIEWS, FUNCTION, RELATION)
+KINDS = ("durable", "kept", "where", "auto", "counting", "external", "materialized", "naive")
+"""Of monitors: those that outlive their session, one with a condition, and the strategies."""
+LASTING = ("durable", "kept")
+WHERE = "x > 1"
 
 QUERIES = (
     "SELECT x, y FROM {s} WHERE x > {k}",
@@ -140,7 +144,7 @@ steps = st.one_of(
 )
 schemas = st.tuples(*(st.tuples(queries, st.booleans()) for _ in VIEWS))
 monitored = st.lists(
-    st.tuples(st.sampled_from((*VIEWS, FUNCTION, RELATION)), st.sampled_from("pdk")),
+    st.tuples(st.sampled_from((*VIEWS, FUNCTION, RELATION)), st.sampled_from(KINDS)),
     min_size=1,
     max_size=4,
     unique=True,
@@ -149,7 +153,7 @@ monitored = st.lists(
 
 @dataclass
 class Client:
-    """Someone who is told of the changes of a view. `kind` is plain, durable or kept."""
+    """Someone who is told of the changes of a view."""
 
     view: str
     kind: str
@@ -164,7 +168,7 @@ class Client:
             lost, gained = Counter(change.minus), Counter(change.plus)
             assert lost <= self.rows, (self.view, change, self.rows)
             self.rows = self.rows - lost + gained
-        if self.kind == "d":
+        if self.kind == "durable":
             self.subscription.acknowledge()
 
     def begin(self) -> None:
@@ -192,21 +196,28 @@ class World:
             each.close()
 
     def watch(self, name: str, kind: str) -> None:
-        subscription = self._subscribe(name, kind)
+        try:
+            subscription = self._subscribe(name, kind)
+        except HarkenError as error:
+            assert error.code in REFUSALS, error
+            return
         client = Client(name, kind, subscription)
         self.clients.append(client)
-        if kind == "d":
+        if kind == "durable":
             client.rows = Counter(subscription.rows())
         else:
             client.begin()
 
     def _subscribe(self, name: str, kind: str, since: int | None = None) -> Subscription:
-        options: dict[str, Any] = {}
-        if kind == "d":
-            options = {"durable": f"durable {name}"}
-        elif kind == "k":
-            options = {"keep": True, "since": since}
-        return self.sessions[0].monitor(name, **options)
+        session = self.sessions[0]
+        match kind:
+            case "durable":
+                return session.monitor(name, durable=f"durable {name}")
+            case "kept":
+                return session.monitor(name, keep=True, since=since)
+            case "where":
+                return session.monitor(name, where=WHERE)
+        return session.monitor(name, strategy=kind)
 
     def reopen(self, number: int) -> None:
         self.sessions[number].close()
@@ -215,7 +226,7 @@ class World:
             for each in self.clients:
                 position = each.subscription.position
                 each.subscription = self._subscribe(each.view, each.kind, position)
-                if each.kind == "p":
+                if each.kind not in LASTING:
                     each.begin()
 
     def define(self, session: Database, wanted: Redefine) -> None:
@@ -253,7 +264,7 @@ class World:
                 session.sql("COMMIT")
         if number == 1:
             for client in self.clients:
-                if client.kind == "p":
+                if client.kind not in LASTING:
                     client.begin()
 
     def check(self) -> None:
@@ -264,7 +275,8 @@ class World:
                 assert [c.lower() for c in found.columns] == [c.lower() for c in wanted.columns]
         for client in self.clients:
             client.take()
-            wanted_rows = self.sessions[0].sql(f"SELECT * FROM {client.view}").rows
+            condition = f" WHERE {WHERE}" if client.kind == "where" else ""
+            wanted_rows = self.sessions[0].sql(f"SELECT * FROM {client.view}{condition}").rows
             assert client.rows == Counter(wanted_rows), client
 
 
