@@ -450,3 +450,20 @@ def test_tables_that_refer_to_one_that_is_altered() -> None:
     with pytest.raises(HarkenError, match="FOREIGN KEY"):
         db.sql("CREATE OR REPLACE TABLE parent (k INT PRIMARY KEY, u INT UNIQUE)")
     assert rows(db, "parent") == [(1, 10, None), (2, 20, None)]
+
+
+def test_tables_may_refer_to_each_other() -> None:
+    db = harken.connect()
+    db.sql("CREATE TABLE a (k INT PRIMARY KEY); CREATE TABLE b (k INT PRIMARY KEY REFERENCES a)")
+    db.sql("CREATE VIEW v AS SELECT k FROM b; CREATE MATERIALIZED VIEW m AS SELECT * FROM v")
+    db.sql("CREATE OR REPLACE TABLE a (k INT PRIMARY KEY REFERENCES b, n INT)")
+    db.sql("BEGIN; INSERT INTO a VALUES (1, 1); INSERT INTO b VALUES (1); COMMIT")
+    assert rows(db, "m") == [(1,)]
+    with pytest.raises(HarkenError, match="FOREIGN KEY"):
+        db.sql("INSERT INTO b VALUES (2)")
+    db.sql("ALTER TABLE a DROP COLUMN n; ALTER TABLE b ADD COLUMN n INT")
+    for table in ("a (k) VALUES (3)", "b (k) VALUES (3)"):
+        with pytest.raises(HarkenError, match="FOREIGN KEY"):
+            db.sql(f"INSERT INTO {table}")
+    db.sql("BEGIN; INSERT INTO a VALUES (4); INSERT INTO b VALUES (4, 0); COMMIT")
+    assert rows(db, "m") == [(1,), (4,)]

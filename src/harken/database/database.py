@@ -287,7 +287,7 @@ class Database:
         self._look_at_others()
         check_name(name, "the name of a function")
         replaced = foreign.replaced_by(self._runtime, name, function)
-        if not any(map(self._rules.reads, replaced)):
+        if self._connection.read_only or not any(map(self._rules.reads, replaced)):
             foreign.register_in_session(self._runtime, name, function)
             return
         self._check_committed(f"something depends on {name}: other Python is not put behind it now")

@@ -22,7 +22,7 @@ from harken.database.rules.definition import compile_rule, read_rule
 from harken.database.runtime import Runtime
 from harken.database.sql.constraints import compile_constraints
 from harken.database.sql.materialized import compile_kept, put_rows, rows_of
-from harken.database.sql.tables import is_materialized, is_sql, is_table
+from harken.database.sql.tables import is_materialized, is_sql, is_table, is_view_of_sql
 from harken.database.sql.views import read_view
 from harken.database.system import relation_of
 from harken.errors import HarkenError, IntegrityError, LanguageError
@@ -122,10 +122,12 @@ def refuse_circle(catalog: Catalog, name: str, called: Iterable[str]) -> None:
     below, waiting = set(called), list(called)
     while waiting:
         for each in catalog.overloads(waiting.pop()):
+            if is_table(each):
+                continue  # it refers to others, and two tables may refer to each other
             more = catalog.dependencies(each.id).functions - below
             below |= more
             waiting += more
-    views = sorted(each for each in below if each in above and is_sql(above[each]))
+    views = sorted(each for each in below if each in above and is_view_of_sql(above[each]))
     if views:
         others = [each for each in views if each != name]
         through = f", through {', '.join(others)}" if others else ""
@@ -158,10 +160,10 @@ def _check_again(runtime: Runtime, function: Function) -> bool:
         builder = Builder(runtime.engine, catalog, function=function)
         builder.procedure_body(function, syntax_of(function))
         return False
-    if is_sql(function):
-        if is_table(function):
-            compile_constraints(function, catalog)
-            return False
+    if is_table(function):
+        compile_constraints(function, catalog)
+        return False
+    if is_view_of_sql(function):
         return _check_view(runtime, function)
     if function.kind is not FunctionKind.DERIVED:
         return False

@@ -133,6 +133,10 @@ def is_table(function: Function) -> bool:
     return function.text[:30].lower().split()[:2] == ["create", "table"]
 
 
+def is_view_of_sql(function: Function) -> bool:
+    return is_sql(function) and not is_table(function)
+
+
 def is_materialized(function: Function) -> bool:
     return function.text[:40].lower().split()[:3] == ["create", "materialized", "view"]
 
