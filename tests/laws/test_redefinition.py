@@ -312,10 +312,10 @@ def world(schema: tuple[tuple[str, bool], ...]) -> Iterator[World]:
     with TemporaryDirectory() as directory:
         made = World(Path(directory) / "views.db")
         try:
-            for name, (query, materialized) in zip(VIEWS, schema, strict=True):
+            for name in VIEWS:
                 made.queries[name] = "SELECT x, y FROM t0"
-                kind = "MATERIALIZED VIEW" if materialized else "VIEW"
-                made.sessions[0].sql(f"CREATE {kind} {name} AS {made.queries[name]}")
+                made.sessions[0].sql(f"CREATE VIEW {name} AS {made.queries[name]}")
+            for name, (query, materialized) in zip(VIEWS, schema, strict=True):
                 made.define(made.sessions[0], Redefine(name, query, materialized, "t0", 0))
             yield made
         finally:
