@@ -19,6 +19,7 @@ from harken.engines.sql_texts import TEXT_FUNCTIONS
 from harken.engines.sqlite.values import LARGEST, SMALLEST, encode_date, encode_timestamp
 from harken.errors import ValueFault
 from harken.ir.java_patterns import compiled, refusal
+from harken.ir.matching import Match
 from harken.ir.readings import parse_boolean, parse_date, parse_timestamp
 
 LONGEST = 100_000_000
@@ -80,10 +81,10 @@ def _regexp_replace(text: str, pattern: str, replacement: str) -> str:
 
     Where nothing matches the replacement is not read, as in Java."""
     wanted = compiled(pattern)
-    if wanted.search(text) is None:
+    if not wanted.found_in(text):
         return text
 
-    def referred(match: re.Match[str]) -> Callable[[re.Match[str]], str]:
+    def referred(match: re.Match[str]) -> Callable[[Match], str]:
         literal, first, rest, name, broken = match.groups()
         if literal is not None:
             return lambda _: literal
@@ -91,7 +92,7 @@ def _regexp_replace(text: str, pattern: str, replacement: str) -> str:
         following = rest or ""
         while following and isinstance(group, int) and group * 10 + int(following[0]) <= groups:
             group, following = group * 10 + int(following[0]), following[1:]
-        known = group in wanted.groupindex if isinstance(group, str) else group <= groups
+        known = group in wanted.names if isinstance(group, str) else group <= groups
         if broken or not known:
             raise ValueFault(
                 f"the replacement '{replacement}' names no group of '{pattern}'", code="bad-value"
@@ -103,9 +104,13 @@ def _regexp_replace(text: str, pattern: str, replacement: str) -> str:
         parts += [replacement[end : each.start()], referred(each)]
         end = each.end()
     parts.append(replacement[end:])
-    return wanted.sub(
-        lambda found: "".join(p if isinstance(p, str) else p(found) for p in parts), text
-    )
+    pieces, last, size = list[str](), 0, 0
+    for found in wanted.finditer(text):
+        new = "".join(part if isinstance(part, str) else part(found) for part in parts)
+        size = _bounded(size + found.start - last + len(new))
+        pieces += [text[last : found.start], new]
+        last = found.end
+    return "".join([*pieces, text[last:]])
 
 
 def _regexp_extract(text: str, pattern: str, group: int) -> str:
@@ -190,7 +195,7 @@ def _try_divide(dividend: float, divisor: float) -> float | None:
 
 
 SQL_FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
-    "regexp_like": (lambda text, pattern: compiled(pattern).search(text) is not None, 2),
+    "regexp_like": (lambda text, pattern: compiled(pattern).found_in(text), 2),
     "regexp_replace": (_regexp_replace, 3),
     "regexp_extract": (_regexp_extract, 3),
     "pad_start": (_pad_start, 3),

@@ -94,12 +94,12 @@ def _sha2(text: str, bits: int) -> str | None:
 
 def _regexp_instr(text: str, pattern: str) -> int:
     found = compiled(pattern).search(text)
-    return found.start() + 1 if found else 0
+    return found.start + 1 if found else 0
 
 
 def _regexp_substr(text: str, pattern: str) -> str | None:
     found = compiled(pattern).search(text)
-    return found.group() if found else None
+    return found[0] if found else None
 
 
 TEXT_FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {

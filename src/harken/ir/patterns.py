@@ -1,9 +1,14 @@
-"""Regular expressions of Datalog: Python's, with the named classes of POSIX in brackets."""
+"""Regular expressions of Datalog: those of RE2, and what else Python's `re` knows, with the named
+classes of POSIX in brackets. `\\d`, `\\w`, `\\s` and `\\b` are of ASCII."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+
+import regex
+
+from harken.ir.matching import Pattern, can_be_linear, compile_backtracking
 
 _CLASSES = {
     "alnum": "a-zA-Z0-9",
@@ -20,22 +25,25 @@ _CLASSES = {
 _NAMED = re.compile(rf"\[:({'|'.join(_CLASSES)}):\]")
 
 
-@lru_cache(maxsize=256)
-def compiled(pattern: str) -> re.Pattern[str] | None:
+@lru_cache(maxsize=64)
+def compiled(pattern: str) -> Pattern | None:
     """None if this is no pattern.
 
-    >>> compiled("[[:digit:]x]+").fullmatch("12x") is not None
+    >>> compiled("[[:digit:]x]+").matches("12x")
     True
     >>> compiled("(") is None
     True
     """
+    text = _NAMED.sub(lambda match: _CLASSES[match[1]], pattern)
     try:
-        return re.compile(_NAMED.sub(lambda match: _CLASSES[match[1]], pattern))
-    except re.error:
+        re.compile(text)
+        backtracking = compile_backtracking(text, regex.ASCII)
+    except (re.error, regex.error, OverflowError, RecursionError):
         return None
+    return Pattern(pattern, backtracking, text if can_be_linear(text) else None)
 
 
 def matches(pattern: str, text: str) -> bool:
     """Is all of the text as the pattern says? What is no pattern matches nothing."""
     found = compiled(pattern)
-    return found is not None and found.fullmatch(text) is not None
+    return found is not None and found.matches(text)

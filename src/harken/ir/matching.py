@@ -1,0 +1,195 @@
+"""Matching texts against patterns in bounded time.
+
+A pattern has two forms. The linear one runs on RE2, whose time is linear in the text whatever the
+pattern. What RE2 cannot say (backreferences, lookaround, possessive repetition) runs on a
+backtracking engine that is stopped after `BACKTRACKING_SECONDS`.
+
+Law: both forms give the same answer. RE2 decides whether there is a match; it also says where only
+if `exact`: in a loop over something that may be empty, backtracking engines choose other groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import re2
+import regex
+
+from harken.errors import EvaluationError
+
+BACKTRACKING_SECONDS = 1.0
+"""How long one search by backtracking may take. Ordinary searches take microseconds."""
+LINEAR_BYTES = 4 * 2**20
+"""Memory for one compiled RE2 pattern; RE2 has 8 MiB by default, but we keep up to 128 of them."""
+END = "\0"
+"""Stands in a linear form for Java's `$`. Literal characters are written as codes, so no pattern
+contains it otherwise."""
+LINE_ENDS = ("\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029")
+NOWHERE = (-1, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A match in a text. Group 0 is all of it; a group that took no part is None."""
+
+    text: str
+    spans: Sequence[tuple[int, int]]
+    names: Mapping[str, int]
+
+    def __getitem__(self, group: int | str) -> str | None:
+        number = self.names[group] if isinstance(group, str) else group
+        start, end = self.spans[number]
+        return None if start < 0 else self.text[start:end]
+
+    @property
+    def start(self) -> int:
+        return self.spans[0][0]
+
+    @property
+    def end(self) -> int:
+        return self.spans[0][1]
+
+
+@dataclass(slots=True)
+class Pattern:
+    """`linear` is None if RE2 cannot do it. `own` says which of its groups are the pattern's: each
+    END brings one more, which marks where it stands."""
+
+    source: str
+    backtracking: Any
+    linear: str | None = None
+    exact: bool = True
+    own: Sequence[bool] = ()
+    groups: int = field(init=False)
+    names: Mapping[str, int] = field(init=False)
+    _linear: dict[tuple[str, bool], Any] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.groups = self.backtracking.groups
+        self.names = dict(self.backtracking.groupindex)
+
+    @property
+    def is_linear(self) -> bool:
+        return self.linear is not None
+
+    def found_in(self, text: str) -> bool:
+        """Is there a match anywhere in the text?"""
+        if self.linear is None:
+            return self._backtrack("search", text) is not None
+        return self._compiled(_line_end(text), False).search(text.encode()) is not None
+
+    def matches(self, text: str) -> bool:
+        """Does all of the text match?"""
+        if self.linear is None:
+            return self._backtrack("fullmatch", text) is not None
+        return self._compiled(_line_end(text), False).fullmatch(text.encode()) is not None
+
+    def search(self, text: str) -> Match | None:
+        """The first match."""
+        return next(self.finditer(text), None)
+
+    def finditer(self, text: str) -> Iterator[Match]:
+        """All matches, one after the other."""
+        if self.linear is not None and self.exact:
+            return self._find_linearly(text)
+        return self._find_backtracking(text)
+
+    def _find_linearly(self, text: str) -> Iterator[Match]:
+        line_end = _line_end(text) if END in (self.linear or "") else ""
+        wanted = self._compiled(line_end, True)
+        place: int | None = 0
+        while place is not None and place <= len(text):
+            start, place = place, None
+            for found in wanted.finditer(text, start):
+                spans = [found.span(number) for number in range(wanted.groups + 1)]
+                match = Match(text, self._without_marks(spans) if line_end else spans, self.names)
+                yield match
+                if match.end != found.end():  # RE2 would go on after the line end
+                    place = match.end + (match.end == match.start)
+                    break
+
+    def _without_marks(self, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """A `$` before the line end at the end of the text is where the match ends."""
+        marked = [span for span, own in zip(spans[1:], self.own, strict=True) if not own]
+        end = next((span[0] for span in marked if span != NOWHERE), spans[0][1])
+        whole = (spans[0][0], end)
+        return [whole, *(span for span, own in zip(spans[1:], self.own, strict=True) if own)]
+
+    def _find_backtracking(self, text: str) -> Iterator[Match]:
+        place = 0
+        while place <= len(text):
+            found = self._backtrack("search", text, place)
+            if found is None:
+                return
+            spans = [found.span(number) for number in range(self.groups + 1)]
+            yield Match(text, spans, self.names)
+            place = found.end() + (found.end() == found.start())
+
+    def _backtrack(self, verb: str, text: str, place: int = 0) -> Any:
+        try:
+            return getattr(self.backtracking, verb)(
+                text, place, timeout=BACKTRACKING_SECONDS, concurrent=True
+            )
+        except TimeoutError:
+            raise _too_slow(self.source) from None
+
+    def _compiled(self, line_end: str, groups: bool) -> Any:
+        assert self.linear is not None
+        if END not in self.linear:
+            line_end = ""
+        known = self._linear.get((line_end, groups))
+        if known is None:
+            known = self._linear[line_end, groups] = compile_linear(self._text(line_end), groups)
+        return known
+
+    def _text(self, line_end: str) -> str:
+        """RE2 cannot look ahead, but we can: the text ends in this line end, or in none."""
+        assert self.linear is not None
+        before = f"(?:(){escaped(line_end)}\\z|\\z)" if line_end else "\\z"
+        return self.linear.replace(END, before)
+
+
+def compile_linear(text: str, groups: bool = True) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = LINEAR_BYTES
+    options.never_capture = not groups
+    return re2.compile(text, options)
+
+
+def compile_backtracking(text: str, flags: int = 0) -> Any:
+    return regex.compile(text, flags | regex.VERSION0)
+
+
+def escaped(text: str) -> str:
+    """Characters as codes, which mean themselves wherever they stand in a pattern of RE2.
+
+    >>> escaped("a]")
+    '\\\\x{61}\\\\x{5d}'
+    """
+    return "".join(f"\\x{{{ord(character):x}}}" for character in text)
+
+
+def can_be_linear(text: str) -> bool:
+    """RE2 refuses what is too large for it, too."""
+    try:
+        compile_linear(text.replace(END, "()\\z"))
+    except (re2.error, UnicodeEncodeError):
+        return False
+    return True
+
+
+def _line_end(text: str) -> str:
+    """The line end at the end of a text."""
+    return next((each for each in LINE_ENDS if text.endswith(each)), "")
+
+
+def _too_slow(pattern: str) -> EvaluationError:
+    shown = pattern if len(pattern) <= 60 else pattern[:57] + "..."
+    return EvaluationError(
+        f"the pattern '{shown}' takes too long on a text",
+        code="timeout",
+        hint="without backreferences, lookaround and possessive repetition it takes linear time",
+    )

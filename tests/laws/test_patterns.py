@@ -1,0 +1,75 @@
+"""Law: a pattern that we take has Java's matches, Java's groups and Java's replacements."""
+
+from __future__ import annotations
+
+import os
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from pattern_corpus import random_pattern, random_text
+
+from harken.engines.builtin import FUNCTIONS
+from harken.errors import HarkenError
+from harken.ir.java_patterns import compiled
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAIRS = 200_000 if os.environ.get("HARKEN_NIGHTLY") else 6_000
+COLUMNS = ("found", "whole", "first", "replaced", "place", "count")
+
+
+def ours(pattern: str, text: str) -> tuple[Any, ...]:
+    def call(name: str, *arguments: Any) -> Any:
+        return FUNCTIONS[name][0](text, pattern, *arguments)
+
+    has_group = compiled(pattern).groups > 0
+    return (
+        bool(call("regexp_like")),
+        call("regexp_extract", 0),
+        call("regexp_extract", 1) if has_group else None,
+        call("regexp_replace", "<$0>"),
+        call("regexp_instr"),
+        call("regexp_count"),
+    )
+
+
+def is_taken(pattern: str) -> bool:
+    try:
+        return compiled(pattern) is not None
+    except HarkenError:
+        return False
+
+
+def test_patterns_mean_what_they_mean_in_java(spark: SparkSession) -> None:
+    random = Random(None if os.environ.get("HARKEN_SEARCH") else 22)
+    java = spark._jvm.java.util.regex.Pattern
+    pairs: list[tuple[str, str, bool]] = []
+    while len(pairs) < PAIRS:
+        pattern = random_pattern(random)
+        if is_taken(pattern):
+            try:
+                java.compile(pattern)
+            except Exception:  # a pattern of ours that Java refuses would say so there
+                continue
+            has_group = compiled(pattern).groups > 0
+            pairs += [(pattern, random_text(random), has_group) for _ in range(10)]
+    frame = spark.createDataFrame(pairs, "p string, t string, g boolean").selectExpr(
+        "t RLIKE p",
+        "regexp_extract(t, p, 0)",
+        "CASE WHEN g THEN regexp_extract(t, p, 1) END",
+        "regexp_replace(t, p, '<$0>')",
+        "regexp_instr(t, p)",
+        "regexp_count(t, p)",
+    )
+    theirs = [tuple(row) for row in frame.collect()]
+    linear = 0
+    wrong = []
+    for (pattern, text, _), expected in zip(pairs, theirs, strict=True):
+        linear += compiled(pattern).is_linear
+        found = ours(pattern, text)
+        if found != expected:
+            wrong.append((pattern, text, dict(zip(COLUMNS, zip(found, expected), strict=True))))
+    assert not wrong, f"{len(wrong)} of {len(pairs)}: {wrong[:5]}"
+    assert linear > len(pairs) / 3  # the corpus exercises both engines
+    assert linear < len(pairs)
