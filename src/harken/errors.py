@@ -17,7 +17,8 @@
     │   ├── ArithmeticFault    division-by-zero, overflow, bad-value
     │   ├── ValueFault         no-value, many-values, wrong-object, bad-value, overflow,
     │   │                      no-such-position
-    │   └── ForeignFault       foreign
+    │   ├── ForeignFault       foreign
+    │   └── LimitFault         timeout, cancelled, row-limit, memory-limit
     ├── EngineError            no-java, wrong-java, wrong-python, no-spark, no-memory,
     │                          no-temporary-space, spark-start, stream (Spark), missing-package
     ├── IntegrityError         in-use, transaction, rolled-back, lake-conflict, no-such-row,
@@ -187,6 +188,12 @@ class ValueFault(EvaluationError):
 
 class ForeignFault(EvaluationError):
     default_code = "foreign"
+
+
+class LimitFault(EvaluationError):
+    """A statement was stopped: it took too much, or someone cancelled it."""
+
+    default_code = "cancelled"
 
 
 class EngineError(HarkenError):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harken.errors import ValueFault, nearest
+from harken.errors import HarkenError, ValueFault, nearest
 
 PREFIX = "HARKEN_"
 TRUE = frozenset({"1", "true", "yes", "on"})
@@ -124,6 +124,35 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("max_connections", 1_200, "How many clients may be connected at once.", least=1),
     Setting("max_header_bytes", 64 * 2**10, "The largest head of a request.", "bytes", least=1),
     Setting("max_streams", 1_000, "How many streams of events may be open at once.", least=1),
+    Setting(
+        "memory_limit",
+        0,
+        "Memory for SQLite in this process, and for the rows of one query; 0 is no limit.",
+        unit="bytes",
+        served=2**30,
+    ),
+    Setting(
+        "row_limit",
+        0,
+        "Rows that one query may bring into memory, before LIMIT; 0 is no limit.",
+        unit="rows",
+        served=5_000_000,
+    ),
+    Setting(
+        "statement_timeout",
+        0.0,
+        "How long a statement may run, over HTTP a request; 0 is no limit.",
+        unit="seconds",
+        served=30.0,
+    ),
+    Setting(
+        "text_limit",
+        1_000_000_000,
+        "Size of the longest text that a statement may make or store.",
+        unit="bytes",
+        served=16 * 2**20,
+        least=1_000_000,
+    ),
 )
 """Sorted by name."""
 
@@ -136,6 +165,8 @@ class Settings(Mapping[str, Any]):
         for name in given or {}:
             if name not in known:
                 raise unknown_setting(name)
+        self._is_fixed = serving
+        """In the service all clients share the settings, so none may change them."""
         self._values = {
             name: self._value(setting, given or {}, serving) for name, setting in known.items()
         }
@@ -169,6 +200,12 @@ class Settings(Mapping[str, Any]):
                 f"the setting {name} cannot be changed in a session",
                 code="bad-value",
                 hint=f"give it when the database is opened: --set {name}=VALUE",
+            )
+        if self._is_fixed:
+            raise HarkenError(
+                f"{name} cannot be changed here: all clients of the service share it",
+                code="not-allowed",
+                hint=f"start the service with --set {name}=VALUE",
             )
         self._values[name] = setting.read(value)
 

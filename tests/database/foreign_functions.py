@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Iterator
 
 
@@ -46,3 +47,9 @@ class Calculator:
     @staticmethod
     def negated(n: int) -> int:
         return -n
+
+
+def hang(number: int) -> int:
+    """Never returns."""
+    while True:
+        time.sleep(0.01)

@@ -41,6 +41,11 @@ def is_taken(pattern: str) -> bool:
         return False
 
 
+def is_certain(pattern: str, text: str) -> bool:
+    """What a letter beyond ASCII is to \\b depends on the version of Java."""
+    return text.isascii() or "\\b" not in pattern.lower()
+
+
 def test_patterns_mean_what_they_mean_in_java(spark: SparkSession) -> None:
     random = Random(None if os.environ.get("HARKEN_SEARCH") else 22)
     java = spark._jvm.java.util.regex.Pattern
@@ -53,7 +58,8 @@ def test_patterns_mean_what_they_mean_in_java(spark: SparkSession) -> None:
             except Exception:  # a pattern of ours that Java refuses would say so there
                 continue
             has_group = compiled(pattern).groups > 0
-            pairs += [(pattern, random_text(random), has_group) for _ in range(10)]
+            texts = [random_text(random) for _ in range(10)]
+            pairs += [(pattern, text, has_group) for text in texts if is_certain(pattern, text)]
     frame = spark.createDataFrame(pairs, "p string, t string, g boolean").selectExpr(
         "t RLIKE p",
         "regexp_extract(t, p, 0)",
@@ -69,7 +75,10 @@ def test_patterns_mean_what_they_mean_in_java(spark: SparkSession) -> None:
         linear += compiled(pattern).is_linear
         found = ours(pattern, text)
         if found != expected:
-            wrong.append((pattern, text, dict(zip(COLUMNS, zip(found, expected), strict=True))))
-    assert not wrong, f"{len(wrong)} of {len(pairs)}: {wrong[:5]}"
+            differs = [
+                each for each in zip(COLUMNS, found, expected, strict=True) if each[1] != each[2]
+            ]
+            wrong.append((pattern, text, differs))
+    assert not wrong, f"{len(wrong)} of {len(pairs)}:\n" + "\n".join(map(repr, wrong[:40]))
     assert linear > len(pairs) / 3  # the corpus exercises both engines
     assert linear < len(pairs)

@@ -36,6 +36,7 @@ from harken.engines.sqlite.values import encode
 from harken.errors import IntegrityError, StorageError, TypeFault
 from harken.ir.schema import Function, example
 from harken.lang.amosql.translate import literal_type
+from harken.limits import Watch
 from harken.settings import Settings
 
 if TYPE_CHECKING:
@@ -76,7 +77,8 @@ def connect(
 
 
 class Database:
-    """A session on a database. Not for several threads at once: open one each."""
+    """A session on a database. Not for several threads at once: open one each. Only `cancel` may be
+    called from another thread."""
 
     def __init__(
         self,
@@ -88,7 +90,11 @@ class Database:
         spark: Any = None,
         settings: Settings,
     ) -> None:
-        connection = Connection(path, read_only=read_only, timeout=timeout, clock=clock)
+        self._watch = Watch(settings)
+        connection = Connection(
+            path, read_only=read_only, timeout=timeout, clock=clock, watch=self._watch
+        )
+        connection.use(settings)
         self._connection = connection
         try:
             runtime, rules, transactions = open_database(connection, spark, settings)
@@ -172,6 +178,23 @@ class Database:
         check_text(text, "a program")
         with self.listening(listener):
             yield
+
+    def cancel(self, reason: str = "the statement was cancelled") -> bool:
+        """Stop the statement that is running, from another thread: it is undone, and ends with a
+        LimitFault. False if none is running, or it is being committed. This is the one method that
+        other threads may call."""
+        return self._watch.cancel(reason)
+
+    @contextmanager
+    def one_statement(self) -> Iterator[None]:
+        """Let all that is done in the block share the limits of one statement."""
+        with self._watch.statement():
+            yield
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of this session; `set` changes one."""
+        return self._runtime.settings
 
     def view_names(self) -> list[str]:
         """The views of SQL, those that are materialized as well, and the derived functions of
@@ -259,9 +282,10 @@ class Database:
             keep=keep,
             since=since,
         )
-        return subscribe(
-            self._runtime, self._transactions, self._rules.monitors, function, name, wishes
-        )
+        with self.one_statement():
+            return subscribe(
+                self._runtime, self._transactions, self._rules.monitors, function, name, wishes
+            )
 
     def _find(self, name: str, rules: Collection[str] = ()) -> Function:
         overloads = self._runtime.catalog.named(name)
@@ -308,7 +332,7 @@ class Database:
         """
         self._check_open()
         check_text(name, "the name of a type or table")
-        with self._alone():
+        with self.one_statement(), self._alone():
             table = table_to_load(self._runtime, name)
             if table is not None:
                 load_rows(self._runtime, table, rows, properties)
@@ -467,7 +491,8 @@ class Database:
 
     def commit(self) -> None:
         self._check_open()
-        self._transactions.commit()
+        with self.one_statement():
+            self._transactions.commit()
 
     def rollback(self) -> None:
         self._check_open()

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from harken import limits
 from harken.database.objects import Object
 from harken.database.runtime import Runtime
 from harken.database.system import relation_of
@@ -91,7 +92,10 @@ def deferred(function: Function, target: str | None) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         if target is None:
             raise no_python(function)
-        return load_target(target, None)(*arguments)
+        watch = limits.current()
+        if watch is None:
+            return load_target(target, None)(*arguments)
+        return watch.call(lambda *given: load_target(target, None)(*given), arguments)
 
     return call
 

@@ -32,6 +32,7 @@ class Session:
         self._runtime = runtime
         self._transactions = transactions
         self._rules = rules
+        self._watch = runtime.engine.connection.watch
         self._builder: Builder | None = None
         self._steps: dict[tuple[Any, ...], steps.Step] = {}
         self._epoch = -1
@@ -39,10 +40,13 @@ class Session:
     def run(self, text: str, source: str | None = None) -> None:
         """Run a whole text, or nothing of it since its last commit."""
         try:
-            parsed = statements(text)
-            with self._transactions.text():
-                for statement in parsed:
-                    self.execute(statement)
+            with self._watch.text():
+                with self._watch.statement():
+                    parsed = statements(text)
+                with self._transactions.text():
+                    for statement in parsed:
+                        with self._watch.statement():
+                            self.execute(statement)
         except HarkenError as error:
             if error.code == "unknown-variable" and error.span is not None and error.text is None:
                 error.hint = COMMENTS if follows_minus_minus(text, error.span.start) else error.hint

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from harken import limits
 from harken.database import updates
 from harken.database.evaluation import Evaluation, Frame, decode_rows
 from harken.database.foreign import no_python
@@ -338,6 +339,7 @@ class ForEach:
             return replace(frame, locals={**outside, **dict(zip(self.names, row, strict=True))})
 
         for row in foreseen(runtime, self.body, self.rows.rows(frame), frame_of):
+            limits.check()
             frame.locals.update(zip(self.names, row, strict=True))
             self.body.run(runtime, frame)
         for name in self.names:

@@ -11,7 +11,7 @@ import calendar
 import datetime
 import decimal
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from typing import Any
 
@@ -33,7 +33,13 @@ from harken.engines.sqlite.values import (
     encode_date,
     encode_timestamp,
 )
-from harken.errors import ArithmeticFault, EvaluationError, HarkenError, ValueFault
+from harken.errors import (
+    ArithmeticFault,
+    EvaluationError,
+    HarkenError,
+    LimitFault,
+    ValueFault,
+)
 from harken.ir import patterns
 
 UTC = datetime.UTC
@@ -284,10 +290,10 @@ def _to_unsigned(value: int) -> int:
     return value
 
 
-def values_in_range(start: float, end: float, step: float) -> list[float]:
+def values_in_range(start: float, end: float, step: float) -> Iterator[float]:
     """From the start on, before the end; a step of nothing is done once."""
     if not step:
-        return [start] if start != end else []
+        return iter([start] if start != end else [])
     if isinstance(step, int):
         size = -((start - end) // step)  # `/` is not exact
     else:
@@ -298,7 +304,7 @@ def values_in_range(start: float, end: float, step: float) -> list[float]:
             code="too-complex",
             hint=f"there may be {LONGEST_RANGE}",
         )
-    return [start + number * step for number in range(math.ceil(size))]
+    return (start + number * step for number in range(math.ceil(size)))
 
 
 def _symbol_ordinal(text: str) -> int:
@@ -312,6 +318,8 @@ def _or_nothing(function: Callable[..., Any]) -> Callable[..., Any]:
     def tried(*given: Any) -> Any:
         try:
             return function(*given)
+        except LimitFault:
+            raise
         except HarkenError:
             return None
 

@@ -223,10 +223,10 @@ def _in_order(rows: Sequence[Row], directions: Sequence[Sequence[bool]]) -> list
 
 def _joined(settings: Settings, rows: Sequence[Row]) -> str:
     separator, directions = settings
-    whole = str(separator).join(row[0] for row in _in_order(rows, directions))
-    if len(whole) > LONGEST:
-        raise ValueFault(f"a text would have {len(whole)} characters", code="overflow")
-    return whole
+    size = sum(len(row[0]) for row in rows) + len(str(separator)) * (len(rows) - 1)
+    if size > LONGEST:
+        raise ValueFault(f"a text would have {size} characters", code="overflow")
+    return str(separator).join(row[0] for row in _in_order(rows, directions))
 
 
 def _bits(operation: Callable[[int, int], int]) -> Callable[[Settings, Sequence[Row]], int]:

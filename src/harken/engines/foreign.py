@@ -9,6 +9,7 @@ from typing import Any
 from harken.engines.sqlite.values import encoder
 from harken.errors import ForeignFault, HarkenError
 from harken.ir.relations import Relation
+from harken.limits import watched
 
 
 def call(name: str, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
@@ -43,7 +44,7 @@ def stored_rows(relation: Relation, produced: Any) -> list[tuple[Any, ...]]:
             hint="return a list, or yield the values",
         )
     try:
-        given = [row if width > 1 else (row,) for row in produced]
+        given = [row if width > 1 else (row,) for row in watched(produced)]
     except HarkenError:
         raise
     except Exception as error:

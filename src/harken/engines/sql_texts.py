@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from harken import limits
 from harken.engines.chance import digest, fraction
 from harken.ir.java_patterns import compiled
 
@@ -65,6 +66,7 @@ def _substring_index(text: str, delimiter: str, number: int) -> str:
 def _levenshtein(one: str, other: str) -> int:
     row = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):
+        limits.check()
         before, row[0] = row[0], i
         for j, b in enumerate(other, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (a != b))

@@ -277,8 +277,10 @@ class _Reader:
                 return self._end()
             case "z":
                 return _Piece("\\z", "\\Z", may_be_empty=True)
-            case "A" | "b" | "B":
+            case "A" | "b":
                 return _Piece(f"\\{character}", f"\\{character}", may_be_empty=True)
+            case "B":  # RE2 finds one between the bytes of a character
+                return _Piece(None, "\\B", may_be_empty=True)
         if character.lower() in _SETS:
             ranges = _SETS[character.lower()]
             return _Piece(self._linear_set(ranges, character.isupper()), f"\\{character}")
@@ -312,9 +314,10 @@ class _Reader:
         self._place += len(inside) + (2 if end >= 0 else 0)
         if not inside:
             return _NOTHING
-        *others, last = inside
-        before = reduce(_Piece.then, map(self._literal, others), _NOTHING)
-        return before.then(self._repeated(self._literal(last)))  # what is counted is its last one
+        before = reduce(_Piece.then, map(self._literal, inside[:-1]), _NOTHING)
+        return before.then(
+            self._repeated(self._literal(inside[-1]))
+        )  # what is counted is its last one
 
     def _class(self) -> _Piece:
         """Java has unions and intersections in it; we do not."""

@@ -17,7 +17,8 @@ from typing import Any
 import re2
 import regex
 
-from harken.errors import EvaluationError
+from harken import limits
+from harken.errors import LimitFault
 
 BACKTRACKING_SECONDS = 1.0
 """How long one search by backtracking may take. Ordinary searches take microseconds."""
@@ -98,17 +99,21 @@ class Pattern:
 
     def _find_linearly(self, text: str) -> Iterator[Match]:
         line_end = _line_end(text) if END in (self.linear or "") else ""
-        wanted = self._compiled(line_end, True)
-        place: int | None = 0
-        while place is not None and place <= len(text):
-            start, place = place, None
-            for found in wanted.finditer(text, start):
-                spans = [found.span(number) for number in range(wanted.groups + 1)]
-                match = Match(text, self._without_marks(spans) if line_end else spans, self.names)
-                yield match
-                if match.end != found.end():  # RE2 would go on after the line end
-                    place = match.end + (match.end == match.start)
-                    break
+        wanted, encoded = self._compiled(line_end, True), text.encode()
+        places = _Places(encoded, text.isascii())
+        place = 0
+        while place <= len(encoded):
+            limits.check()
+            found = wanted.search(encoded, place)
+            if found is None:
+                return
+            spans = [found.span(number) for number in range(wanted.groups + 1)]
+            if line_end:
+                spans = self._without_marks(spans)
+            start, place = spans[0]
+            yield Match(text, [places.of_characters(span) for span in spans], self.names)
+            if place == start:
+                place = places.next(place)
 
     def _without_marks(self, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """A `$` before the line end at the end of the text is where the match ends."""
@@ -120,6 +125,7 @@ class Pattern:
     def _find_backtracking(self, text: str) -> Iterator[Match]:
         place = 0
         while place <= len(text):
+            limits.check()
             found = self._backtrack("search", text, place)
             if found is None:
                 return
@@ -149,6 +155,34 @@ class Pattern:
         assert self.linear is not None
         before = f"(?:(){escaped(line_end)}\\z|\\z)" if line_end else "\\z"
         return self.linear.replace(END, before)
+
+
+class _Places:
+    """Where the bytes of a text are among its characters. It goes through the text once."""
+
+    def __init__(self, encoded: bytes, is_ascii: bool) -> None:
+        self._encoded, self._is_ascii = encoded, is_ascii
+        self._byte = self._character = 0
+
+    def of_characters(self, span: tuple[int, int]) -> tuple[int, int]:
+        if self._is_ascii or span == NOWHERE:
+            return span
+        return self._of(span[0]), self._of(span[1])
+
+    def _of(self, byte: int) -> int:
+        if byte < self._byte:  # a group begins before the end of another
+            between = self._encoded[byte : self._byte].decode()
+            return self._character - len(between)
+        self._character += len(self._encoded[self._byte : byte].decode())
+        self._byte = byte
+        return self._character
+
+    def next(self, byte: int) -> int:
+        """The start of the next character."""
+        byte += 1
+        while byte < len(self._encoded) and self._encoded[byte] & 0xC0 == 0x80:
+            byte += 1
+        return byte
 
 
 def compile_linear(text: str, groups: bool = True) -> Any:
@@ -186,9 +220,9 @@ def _line_end(text: str) -> str:
     return next((each for each in LINE_ENDS if text.endswith(each)), "")
 
 
-def _too_slow(pattern: str) -> EvaluationError:
+def _too_slow(pattern: str) -> LimitFault:
     shown = pattern if len(pattern) <= 60 else pattern[:57] + "..."
-    return EvaluationError(
+    return LimitFault(
         f"the pattern '{shown}' takes too long on a text",
         code="timeout",
         hint="without backreferences, lookaround and possessive repetition it takes linear time",

@@ -31,6 +31,7 @@ from harken.errors import (
 )
 from harken.server import models
 from harken.server.access import TOKEN_PARAMETER, Access, Refused
+from harken.server.departures import CancelWhenGone
 from harken.server.events import API, LONGEST, Quality, error_json
 from harken.server.feeds import Feed
 from harken.server.guard import Guard
@@ -40,6 +41,7 @@ from harken.server.values import change_json
 NOT_FOUND = {"unknown-function", "unknown-table", "unknown-relation", "unknown-type"}
 BUSY = {"locked", "too-many"}
 TOO_MUCH = {"too-large": 413, "too-slow": 408}
+STOPPED = {"timeout", "cancelled", "row-limit", "memory-limit"}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": models.Problem, "description": "The question is wrong."},
     401: {"model": models.Problem, "description": "The token is missing or wrong."},
@@ -47,7 +49,10 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     404: {"model": models.Problem, "description": "There is no such view or table."},
     409: {"model": models.Problem, "description": "What is there forbids it."},
     413: {"model": models.Problem, "description": "The request is too large."},
-    503: {"model": models.Problem, "description": "The database is busy; try again."},
+    503: {
+        "model": models.Problem,
+        "description": "The database is busy, or the request took too much.",
+    },
     "4XX": {"model": models.Problem, "description": "Anything else that is wrong."},
 }
 Where = Annotated[str | None, Query(description="A condition on the columns, in SQL.")]
@@ -81,6 +86,7 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
         redoc_url=None,
     )
     # The last that is added comes first: a page of this machine may also read why it is refused.
+    app.add_middleware(CancelWhenGone)
     app.add_middleware(Guard, access=access, settings=service.settings, answer=_answer)
     app.add_middleware(
         CORSMiddleware,
@@ -333,7 +339,7 @@ def _status(error: HarkenError) -> int:
         return 403
     if error.code in NOT_FOUND:
         return 404
-    if error.code in BUSY:
+    if error.code in BUSY | STOPPED:
         return 503
     if error.code in TOO_MUCH:
         return TOO_MUCH[error.code]

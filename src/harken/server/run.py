@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import sys
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
@@ -21,7 +23,10 @@ from harken.server.guard import SecurityHeaders
 from harken.server.service import Service
 from harken.settings import Settings
 
-GRACE_SECONDS = 5
+GRACE_SECONDS = 2
+"""How long requests may go on after a signal."""
+END_SECONDS = 4.0
+"""How long after a signal the process ends, whatever still runs: no later than 5 s."""
 TOKEN = "HARKEN_TOKEN"
 BACKLOG = 4096
 """Clients that the system lets wait until they are accepted."""
@@ -50,11 +55,21 @@ class Server(uvicorn.Server):
             self._tell()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if not self.should_exit:
+            last = threading.Timer(END_SECONDS, _end_now)
+            last.daemon = True
+            last.start()
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.stop()
         await super().shutdown(sockets)
+
+
+def _end_now() -> None:
+    """What is committed is on the disk, and what is not is undone when the file is next opened."""
+    print("harken: something that was running did not stop; it was ended", file=sys.stderr)
+    os._exit(1)
 
 
 def serve(

@@ -1,4 +1,4 @@
-"""The service: one database, two sessions on it, and the feeds of what is followed.
+"""The service: one database, a few sessions on it, and the feeds of what is followed.
 
 Whoever changes the data, here or in another process, writes the changes into the logs of the file.
 The service only reads them there, so it sees all of them, in their order, and none twice.
@@ -7,6 +7,7 @@ The service only reads them there, so it sees all of them, in their order, and n
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from harken.database.sql.restricted import condition_text, row_columns
 from harken.errors import StorageError, ValueFault
 from harken.ir.relations import Kind
 from harken.ir.schema import Function
-from harken.server.desk import Desk
+from harken.server.desk import Desk, Desks
 from harken.server.events import Quality
 from harken.server.feeds import ROOM, Feed, Tail
 from harken.server.streams import Stream
@@ -33,6 +34,10 @@ MOST_FEEDS = 1_000
 HEARTBEAT_SECONDS = 15.0
 LOOK_SECONDS = 0.05
 RENEW_SECONDS = 10.0
+CLOSE_SECONDS = 1.0
+"""How long the end of the service waits for its sessions to close the file."""
+READERS = 4
+"""How many questions are answered at once. More would only wait for each other's Python."""
 
 
 class Places:
@@ -92,7 +97,12 @@ class Service:
                 self._path, spark=self._spark, engine=self._engine, settings=self.settings
             )
 
-        self._writer, self._reader = Desk(connect, "writer"), Desk(connect, "reader")
+        seconds = self.settings["statement_timeout"]
+        self._writer = Desk(connect, "writer", seconds)
+        self._readers = Desks(connect, "reader", seconds, READERS)
+        self._reader = Desk(connect, "follower", seconds, self._followers_lost)
+        """Has the subscriptions of all streams. They note in the file that their logs are wanted,
+        so this one may have to wait for another writer; the other readers do not."""
         self._opening = asyncio.Lock()
         loop = asyncio.get_running_loop()
         self._tail = Tail(self._path, lambda: list(self._feeds.values()), loop, self._look)
@@ -104,13 +114,28 @@ class Service:
         self._stopped.set()
         for feed in self._feeds.values():
             feed.wake()
+        for desk in (self._writer, self._reader, self._readers):
+            desk.end()
+
+    def _followers_lost(self) -> None:
+        """The session of the subscriptions was given up: their clients come back to a new one."""
+        feeds, self._feeds = self._feeds, {}
+        for feed in feeds.values():
+            feed.fail(
+                StorageError(
+                    "the stream was ended, because a request took too long",
+                    code="too-many",
+                    hint="follow the view again",
+                )
+            )
 
     async def close(self) -> None:
         self.stop()
         self._renewing.cancel()
         await asyncio.to_thread(self._tail.end)
-        await asyncio.to_thread(self._reader.close)
-        await asyncio.to_thread(self._writer.close)
+        until = time.monotonic() + CLOSE_SECONDS
+        for desk in (self._readers, self._reader, self._writer):
+            await asyncio.to_thread(desk.wait, until)
 
     @property
     def clients(self) -> int:
@@ -119,7 +144,7 @@ class Service:
     # --- questions -------------------------------------------------------------------------
 
     async def views(self) -> str:
-        return await self._reader.do(_views)
+        return await self._readers.do(_views)
 
     async def snapshot(self, view: str, where: str | None, keep: bool = False) -> str:
         def take(db: Database) -> str:
@@ -127,7 +152,7 @@ class Service:
             with db.monitor(view, where=where, keep=kept) as subscription:
                 return snapshot_json(db, subscription.watched, subscription.snapshot())
 
-        return await self._reader.do(take)
+        return await (self._reader if keep else self._readers).do(take)
 
     async def changes(
         self, view: str, where: str | None, since: int, net: bool
@@ -149,7 +174,7 @@ class Service:
 
     async def check_position(self, since: int) -> None:
         """Refuse one that was never given."""
-        now = await self._reader.do(lambda db: db._rules.monitors.logs.position())
+        now = await self._readers.do(lambda db: db._rules.monitors.logs.position())
         check_position(since, now)
 
     async def write(self, work: Callable[[Database], Any]) -> tuple[Any, int]:
@@ -197,7 +222,7 @@ class Service:
 
     def _leave(self, key: tuple[str, str | None], feed: Feed) -> None:
         feed.clients -= 1
-        if not feed.clients:
+        if not feed.clients and self._feeds.get(key) is feed:
             del self._feeds[key]
             self._reader.tell(lambda _: feed.subscription.close())
 

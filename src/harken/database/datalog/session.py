@@ -74,7 +74,7 @@ class DatalogSession:
             def told(message: str, span: Span) -> None:
                 _tell(message, span, text, source, warn)
 
-            with self.transactions.text():
+            with self.runtime.engine.connection.watch.statement(), self.transactions.text():
                 _Run(self, program, facts, output, strategy, told).run()
             self.components.update(components_of(written.statements))
         except HarkenError as error:

@@ -19,6 +19,7 @@ from harken.database.sql.altering import alter
 from harken.database.sql.changes import Changes
 from harken.database.sql.questions import answer, check_index, is_index, refreshed_view
 from harken.database.sql.reading import Found, Reading
+from harken.database.sql.settings import is_setting, set_value, show_settings
 from harken.database.sql.tables import SqlTables, is_sql
 from harken.database.sql.temporary import Temporary
 from harken.database.transactions import Transactions
@@ -33,6 +34,7 @@ class SqlSession:
         self._runtime = runtime
         self._transactions = transactions
         self._rules = rules
+        self._watch = runtime.engine.connection.watch
         self._reading = Reading(runtime)
         self._changes = Changes(runtime, self._reading)
         self._created: list[str] = []
@@ -50,11 +52,13 @@ class SqlSession:
     def run(self, text: str, source: str | None = None) -> None:
         """Run a whole text, or nothing of it since its last commit."""
         try:
-            with room_for(NESTED):
-                parsed = statements(text)
+            with room_for(NESTED), self._watch.text():
+                with self._watch.statement():
+                    parsed = statements(text)
                 with self._transactions.text():
                     for statement in parsed:
-                        self._execute(statement)
+                        with self._watch.statement():
+                            self._execute(statement)
         except HarkenError as error:
             error.locate(text, source)
             raise
@@ -110,6 +114,10 @@ class SqlSession:
                     self._reading.explain(statement)
                 else:
                     self._reading.show(statement)
+            case exp.Set():
+                set_value(self._runtime, statement)
+            case exp.Show() if is_setting(node):
+                show_settings(self._runtime, node)
             case exp.Show() | exp.Describe():
                 if not self._transactions.active:
                     self._transactions.refresh()

@@ -11,20 +11,28 @@ import datetime
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import apsw
 
-from harken.engines.sqlite import faults, functions
+from harken.engines.sqlite import faults, functions, heap
 from harken.errors import SafetyFault, StorageError
+from harken.limits import UNLIMITED, Watch
 
 APPLICATION_ID = 0x4841524B
 FORMAT = 1
 HEADER = 100
 STATEMENT_CACHE = 1024
-INSTRUCTIONS_BETWEEN_LOOKS = 100_000
+INSTRUCTIONS_BETWEEN_LOOKS = 10_000
+"""How many instructions SQLite runs before it asks whether to go on: about 0.1 ms, of which asking
+is less than 1 %."""
+SHORT_PATTERN = 1_000
+"""The longest pattern of LIKE, in bytes, in a session with a time limit: SQLite takes time by its
+length times that of the text, and cannot be stopped meanwhile."""
+BUSY_SECONDS = (0.001, 0.05)
+"""How long to wait before looking again whether another writer has ended: at first and at most."""
 
 
 class BrokenOff(Exception):
@@ -41,8 +49,12 @@ class Connection:
         read_only: bool = False,
         timeout: float = 5.0,
         clock: Callable[[], datetime.datetime] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self.path = path
+        self.watch = watch or Watch(UNLIMITED)
+        """Stops statements that take too much."""
+        self._waiting_since = 0.0
         self.in_memory = path in ("", ":memory:")
         self.read_only = read_only
         self.timeout = timeout
@@ -109,7 +121,7 @@ class Connection:
 
     def _configure(self) -> bool:
         """Set the pragmas; true if the database is new and empty."""
-        self.raw.set_busy_timeout(int(self.timeout * 1000))
+        self.raw.set_busy_handler(self._wait)
         with self.snapshot():  # another process may be creating it
             is_new = self._identify()
         if not self.in_memory and not self.read_only:
@@ -121,8 +133,27 @@ class Connection:
         self.raw.pragma("cache_size", -64_000)
         # Python looks for Ctrl-C only where it runs code of its own: give it a chance now and then.
         self.raw.set_progress_handler(self._is_over, INSTRUCTIONS_BETWEEN_LOOKS)
-        functions.register(self.raw, self.now)
+        functions.register(self.raw, self.now, self.watch)
         return is_new
+
+    def use(self, settings: Mapping[str, Any]) -> None:
+        """Let the limits of SQLite be those of the settings."""
+        self.raw.limit(apsw.SQLITE_LIMIT_LENGTH, settings["text_limit"])
+        longest = SHORT_PATTERN if settings["statement_timeout"] else settings["text_limit"]
+        self.raw.limit(apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, min(longest, 50_000))
+        heap.limit(id(self), settings["memory_limit"])
+
+    def _wait(self, times: int) -> bool:
+        """Another connection has the lock: wait a little, unless the statement must stop."""
+        now = time.monotonic()
+        if times == 0:
+            self._waiting_since = now
+        self.watch.check()
+        if now - self._waiting_since >= self.timeout:
+            return False
+        first, most = BUSY_SECONDS
+        time.sleep(min(first * 2 ** min(times, 10), most))
+        return True
 
     def _use_write_ahead_log(self) -> None:
         """SQLite does not wait for the lock that this takes, as when two create a database."""
@@ -163,11 +194,14 @@ class Connection:
         self.raw.pragma("user_version", FORMAT)
 
     def close(self) -> None:
+        heap.limit(id(self), 0)
         self.raw.close()
 
     # --- statements ------------------------------------------------------------------------
 
     def run(self, sql: str, values: Any = ()) -> None:
+        if self.watch.is_armed:
+            self.watch.check()
         try:
             self.raw.execute(sql, values)
         except faults.RAISED as error:
@@ -184,8 +218,10 @@ class Connection:
         return added
 
     def rows(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
+        if self.watch.is_armed:
+            self.watch.check()
         try:
-            return self.raw.execute(sql, values).fetchall()
+            return self.watch.fetch(self.raw.execute(sql, values))
         except faults.RAISED as error:
             raise faults.fault(error) from error
 
@@ -195,7 +231,7 @@ class Connection:
             return self.rows(sql, values)
         was_reading, self._is_reading, self._was_over = self._is_reading, True, False
         try:
-            return self.raw.execute(sql, values).fetchall()
+            return self.watch.fetch(self.raw.execute(sql, values))
         except faults.RAISED as error:
             # What SQLite says when it was broken off while it prepared the statement, is nonsense.
             if self._was_over:
@@ -235,8 +271,10 @@ class Connection:
         return self._until < math.inf
 
     def _is_over(self) -> bool:
-        """Asked by SQLite, now and then. A Python function that reads in turn is left alone: it
+        """Asked by SQLite, now and then. A Python function that reads in turn is not broken off: it
         may keep what it was told of the failure."""
+        if self.watch.is_armed:
+            self.watch.check()
         if not self._is_reading or self.asking:
             return False
         self._was_over = self._is_late()
@@ -289,7 +327,7 @@ class Connection:
         self._now = self._clock()
 
     def commit(self) -> None:
-        with faults.translated():
+        with self.watch.committing(), faults.translated():
             self.raw.execute("COMMIT")
         self._now = None
 
@@ -354,4 +392,4 @@ class Connection:
         try:
             yield
         finally:
-            self.raw.set_busy_timeout(int(self.timeout * 1000))
+            self.raw.set_busy_handler(self._wait)

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 import apsw
 
 from harken.engines.failures import overflow
+from harken.engines.sqlite import heap
 from harken.errors import HarkenError, SafetyFault, StorageError, ValueFault
+from harken.limits import out_of_memory
 
 
 def wrong_object() -> ValueFault:
@@ -39,6 +41,7 @@ _LIMITS = (
     ("Expression tree", "this joins too many parts in one expression", _SPLIT),
     ("too many SQL variables", "this has too many constants", _SPLIT),
     ("too many references", "this needs one function or type too many times", _SPLIT),
+    ("pattern too complex", "a pattern of LIKE is too long", "use a shorter one"),
     ("parser stack overflow", "this is nested too deeply", _SPLIT),
 )
 """A statement that is right but larger than SQLite takes is no failure of the disk: what SQLite
@@ -98,7 +101,11 @@ def fault(error: Exception) -> HarkenError:
         case apsw.ConstraintError():
             return _constraint(text)
         case apsw.TooBigError():
-            return ValueFault("a value is too large to store", code="bad-value")
+            return ValueFault(
+                "a value is too large", code="bad-value", hint="text_limit is the limit"
+            )
+        case apsw.NoMemError():
+            return out_of_memory(heap.largest())
     if "integer overflow" in text:
         return overflow()
     for sign, words, hint in _LIMITS:

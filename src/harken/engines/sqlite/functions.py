@@ -23,23 +23,26 @@ from harken.engines.failures import (
 from harken.engines.folds import FOLDS, fold
 from harken.engines.sqlite.values import LARGEST, encode_date, encode_timestamp
 from harken.ir.operations import OPERATIONS
+from harken.limits import Watch
 
 
-def register(connection: apsw.Connection, clock: Callable[[], datetime.datetime]) -> None:
+def register(
+    connection: apsw.Connection, clock: Callable[[], datetime.datetime], watch: Watch
+) -> None:
     """What can fail is not deterministic to SQLite: it runs constant calls before it needs them."""
     for name, (function, arguments) in FUNCTIONS.items():
         operation = name if name in OPERATIONS else name.rpartition("_")[0]
         operation = {"decimal": "/", "try_decimal": "try_divide"}.get(operation, operation)
         connection.create_scalar_function(
             f"harken_{name}",
-            _of_values(function),
+            _of_values(function, watch),
             arguments,
             deterministic=not OPERATIONS[operation].fallible,
         )
     for name, (function, arguments) in _FAILING.items():
         connection.create_scalar_function(f"harken_{name}", function, arguments)
     for name in FOLDS:
-        connection.create_aggregate_function(f"harken_{name}", _folding(name))
+        connection.create_aggregate_function(f"harken_{name}", _folding(name, watch))
     clocks: dict[str, tuple[Callable[..., Any], int]] = {
         "harken_now": (lambda: encode_timestamp(clock()), 0),
         "harken_today": (lambda: encode_date(clock().date()), 0),
@@ -50,7 +53,7 @@ def register(connection: apsw.Connection, clock: Callable[[], datetime.datetime]
         connection.create_scalar_function(name, function, arguments)
 
 
-def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
+def _of_values(function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
     """An aggregate over nothing has no value, and neither has a function of it.
 
     The planner of SQLite, too, calls a deterministic function, to guess how many rows of an index
@@ -59,6 +62,8 @@ def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def called(*values: Any) -> Any:
+        if watch.is_armed:
+            watch.check()
         try:
             return None if None in values else function(*values)
         except (TypeError, AttributeError):
@@ -67,19 +72,21 @@ def _of_values(function: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _folding(name: str) -> Callable[[], Any]:
+def _folding(name: str, watch: Watch) -> Callable[[], Any]:
     """An aggregate that keeps the rows of its group, but not those without a value."""
 
     def step(state: dict[str, Any], settings: str, *row: Any) -> None:
         state["settings"] = settings
         if row[0] is not None:
             state["rows"].append(row)
+            state["bytes"] += watch.hold(row)
 
     def final(state: dict[str, Any]) -> Any:
         rows = state["rows"]
+        watch.let_go(state["bytes"])
         return fold(name, json.loads(state["settings"]), rows) if rows else None
 
-    return lambda: ({"rows": []}, step, final)
+    return lambda: ({"rows": [], "bytes": 0}, step, final)
 
 
 def _overflow() -> None:

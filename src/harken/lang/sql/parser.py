@@ -7,6 +7,7 @@ of a user is ever handed to an engine.
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from harken.errors import LanguageError, Span, SyntaxFault, nearest
 from harken.lang.sql.known import unknown_parts
 from harken.lang.sql.syntax import normalized_throughout
+from harken.settings import SETTINGS
 from harken.stack import NESTED, room_for
 
 KEPT = (
@@ -137,14 +139,16 @@ TRANSACTIONS = {
     ("ABORT",): exp.Rollback,
 }
 
+NAMES = [setting.name for setting in SETTINGS]
+_SET = re.compile(r"SET\s+(\w+)\s*(?:=|\bTO\b)\s*(\S+|'[^']*'|\"[^\"]*\")", re.IGNORECASE)
 SYSTEMS_OWN = {
-    "SHOW": "SHOW TABLES, SHOW VIEWS, SHOW COLUMNS IN t and DESCRIBE t are there",
+    "SHOW": "SHOW TABLES, VIEWS, SETTINGS, COLUMNS IN t and DESCRIBE t are there",
     "DESCRIBE": "DESCRIBE takes the name of a table or view",
     "DESC": "DESCRIBE takes the name of a table or view",
     "REFRESH": "a materialized view is always up to date",
     "ANALYZE": "Harken counts rows itself",
     "CACHE": "CREATE MATERIALIZED VIEW keeps the rows of a query",
-    "SET": "settings are those of harken.connect and of the command line",
+    "SET": "write SET name = value; SHOW SETTINGS lists the names",
     "USE": "a file is a database, and has no others in it",
     "GRANT": "whoever may read and write the file may read and write all of it",
     "COPY": "CREATE TABLE ... USING lake LOCATION '...' reads files",
@@ -285,13 +289,19 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
 
 
 def _question(text: str) -> exp.Expr | None:
-    """SHOW TABLES, DESCRIBE t and REFRESH MATERIALIZED VIEW v, which sqlglot reads in part."""
+    """SHOW TABLES, DESCRIBE t, REFRESH MATERIALIZED VIEW v, SET name = value and SHOW name, which
+    sqlglot reads in part."""
+    given = _SET.fullmatch(text)
+    if given is not None:
+        return exp.Set(this=exp.var(given[1].lower()), expression=_plain_value(given[2]))
     *words, last = text.split()
     named = exp.Table(this=exp.to_identifier(last.strip("`")))
     named.this.meta.update(start=len(text) - len(last), end=len(text) - 1)
     match [word.upper() for word in words]:
-        case ["SHOW"] if last.upper() in ("TABLES", "VIEWS"):
+        case ["SHOW"] if last.upper() in ("TABLES", "VIEWS", "SETTINGS"):
             return exp.Show(this=exp.var(last.upper()))
+        case ["SHOW"] if last.lower() in NAMES or nearest(last, NAMES):
+            return exp.Show(this=exp.var(last.lower()))
         case ["DESCRIBE" | "DESC"] | ["DESCRIBE" | "DESC", "TABLE" | "EXTENDED"]:
             return exp.Describe(this=named)
         case ["SHOW", "COLUMNS", "IN" | "FROM"]:
@@ -299,6 +309,12 @@ def _question(text: str) -> exp.Expr | None:
         case ["REFRESH", "MATERIALIZED", "VIEW"]:
             return exp.Refresh(this=named, kind="MATERIALIZED VIEW")
     return None
+
+
+def _plain_value(text: str) -> exp.Expr:
+    """What SET gives: a number, a word, or a text in quotes."""
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
+    return exp.Literal.string(text[1:-1] if is_quoted else text)
 
 
 def _key_at_the_end(tokens: list[Token]) -> tuple[str, ...]:

@@ -1,0 +1,187 @@
+"""Statements that take too much are stopped with an error of ours, and the session goes on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import harken
+from harken.errors import HarkenError, LimitFault
+from harken.limits import UNLIMITED, Watch
+
+BOMBS = {
+    "cross join": "SELECT count(*) FROM n a, n b, n c, n d, n e, n f",
+    "recursion": "WITH RECURSIVE r(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM r WHERE i < 9e8) "
+    "SELECT count(*) FROM r",
+    "levenshtein": "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))",
+    "backtracking": r"SELECT count(*) FROM n WHERE repeat('x', 40) RLIKE '^(x+x+)+\\1y'",
+}
+
+
+def numbers(**settings: Any) -> harken.Database:
+    db = harken.connect(settings=settings)
+    db.sql("CREATE TABLE n (i INT)")
+    db.load("n", [(i,) for i in range(300)])
+    return db
+
+
+def refused(work: Callable[[], object]) -> HarkenError:
+    with pytest.raises(HarkenError) as caught:
+        work()
+    return caught.value
+
+
+@pytest.mark.parametrize("bomb", BOMBS.values(), ids=BOMBS)
+def test_a_statement_that_takes_too_long_is_stopped(bomb: str) -> None:
+    with numbers(statement_timeout=0.2) as db:
+        error = refused(lambda: db.sql(bomb))
+        assert isinstance(error, LimitFault)
+        assert error.code == "timeout"
+        assert db.sql("SELECT count(*) FROM n").rows == [(300,)]
+
+
+def test_what_a_stopped_statement_had_written_is_undone() -> None:
+    with numbers(statement_timeout=0.2) as db:
+        error = refused(lambda: db.sql("INSERT INTO n SELECT a.i FROM n a, n b, n c, n d, n e"))
+        assert error.code == "timeout"
+        assert db.sql("SELECT count(*) FROM n").rows == [(300,)]
+        db.sql("INSERT INTO n VALUES (1)")
+        assert db.sql("SELECT count(*) FROM n").rows == [(301,)]
+
+
+def test_a_recursion_leaves_no_rows_behind_when_it_is_stopped() -> None:
+    with numbers(statement_timeout=0.2) as db:
+        db.sql(
+            "CREATE VIEW r AS WITH RECURSIVE r(i) AS (SELECT i FROM n WHERE i = 1 UNION "
+            "SELECT i + 1 FROM r WHERE i < 900000000) SELECT i FROM r"
+        )
+        assert refused(lambda: db.sql("SELECT count(*) FROM r")).code == "timeout"
+        db.sql("DELETE FROM n")
+        assert db.sql("SELECT count(*) FROM r").rows == [(0,)]
+
+
+def test_an_endless_recursion_of_datalog_is_stopped() -> None:
+    with harken.connect(settings={"statement_timeout": 0.3}) as db:
+        program = ".decl s(x: number) s(1). s(x + 1) :- s(x). ?- s(x)."
+        assert refused(lambda: db.datalog(program)).code == "timeout"
+
+
+@pytest.mark.parametrize("language", ["sql", "datalog", "amosql"])
+def test_a_text_that_doubles_without_end_is_an_error(language: str) -> None:
+    programs = {
+        "sql": "WITH RECURSIVE r(t) AS (SELECT 'ab' UNION ALL SELECT t || t FROM r) "
+        "SELECT max(length(t)) FROM r",
+        "datalog": '.decl s(x: symbol) s("ab"). s(cat(x, x)) :- s(x). ?- s(x).',
+        "amosql": "create function twice(charstring s) -> charstring as select s + s;"
+        'select length(t) for each charstring t where t in tclose(twice, "ab");',
+    }
+    with harken.connect(settings={"text_limit": 1_000_000}) as db:
+        error = refused(lambda: getattr(db, language)(programs[language]))
+        assert error.code in ("bad-value", "overflow")
+        assert db.sql("SELECT 1").rows == [(1,)]
+
+
+def test_a_query_of_too_many_rows_is_refused_while_they_come() -> None:
+    with numbers(row_limit=10_000) as db:
+        assert refused(lambda: db.sql("SELECT a.i FROM n a, n b, n c, n d")).code == "row-limit"
+        assert db.sql("SELECT count(*) FROM n a, n b").rows == [(90_000,)]
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "SELECT string_agg(repeat('x', 100000), ',') FROM n a, n b",
+        "SELECT repeat('x', 100000 + a.i) FROM n a, n b",
+        "SELECT a.i, b.i FROM n a, n b, n c",
+    ],
+)
+def test_what_needs_too_much_memory_is_refused(bomb: str) -> None:
+    with numbers(memory_limit=64 * 2**20) as db:
+        assert refused(lambda: db.sql(bomb)).code == "memory-limit"
+        assert db.sql("SELECT count(*) FROM n").rows == [(300,)]
+
+
+def test_replacing_cannot_make_an_endless_text() -> None:
+    with numbers() as db:
+        bomb = "SELECT regexp_replace(repeat('a', 1000000), 'a', repeat('b', 1000000))"
+        assert refused(lambda: db.sql(bomb)).code == "overflow"
+
+
+def test_a_running_statement_is_cancelled_from_another_thread() -> None:
+    with numbers() as db:
+        running = threading.Event()
+        done: list[HarkenError] = []
+        db.foreign("begun", lambda: running.set())
+
+        def work() -> None:
+            db.amosql("begun();")
+            done.append(refused(lambda: db.sql(BOMBS["cross join"])))
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        running.wait()
+        while thread.is_alive():
+            db.cancel()
+            thread.join(0.01)
+        assert done[0].code == "cancelled"
+        assert db.sql("SELECT count(*) FROM n").rows == [(300,)]
+
+
+def test_cancelling_nothing_does_nothing() -> None:
+    with numbers() as db:
+        assert not db.cancel()
+        assert db.sql("SELECT count(*) FROM n").rows == [(300,)]
+
+
+def test_what_is_cancelled_before_its_commit_is_not_committed() -> None:
+    watch = Watch(UNLIMITED)
+    with watch.statement():
+        assert watch.cancel("enough")
+        with pytest.raises(LimitFault, match="enough"), watch.committing():
+            pytest.fail("it began to commit")
+
+
+def test_what_is_cancelled_during_its_commit_is_committed() -> None:
+    watch = Watch(UNLIMITED)
+    with watch.statement(), watch.committing():
+        assert not watch.cancel("too late")
+
+
+def test_waiting_for_another_writer_counts(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with harken.connect(path) as one:
+        one.sql("CREATE TABLE t (a INT)")
+        with harken.connect(path, timeout=100, settings={"statement_timeout": 0.2}) as other:
+            one.sql("BEGIN; INSERT INTO t VALUES (1)")
+            assert refused(lambda: other.sql("INSERT INTO t VALUES (2)")).code == "timeout"
+            one.sql("COMMIT")
+            other.sql("INSERT INTO t VALUES (3)")
+            assert other.sql("SELECT a FROM t ORDER BY a").rows == [(1,), (3,)]
+
+
+def test_a_foreign_function_that_hangs_is_left_behind() -> None:
+    with numbers(statement_timeout=0.2) as db:
+        db.amosql('create function hang(integer i) -> integer as foreign "foreign_functions:hang";')
+        db.amosql("commit;")
+        assert refused(lambda: db.amosql("select hang(1);")).code == "timeout"
+        assert refused(lambda: db.amosql("select hang(1);")).code == "timeout"
+        assert db.sql("SELECT count(*) FROM n").rows == [(300,)]
+
+
+def test_settings_are_set_and_shown_in_sql() -> None:
+    with numbers() as db:
+        assert db.sql("SHOW statement_timeout").rows[0][:3] == ("statement_timeout", "0", "seconds")
+        db.sql("SET statement_timeout = 0.2")
+        assert db.settings["statement_timeout"] == 0.2
+        assert refused(lambda: db.sql(BOMBS["cross join"])).code == "timeout"
+        db.sql("SET statement_timeout TO '0'; set row_limit=10")
+        assert [row[0] for row in db.sql("SHOW SETTINGS").rows] == list(db.settings)
+        assert db.sql("SHOW row_limit").rows[0][1] == "10"
+        error = refused(lambda: db.sql("SELECT 1; SET statement_timout = 5"))
+        assert error.hint == "did you mean statement_timeout?"
+        assert error.column == 11
+        assert refused(lambda: db.sql("SET row_limit = many")).code == "bad-value"
