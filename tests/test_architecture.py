@@ -14,15 +14,16 @@ import pytest
 
 SRC = Path(__file__).parents[1] / "src"
 
-BELOW_PLANNER = {"errors", "ir", "calculus"}
+BELOW_PLANNER = {"errors", "limits", "ir", "calculus"}
 BELOW_DATABASE = BELOW_PLANNER | {"lang", "planner", "engines", "settings", "stack"}
 BELOW_MONITOR = BELOW_DATABASE | {"database"}
 LAYERS = {
     "errors": set(),
     "settings": {"errors"},
+    "limits": {"errors"},
     "stack": set(),
-    "ir": {"errors"},
-    "lang": {"errors", "ir", "stack"},
+    "ir": {"errors", "limits"},
+    "lang": {"errors", "ir", "settings", "stack"},
     "calculus": {"errors", "ir"},
     "planner": BELOW_PLANNER,
     "engines": BELOW_PLANNER | {"planner", "settings"},
