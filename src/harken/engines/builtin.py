@@ -23,7 +23,7 @@ from harken.engines.failures import (
     overflow,
     too_large,
 )
-from harken.engines.sql_functions import SQL_FUNCTIONS
+from harken.engines.sql_functions import SQL_FUNCTIONS, replace
 from harken.engines.sql_texts import substring
 from harken.engines.sqlite.values import (
     LARGEST,
@@ -349,7 +349,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], int]] = {
     "to_decimal_charstring": (_to_decimal, 2),
     "to_integer_decimal": (_whole_part, 2),
     "to_string_decimal": (_decimal_text, 2),
-    "replace": (lambda text, old, new: text.replace(old, new) if old else text, 3),
+    "replace": (replace, 3),
     "upper": (lambda text: text.upper(), 1),
     "lower": (lambda text: text.lower(), 1),
     "trim": (lambda text: text.strip(" "), 1),

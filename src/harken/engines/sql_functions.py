@@ -52,6 +52,15 @@ def _repeat(text: str, times: int) -> str:
     return text * times
 
 
+def replace(text: str, old: str, new: str) -> str:
+    """Each occurrence; of nothing there is none."""
+    if not old:
+        return text
+    if len(new) > len(old):
+        _bounded(len(text) + text.count(old) * (len(new) - len(old)))
+    return text.replace(old, new)
+
+
 def _initcap(text: str) -> str:
     """Only a blank ends a word."""
     return " ".join(word[:1].title() + word[1:] for word in text.lower().split(" "))

@@ -40,6 +40,9 @@ _NAMED = re.compile(r"\?<([A-Za-z][A-Za-z0-9]*)>")
 _COUNTED = re.compile(r"\{([0-9]+)(,([0-9]*))?\}")
 _CODE = re.compile(r"x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}")
 _POSIX = re.compile(r"[pP]\{(\w+)\}")
+_FOLDED: list[Ranges] = [[(75, 75), (107, 107)], [(83, 83), (115, 115)]]
+"""RE2 takes [Kk] for a K of any case, and the sign of Kelvin for one, and so with S. A class with
+something more in it is taken as it is."""
 _POSIX_CLASSES: dict[str, Ranges] = {
     "Lower": [(97, 122)],
     "Upper": [(65, 90)],
@@ -216,6 +219,8 @@ class _Reader:
             ranges = _both_cases(ranges)
         if not negated and len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
             return escaped(chr(ranges[0][0]))
+        if not negated and sorted(ranges) in _FOLDED:
+            ranges = [*ranges, (LAST, LAST)]
         inside = "".join(f"{escaped(chr(low))}-{escaped(chr(high))}" for low, high in ranges)
         return f"[{'^' * negated}{inside}]"
 

@@ -28,6 +28,9 @@ END = "\0"
 """Stands in a linear form for Java's `$`. Literal characters are written as codes, so no pattern
 contains it otherwise."""
 LINE_ENDS = ("\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029")
+NEVER = "\U0010ffff"
+"""A code that Unicode gives to no character. A linear form may have it where it does no harm, so
+texts that have it are left to the other engine."""
 NOWHERE = (-1, -1)
 
 
@@ -75,15 +78,20 @@ class Pattern:
     def is_linear(self) -> bool:
         return self.linear is not None
 
+    @property
+    def is_exact(self) -> bool:
+        """Does RE2 also say where the match and its groups are?"""
+        return self.linear is not None and self.exact
+
     def found_in(self, text: str) -> bool:
         """Is there a match anywhere in the text?"""
-        if self.linear is None:
+        if self.linear is None or NEVER in text:
             return self._backtrack("search", text) is not None
         return self._compiled(_line_end(text), False).search(text.encode()) is not None
 
     def matches(self, text: str) -> bool:
         """Does all of the text match?"""
-        if self.linear is None:
+        if self.linear is None or NEVER in text:
             return self._backtrack("fullmatch", text) is not None
         return self._compiled(_line_end(text), False).fullmatch(text.encode()) is not None
 
@@ -93,7 +101,7 @@ class Pattern:
 
     def finditer(self, text: str) -> Iterator[Match]:
         """All matches, one after the other."""
-        if self.linear is not None and self.exact:
+        if self.is_exact and NEVER not in text:
             return self._find_linearly(text)
         return self._find_backtracking(text)
 
@@ -119,8 +127,8 @@ class Pattern:
         """A `$` before the line end at the end of the text is where the match ends."""
         marked = [span for span, own in zip(spans[1:], self.own, strict=True) if not own]
         end = next((span[0] for span in marked if span != NOWHERE), spans[0][1])
-        whole = (spans[0][0], end)
-        return [whole, *(span for span, own in zip(spans[1:], self.own, strict=True) if own)]
+        kept = [spans[0], *(span for span, own in zip(spans[1:], self.own, strict=True) if own)]
+        return [(start, min(stop, end)) for start, stop in kept]
 
     def _find_backtracking(self, text: str) -> Iterator[Match]:
         place = 0

@@ -142,6 +142,8 @@ class Connection:
         longest = SHORT_PATTERN if settings["statement_timeout"] else settings["text_limit"]
         self.raw.limit(apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, min(longest, 50_000))
         heap.limit(id(self), settings["memory_limit"])
+        if settings["statement_timeout"]:
+            functions.use_linear(self.raw, self.watch)
 
     def _wait(self, times: int) -> bool:
         """Another connection has the lock: wait a little, unless the statement must stop."""
