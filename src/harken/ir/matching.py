@@ -28,6 +28,7 @@ END = "\0"
 """Stands in a linear form for Java's `$`. Literal characters are written as codes, so no pattern
 contains it otherwise."""
 LINE_ENDS = ("\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029")
+LAST_CHARACTERS = frozenset("\n\r\u0085\u2028\u2029")
 NEVER = "\U0010ffff"
 """A code that Unicode gives to no character. A linear form may have it where it does no harm, so
 texts that have it are left to the other engine."""
@@ -68,11 +69,13 @@ class Pattern:
     own: Sequence[bool] = ()
     groups: int = field(init=False)
     names: Mapping[str, int] = field(init=False)
+    _has_end: bool = field(init=False)
     _linear: dict[tuple[str, bool], Any] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.groups = self.backtracking.groups
         self.names = dict(self.backtracking.groupindex)
+        self._has_end = END in (self.linear or "")
 
     @property
     def is_linear(self) -> bool:
@@ -87,13 +90,14 @@ class Pattern:
         """Is there a match anywhere in the text?"""
         if self.linear is None or NEVER in text:
             return self._backtrack("search", text) is not None
-        return self._compiled(_line_end(text), False).search(text.encode()) is not None
+        line_end = _line_end(text) if self._has_end else ""
+        return self._compiled(line_end, False).search(text.encode()) is not None
 
     def matches(self, text: str) -> bool:
         """Does all of the text match?"""
         if self.linear is None or NEVER in text:
             return self._backtrack("fullmatch", text) is not None
-        return self._compiled(_line_end(text), False).fullmatch(text.encode()) is not None
+        return self._compiled("", False).fullmatch(text.encode()) is not None
 
     def search(self, text: str) -> Match | None:
         """The first match."""
@@ -106,8 +110,9 @@ class Pattern:
         return self._find_backtracking(text)
 
     def _find_linearly(self, text: str) -> Iterator[Match]:
-        line_end = _line_end(text) if END in (self.linear or "") else ""
+        line_end = _line_end(text) if self._has_end else ""
         wanted, encoded = self._compiled(line_end, True), text.encode()
+        groups = range((len(self.own) if line_end else self.groups) + 1)
         places = _Places(encoded, text.isascii())
         place = 0
         while place <= len(encoded):
@@ -115,7 +120,7 @@ class Pattern:
             found = wanted.search(encoded, place)
             if found is None:
                 return
-            spans = [found.span(number) for number in range(wanted.groups + 1)]
+            spans = [found.span(number) for number in groups]
             if line_end:
                 spans = self._without_marks(spans)
             start, place = spans[0]
@@ -150,9 +155,6 @@ class Pattern:
             raise _too_slow(self.source) from None
 
     def _compiled(self, line_end: str, groups: bool) -> Any:
-        assert self.linear is not None
-        if END not in self.linear:
-            line_end = ""
         known = self._linear.get((line_end, groups))
         if known is None:
             known = self._linear[line_end, groups] = compile_linear(self._text(line_end), groups)
@@ -225,6 +227,8 @@ def can_be_linear(text: str) -> bool:
 
 def _line_end(text: str) -> str:
     """The line end at the end of a text."""
+    if text[-1:] not in LAST_CHARACTERS:
+        return ""
     return next((each for each in LINE_ENDS if text.endswith(each)), "")
 
 
