@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError
+from harken.ir.types import TEXT
 from harken.lang.sql.parser import Statement
 from harken.settings import SETTINGS, unknown_setting
 
@@ -34,7 +35,7 @@ def show_settings(runtime: Runtime, node: exp.Expr) -> None:
     rows = [
         (each.name, _shown(runtime.settings[each.name]), each.unit, each.about) for each in wanted
     ]
-    runtime.emit("rows", ("name", "value", "unit", "about"), rows)
+    runtime.emit("rows", ("name", "value", "unit", "about"), rows, (TEXT,) * 4)
 
 
 def _shown(value: object) -> str:
