@@ -34,7 +34,7 @@ Rows = dict[str, set[Row]]
 
 relaxed = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 as_found = [Phase.explicit, Phase.reuse, Phase.generate]
-some = settings(max_examples=12, phases=as_found, suppress_health_check=relaxed)
+some = settings(max_examples=16, phases=as_found, suppress_health_check=relaxed)
 many = settings(max_examples=1_000, suppress_health_check=relaxed)
 
 SCHEMA = """
@@ -106,6 +106,12 @@ PARTS = (
         "i",
         {"next": {(None, "i")}, "quantity": {(None, None)}},
     ),
+    Part("count(select x for each item x where i = next(x)) > 0", "i", {"next": {(None, "i")}}),
+    Part(
+        "some(select x for each item x where x = i and quantity(x) > 1)",
+        "i",
+        {"quantity": {("i", None)}},
+    ),
     Part("tags(i) = n", "in", {"tags": {("i", "n")}}),
     Part("count(tags(i)) > 1", "i", {"tags": {("i", None)}}),
     Part("supplies(s) = i", "is", {"supplies": {("s", "i")}}),
@@ -172,10 +178,9 @@ class Rule:
         where = f"where {self.holds}" if ranging and self.parts else self.holds
         when = f"when {ranging} {where}" if ranging or self.parts else ""
         shown = "".join(f", {name}" for name in self.columns)
-        return (
-            f"create rule {rule}({declared(self.parameters)}) {nervous} {self.coupling} on {events} as "
-            f'{when} do print("{rule}"{shown});'
-        )
+        options = f"{nervous} {self.coupling} on {events}"
+        action = f'print("{rule}"{shown})'
+        return f"create rule {rule}({declared(self.parameters)}) {options} as {when} do {action};"
 
     def query(self, rule: str) -> str:
         given = f"<{', '.join(self.parameters)}>" if self.parameters else "true"

@@ -232,6 +232,8 @@ class CheckPhase:
     def act(self, activation: Activation, action_set: list[Row] | None = None) -> None:
         """Run the action for each tuple of the action set, which is then empty."""
         rule = activation.rule.rule
+        # Since a detached rule was triggered, others may have deleted objects.
+        is_later = action_set is not None
         if action_set is None:
             key = (rule.name, activation.arguments)
             action_set = self._gained(key)
@@ -252,7 +254,8 @@ class CheckPhase:
                 return Frame(self.runtime.interface, locals=dict(zip(names, row, strict=True)))
 
             for row in foreseen(self.runtime, action, rows, frame_of):
-                if self.runtime.objects.deletions != deletions and self._is_gone(row):
+                deleted = is_later or self.runtime.objects.deletions != deletions
+                if deleted and self._is_gone(row):
                     continue
                 action.run(self.runtime, frame_of(row))
         except steps.RollbackRequest:
