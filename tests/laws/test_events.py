@@ -18,8 +18,9 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ Rows = dict[str, set[Row]]
 
 relaxed = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 as_found = [Phase.explicit, Phase.reuse, Phase.generate]
-some = settings(max_examples=16, phases=as_found, suppress_health_check=relaxed)
+some = settings(max_examples=10, phases=as_found, suppress_health_check=relaxed)
 many = settings(max_examples=1_000, suppress_health_check=relaxed)
 
 SCHEMA = """
@@ -57,7 +58,7 @@ set supplies(:s0) = :i0; set supplies(:s1) = :i1;
 set delivery(:i0, :s0) = 1; set delivery(:i1, :s1) = 2; set distance(:i0, :i1) = 1;
 set next(:i0) = :i1; set next(:i1) = :i2; set season() = 1;
 add tags(:i0) = 1; add tags(:i0) = 2; add tags(:i1) = 2;
-create rule onlooker() immediate as for each item i when quantity(i) > 3 do print("onlooker");
+create rule onlooker() immediate as for each item i when quantity(i) > 3 do set stock(i) = 0;
 commit;
 """
 
@@ -259,50 +260,55 @@ def is_safe(rule: Rule) -> bool:
     return any(binding) if rule.joined_by == "and" else bool(binding) and all(binding)
 
 
-PART_LISTS = st.lists(st.sampled_from(PARTS), max_size=2, unique_by=lambda part: part.text)
 OFTEN_CHANGED = ("quantity", "next", "worth", "tags", "quantity", "next", "supplies", "beside")
-KINDS = st.sampled_from(["added", "removed", "updated"])
+KINDS = ("added", "removed", "updated")
 
 
-@st.composite
-def made_rules(draw: st.DrawFn) -> Rule:
-    """A rule whose events are often about functions that its condition calls."""
-    parts = tuple(draw(PART_LISTS))
-    called = sorted({name for part in parts for name in part.calls})
-    names = st.sampled_from([*OFTEN_CHANGED, *sorted(FUNCTIONS), *called, *called])
-    return Rule(
-        parts,
-        draw(st.sampled_from(["and", "and", "or"])),
-        draw(st.sampled_from(["", "", "", "", "i", "s", "ij", "in", "f"])),
-        draw(st.sampled_from(["", "", "i", "s", "ij", "f"])),
-        tuple(draw(st.lists(st.tuples(KINDS, names), min_size=1, max_size=3))),
-        draw(st.booleans()),
-        draw(st.sampled_from(["deferred", "deferred", "immediate", "detached"])),
+def made_rule(random: Random) -> Rule:
+    """A rule whose events are mostly about functions that its condition calls."""
+    while True:
+        parts = tuple(random.sample(PARTS, random.choice([0, 1, 1, 2])))
+        called = sorted({name for part in parts for name in part.calls})
+        names = [random.choice([*OFTEN_CHANGED, *FUNCTIONS]) for _ in range(2)]
+        if called and random.random() < 0.75:
+            names[0] = random.choice(called)
+        rule = Rule(
+            parts,
+            random.choice(["and", "or"]),
+            random.choice(["", "", "", "", "", "i", "s", "ij", "in", "f"]),
+            random.choice(["", "", "", "i", "s", "ij", "f"]),
+            tuple((random.choice(KINDS), name) for name in names[: random.choice([1, 1, 2])]),
+            random.random() < 0.5,
+            random.choice(["deferred", "deferred", "immediate", "detached"]),
+        )
+        if is_safe(rule):
+            return rule
+
+
+CHANGES = (
+    *4 * ("set quantity(:{i}) = {n};",),
+    *3 * ("set next(:{i}) = :{j};",),
+    *2 * ("set stock(:{i}) = {n};", "add tags(:{i}) = {n};", "remove tags(:{i}) = {n};"),
+    *2 * ("set supplies(:{s}) = :{i};", "set delivery(:{i}, :{s}) = {n};", "set season() = {n};"),
+    "set distance(:{i}, :{j}) = {n};",
+    "remove quantity(:{i}) = quantity(:{i});",
+    "remove next(:{i}) = next(:{i});",
+    "create item(quantity) instances :{i}({n});",
+    "create supplier instances :{s};",
+    "delete :{i};",
+    "delete :{s};",
+)
+
+
+def made_change(random: Random) -> str:
+    return random.choice(CHANGES).format(
+        i=random.choice(["i0", "i1", "i2"]),
+        j=random.choice(["i0", "i1", "i2"]),
+        s=random.choice(["s0", "s1"]),
+        n=random.randint(0, 4),
     )
 
 
-rule_sets = st.lists(made_rules().filter(is_safe), min_size=5, max_size=8)
-
-items = st.sampled_from(["i0", "i1", "i2"])
-suppliers = st.sampled_from(["s0", "s1"])
-numbers = st.integers(0, 4)
-changes = st.one_of(
-    st.builds("set quantity(:{0}) = {1};".format, items, numbers),
-    st.builds("set quantity(:{0}) = {1};".format, items, numbers),
-    st.builds("set stock(:{0}) = {1};".format, items, numbers),
-    st.builds("remove quantity(:{0}) = quantity(:{0});".format, items),
-    st.builds("set next(:{0}) = :{1};".format, items, items),
-    st.builds("set next(:{0}) = :{1};".format, items, items),
-    st.builds("remove next(:{0}) = next(:{0});".format, items),
-    st.builds("add tags(:{0}) = {1};".format, items, numbers),
-    st.builds("remove tags(:{0}) = {1};".format, items, numbers),
-    st.builds("set distance(:{0}, :{1}) = {2};".format, items, items, numbers),
-    st.builds("set supplies(:{0}) = :{1};".format, suppliers, items),
-    st.builds("set delivery(:{0}, :{1}) = {2};".format, items, suppliers, numbers),
-    st.builds("set season() = {0};".format, numbers),
-    st.builds("create item(quantity) instances :{0}({1});".format, items, numbers),
-    st.builds("delete :{0};".format, st.one_of(items, suppliers)),
-)
 MAY_HAPPEN = ("wrong-object", "unknown-variable", "no-value")
 
 
@@ -313,16 +319,12 @@ class Transaction:
     end: str
 
 
-scripts = st.lists(
-    st.builds(
-        Transaction,
-        st.lists(changes, min_size=3, max_size=8),
-        st.sampled_from(["adaptive", "incremental", "naive"]),
-        st.sampled_from(["commit;", "commit;", "commit;", "commit;", "rollback;"]),
-    ),
-    min_size=3,
-    max_size=5,
-)
+def made_transaction(random: Random) -> Transaction:
+    return Transaction(
+        [made_change(random) for _ in range(random.randint(1, 6))],
+        random.choice(["adaptive", "incremental", "naive"]),
+        random.choice(["commit;", "commit;", "commit;", "commit;", "rollback;"]),
+    )
 
 
 class Watcher:
@@ -330,6 +332,11 @@ class Watcher:
 
     def __init__(self, db: Database, rules: list[Rule], onlooker: bool) -> None:
         self.db = db
+        # What the onlooker does after a statement is a check of its own for immediate rules.
+        coupling = {"immediate": "deferred"} if onlooker else {}
+        rules = [
+            replace(each, coupling=coupling.get(each.coupling, each.coupling)) for each in rules
+        ]
         self.rules = {f"r{number}": rule for number, rule in enumerate(rules)}
         for prefix, type_ in (("i", "item"), ("s", "supplier")):
             for number, (each,) in enumerate(db.amosql(f"select x for each {type_} x;").rows):
@@ -354,8 +361,7 @@ class Watcher:
                 raise
             return acted
         for name, *row in (row for result in results for row in result.rows):
-            if name != "onlooker":
-                acted[name][tuple(row)] += 1
+            acted[name][tuple(row)] += 1
         return acted
 
     def state(self) -> Rows:
@@ -406,26 +412,27 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def check(
-    template: Path, path: Path, rules: list[Rule], script: list[Transaction], onlooker: bool
-) -> None:
+def check(template: Path, path: Path, random: Random) -> None:
     shutil.copy(template, path)
+    rules = [made_rule(random) for _ in range(8)]
     with harken.connect(str(path)) as db:
         try:
-            Watcher(db, rules, onlooker).watch(script)
+            watcher = Watcher(db, rules, onlooker=random.random() < 0.4)
+            watcher.watch([made_transaction(random) for _ in range(6)])
         finally:
             db.rollback()
 
 
-scenarios = given(rules=rule_sets, script=scripts, onlooker=st.booleans())
+# Chosen by a seed, because what hypothesis chooses is mostly too simple for an event to matter.
+scenarios = given(seed=st.integers(0, 2**48))
 
 
 @some
 @scenarios
 def test_rules_act_on_what_their_events_are_about(
-    rules: list[Rule], script: list[Transaction], onlooker: bool, template: Path, tmp_path: Path
+    seed: int, template: Path, tmp_path: Path
 ) -> None:
-    check(template, tmp_path / "watched.db", rules, script, onlooker)
+    check(template, tmp_path / "watched.db", Random(seed))
 
 
 @pytest.mark.nightly
@@ -433,6 +440,6 @@ def test_rules_act_on_what_their_events_are_about(
 @many
 @scenarios
 def test_rules_act_on_what_their_events_are_about_all_night(
-    rules: list[Rule], script: list[Transaction], onlooker: bool, template: Path, tmp_path: Path
+    seed: int, template: Path, tmp_path: Path
 ) -> None:
-    check(template, tmp_path / "watched.db", rules, script, onlooker)
+    check(template, tmp_path / "watched.db", Random(seed))
