@@ -178,6 +178,58 @@ def test_an_action_whose_process_dies_is_on_record(
     assert (mail.delivered, sent(db), db.detached_actions()) == (["pen"], ["pen"], [])
 
 
+ASKED = """
+create function asked() -> bag of integer;
+create function done() -> bag of integer;
+create rule answer() detached as for each integer n when asked() = n do add done() = n;
+activate answer();
+commit;
+"""
+DIES_AT_COMMIT = """
+import os, sys
+import harken
+from harken.engines.sqlite.connection import Connection
+
+path, left, when = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+commit = Connection.commit
+db = harken.connect(path)
+
+
+def last(connection):
+    global left
+    left -= 1
+    if left == 0 and when == "before":
+        os._exit(9)
+    commit(connection)
+    if left == 0:
+        os._exit(9)
+
+
+Connection.commit = last
+for n in range(3):
+    db.amosql(f"add asked() = {n}; commit;")
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("commits", [1, 2, 3, 4])
+def test_wherever_a_process_dies_each_action_is_done_once(
+    connect: Connect, path: str, commits: int, when: str
+) -> None:
+    db = connect()
+    db.amosql(ASKED)
+    db.close()
+    command = [sys.executable, "-c", DIES_AT_COMMIT, path, str(commits), when]
+    assert subprocess.run(command, check=False, timeout=120).returncode == 9
+    again = connect()
+    asked = sorted(again.amosql("asked();").rows)
+    assert len(again.detached_actions()) == len(asked) - len(again.amosql("done();").rows)
+    again.retry_actions()
+    assert sorted(again.amosql("done();").rows) == asked
+    assert again.detached_actions() == []
+
+
 def test_only_one_session_carries_an_action_out(
     shop: Database, connect: Connect, mail: Mail
 ) -> None:
@@ -214,7 +266,7 @@ def test_an_action_that_no_longer_fits_its_rule_stays_on_record(shop: Database, 
         create rule order_more() detached as for each item i when quantity(i) < 10 do print(1);
         commit;
     """)
-    fails("type-mismatch", shop.retry_actions)
+    fails("bad-value", shop.retry_actions)
     assert [each.attempts for each in shop.detached_actions()] == [3]
 
 

@@ -25,7 +25,7 @@ from harken.database.rules.check_phase import Activation
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import store
 from harken.engines.sqlite.values import decode_timestamp, encode_timestamp
-from harken.errors import HarkenError, IntegrityError
+from harken.errors import HarkenError, IntegrityError, NameFault, ValueFault
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.types import INTEGER, TEXT, TIMESTAMP
@@ -92,7 +92,7 @@ class DetachedActions:
         if self.is_declared:
             return
         if catalog.named(NAME):
-            raise IntegrityError(
+            raise NameFault(
                 f"detached rules keep what they still have to do in {NAME}, and there is another "
                 "function of that name",
                 code="exists",
@@ -196,7 +196,7 @@ def _read(number: int, found: Row) -> Recorded:
         kept = json.loads(found[-1])
         return Recorded(number, found[0], tuple(kept["arguments"]), read_rows(kept))
     except (ValueError, KeyError, TypeError) as error:
-        raise IntegrityError(
+        raise ValueFault(
             f"the tuples of the detached action {number} cannot be read",
             code="bad-value",
             hint=f"the column tuples of {NAME} is not to be changed; discard the action",

@@ -28,7 +28,7 @@ from harken.database.runtime import Runtime
 from harken.database.sql.constraints import Constraints
 from harken.database.sql.materialized import KeptViews
 from harken.database.system import FIRED
-from harken.errors import HarkenError, IntegrityError, NameFault, Span
+from harken.errors import HarkenError, IntegrityError, NameFault, Span, ValueFault
 from harken.ir.schema import Function
 from harken.lang.amosql import syntax
 
@@ -278,9 +278,9 @@ class Rules:
         rule = self.network.rule(recorded.rule) or self.compiled(recorded.rule)
         columns = (*rule.rule.parameters, *rule.rule.variables)
         if tuple(column.type for column in columns) != recorded.rows.types:
-            raise IntegrityError(
+            raise ValueFault(
                 f"the rule {recorded.rule} has other variables now than when it was triggered",
-                code="type-mismatch",
+                code="bad-value",
                 hint="define it as it was, or discard the action",
             )
         activation = Activation(rule, recorded.arguments, 0, 0)
