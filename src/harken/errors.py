@@ -196,6 +196,24 @@ class LimitFault(EvaluationError):
     default_code = "cancelled"
 
 
+DATA_CODES = frozenset({"ambiguous", "no-fixpoint", "too-complex"})
+"""The codes of an `EvaluationError` of no narrower kind that the data alone can cause."""
+
+
+def is_of_data(error: HarkenError) -> bool:
+    """Did an evaluation fail because of the values it met? It may succeed on other data, which is
+    not true of a timeout or a damaged file.
+
+    >>> is_of_data(ArithmeticFault("division by zero")), is_of_data(LimitFault("it took too long"))
+    (True, False)
+    """
+    if isinstance(error, ForeignFault):
+        return error.code == "foreign"
+    if isinstance(error, ArithmeticFault | ValueFault):
+        return True
+    return isinstance(error, EvaluationError) and error.code in DATA_CODES
+
+
 class EngineError(HarkenError):
     default_code = "engine"
 

@@ -51,7 +51,8 @@ class Change:
     def json_line(self) -> str:
         sides = {"plus": self.plus, "minus": self.minus}
         rows = {name: Result("rows", (), list(each)).json_rows() for name, each in sides.items()}
-        return to_json({"kind": "change", "view": self.view, **rows})
+        fresh = {"fresh": True} if self.fresh else {}
+        return to_json({"kind": "change", "view": self.view, **rows, **fresh})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,21 +72,26 @@ class StoredRows:
 class StoredChange:
     plus: StoredRows
     minus: StoredRows
+    fresh: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.plus.rows or self.minus.rows)
+        return bool(self.plus.rows or self.minus.rows or self.fresh)
 
     def change(self, view: str, transaction: int, home: str) -> Change:
-        return Change(view, self.plus.values(home), self.minus.values(home), transaction)
+        plus, minus = self.plus.values(home), self.minus.values(home)
+        return Change(view, plus, minus, transaction, self.fresh)
 
     def text(self) -> str:
-        parts = {"plus": self.plus.as_json(), "minus": self.minus.as_json()}
+        parts: dict[str, Any] = {"plus": self.plus.as_json(), "minus": self.minus.as_json()}
+        if self.fresh:
+            parts["fresh"] = True
         return json.dumps(parts, ensure_ascii=False)
 
 
 def read_change(text: str) -> StoredChange:
     parts = json.loads(text)
-    return StoredChange(read_rows(parts["plus"]), read_rows(parts["minus"]))
+    plus, minus = read_rows(parts["plus"]), read_rows(parts["minus"])
+    return StoredChange(plus, minus, parts.get("fresh", False))
 
 
 def read_rows(part: Mapping[str, Any]) -> StoredRows:
@@ -118,11 +124,11 @@ def netted(changes: Sequence[Change]) -> Change | None:
     return Change(changes[-1].view, plus, minus, changes[-1].transaction, fresh)
 
 
-def net_change(types: Types, weights: Mapping[Row, int]) -> StoredChange:
+def net_change(types: Types, weights: Mapping[Row, int], fresh: bool = False) -> StoredChange:
     """What is left of gains (weights above nothing) and losses (below), each row so many times."""
     gained = Counter({row: weight for row, weight in weights.items() if weight > 0})
     lost = Counter({row: -weight for row, weight in weights.items() if weight < 0})
-    return StoredChange(stored_rows(types, gained), stored_rows(types, lost))
+    return StoredChange(stored_rows(types, gained), stored_rows(types, lost), fresh)
 
 
 def stored_rows(types: Types, rows: Counter[Row]) -> StoredRows:

@@ -35,7 +35,7 @@ from harken.database.rules.network import Network
 from harken.database.rules.nodes import Planning
 from harken.database.runtime import Runtime, Watcher
 from harken.engines.sqlite import events
-from harken.errors import ForeignFault, HarkenError, IntegrityError, NameFault
+from harken.errors import ForeignFault, HarkenError, IntegrityError, NameFault, is_of_data
 from harken.ir.clauses import Program
 from harken.ir.schema import Function
 from harken.planner.prepare import prepare
@@ -54,8 +54,9 @@ class Monitors:
         self._logs: dict[Watched, Log] = {}
         self._broken: dict[Watched, HarkenError] = {}
         self._epoch = -1
-        self._at_start: dict[Watched, tuple[Types, Counter[Row]]] = {}
-        """The rows that views had when the transaction began, if it changes the schema."""
+        self._at_start: dict[Watched, tuple[Types, Counter[Row] | None]] = {}
+        """The rows that views had when the transaction began, if it changes the schema; None if
+        they could not be computed."""
         self._redefined: set[Watched] = set()
         self._committing: tuple[int, dict[Watched, StoredChange]] | None = None
         self._log_ended = False
@@ -239,20 +240,34 @@ class Monitors:
                 waiting += called
         return found
 
-    def _rows_at_start(self, view: MonitoredView) -> Counter[Row]:
+    def _rows_at_start(self, view: MonitoredView) -> Counter[Row] | None:
         """Those before the last propagation, without what earlier ones found out."""
+        log = [each for each in self._check_phase.monitored if each.condition.name == view.name]
+        if any(change.fresh for change in log):
+            return None
+        if view.name in self._check_phase.failing:
+            rows = Counter[Row]()
+        else:
+            try:
+                rows = self._rows_last_told(view)
+            except HarkenError as error:
+                if not is_of_data(error):
+                    raise
+                return None
+        for change in log:
+            rows.subtract(change.plus)
+            rows.update(change.minus)
+        return +rows
+
+    def _rows_last_told(self, view: MonitoredView) -> Counter[Row]:
+        """Those before what has changed since the last propagation."""
         node = self._network.node(view.name)
         assert node is not None
         part = node.part
         marked = events.marked(self._runtime.engine.connection) if part.stored else {}
         changed = marked.keys() & part.stored.keys()
         with self._last_looked_at(view):
-            rows = self._count(in_old_state(part.program, changed) if changed else part.program)
-        for change in self._check_phase.monitored:
-            if change.condition.name == view.name:
-                rows.subtract(change.plus)
-                rows.update(change.minus)
-        return +rows
+            return self._count(in_old_state(part.program, changed) if changed else part.program)
 
     def _last_looked_at(self, view: MonitoredView) -> AbstractContextManager[None]:
         """Let `now()` be when the view was last looked at: what its clients hold is of then."""
@@ -330,14 +345,18 @@ class Monitors:
         if not whole and not log:
             return {}
         weights: dict[str, Counter[Row]] = {}
+        fresh = set[str]()
         for change in log:
             weight = weights.setdefault(change.condition.name, Counter())
+            if change.fresh:
+                weight.clear()
+                fresh.add(change.condition.name)
             weight.update(change.plus)
             weight.subtract(change.minus)
         found = {
             view.watched: self._compared(view)
             if view.watched in whole
-            else net_change(view.types, weights.get(view.name, {}))
+            else net_change(view.types, weights.get(view.name, {}), view.name in fresh)
             for view in self._views()
             if view.watched in whole or view.name in weights
         }
@@ -347,6 +366,8 @@ class Monitors:
         """The rows now against those at the start, which may have been of other types."""
         types, before = self._at_start[view.watched]
         after = self._count(view.program)
+        if before is None:
+            return net_change(view.types, after, fresh=True)
         if types != view.types:
             return StoredChange(stored_rows(view.types, after), stored_rows(types, before))
         after.subtract(before)

@@ -64,6 +64,10 @@ class MonitoredView(Condition):
         return True
 
     @property
+    def is_asked_at_end(self) -> bool:
+        return True
+
+    @property
     def moves(self) -> bool:
         return self.asks_time
 

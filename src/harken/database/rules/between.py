@@ -37,7 +37,7 @@ from harken.database.rules.wave import NodeChange, Wave
 from harken.database.rules.ways import FOLLOWED, TookTooLong
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.engine import Query
-from harken.errors import SafetyFault
+from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.planner.network import Part
 
 SEVERAL = 3
@@ -64,14 +64,15 @@ class Between(Topology):
             self._miss(node, wave)
             return
         changed = frozenset(wave.changed & node.part.influents.keys())
-        if isinstance(node, TotalsNode):
-            strategy = self._follow(node, wave, changed)
-        elif isinstance(node, RecursiveNode) and node.refused is None:
-            strategy = self._recur(node, wave, changed)
-        elif isinstance(node, RoundsNode) and node.refused is None:
-            strategy = self._go_round(node, wave, changed)
-        else:
-            strategy = self._fill(node, wave)
+        try:
+            strategy = self._take_in_change(node, wave, changed)
+        except HarkenError as error:
+            if not is_of_data(error):
+                raise
+            # It failed for rows that nobody may ask for: what is above finds out.
+            self._miss(node, wave)
+            wave.flooded.add(node.id)
+            strategy = f"passed by: {error.message}"
         if self.observer is not None:
             plus, minus = node.delta.rows()
             relation = node.delta.relation
@@ -81,6 +82,15 @@ class Between(Topology):
             wave.changed.add(node.id)
             wave.sizes[node.id] = size
             wave.reach(node.id, self._affects[node.id].values())
+
+    def _take_in_change(self, node: DerivedNode, wave: Wave, changed: frozenset[str]) -> str:
+        if isinstance(node, TotalsNode):
+            return self._follow(node, wave, changed)
+        if isinstance(node, RecursiveNode) and node.refused is None:
+            return self._recur(node, wave, changed)
+        if isinstance(node, RoundsNode) and node.refused is None:
+            return self._go_round(node, wave, changed)
+        return self._fill(node, wave)
 
     def _passes(self, node: DerivedNode, wave: Wave) -> bool:
         """Is the node to be evaluated as a whole, in both states, only for views that have their

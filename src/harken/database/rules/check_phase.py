@@ -54,7 +54,7 @@ class Activation:
 
 Weights = dict[tuple[str, Row], dict[Row, int]]
 Events = dict[str, Gathered]
-Snapshot = tuple[Weights, Events, int, int, set[str]]
+Snapshot = tuple[Weights, Events, int, int, set[str], set[str]]
 
 
 @dataclass(slots=True)
@@ -74,6 +74,8 @@ class CheckPhase:
     """What monitored views gained and lost in this transaction, one propagation after another."""
     constrained: list[ConditionChange] = field(default_factory=list)
     """What breaks constraints, gained and lost likewise."""
+    failing: set[str] = field(default_factory=set)
+    """The conditions whose rows cannot be computed for now: so far they have lost them all."""
 
     def run(self, coupling: str = "deferred") -> None:
         """Act until no rule of this coupling is triggered."""
@@ -87,8 +89,18 @@ class CheckPhase:
             fired.append(chosen.name)
             self.act(chosen)
             self._propagate(gathering=coupling == "immediate")
-        if coupling == "deferred" and self.constrained:
-            enforce(self.runtime, self.constrained)
+        if coupling == "deferred":
+            self._look_again()
+            if self.constrained:
+                enforce(self.runtime, self.constrained)
+
+    def _look_again(self) -> None:
+        """What could not be computed on the way must be computed at the end."""
+        for name in sorted(self.failing):
+            change = self.network.look_again(name)
+            self.failing.discard(name)
+            if change is not None:
+                self._accumulate(change)
 
     def forget(self) -> None:
         """The transaction ended: nothing of it is left to act on."""
@@ -96,16 +108,18 @@ class CheckPhase:
         self.events.clear()
         self.monitored.clear()
         self.constrained.clear()
+        self.failing.clear()
         self.network.redefined.clear()
 
     def snapshot(self) -> Snapshot:
         acting = {key: dict(rows) for key, rows in self.action_sets.items()}
-        told = len(self.monitored), len(self.constrained)
-        return acting, dict(self.events), *told, set(self.network.redefined)
+        lengths = len(self.monitored), len(self.constrained)
+        failing, redefined = set(self.failing), set(self.network.redefined)
+        return acting, dict(self.events), *lengths, failing, redefined
 
     def restore(self, snapshot: Snapshot) -> None:
-        self.action_sets, self.events, monitored, constrained, redefined = snapshot
-        self.network.redefined = redefined
+        self.action_sets, self.events, monitored, constrained, failing, redefined = snapshot
+        self.failing, self.network.redefined = failing, redefined
         del self.monitored[monitored:]
         del self.constrained[constrained:]
 
@@ -171,11 +185,15 @@ class CheckPhase:
     def _accumulate(self, change: ConditionChange) -> None:
         if self.trace is not None:
             self._tell(change)
+        if change.condition.name in self.failing:
+            return
+        if change.failure is not None:
+            self.failing.add(change.condition.name)
         if isinstance(change.condition, WatchedConstraint):
             self.constrained.append(change)
             return
         if not isinstance(change.condition, CompiledRule):
-            if change.plus or change.minus:
+            if change.plus or change.minus or change.fresh:
                 self.monitored.append(change)
             return
         rule = change.condition.rule

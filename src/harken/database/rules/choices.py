@@ -230,10 +230,11 @@ class Choices:
         again as they had the last time."""
         if self.is_of_far(node) and not self._counts_far():
             return False  # to keep them, all members would have to come here once
+        changes = self._transactions(node)
+        if node.failed_at and changes < 2 * node.failed_at:
+            return False
         if isinstance(node.totals, FirstRows | Derivations):
             return True
-        updates = self.statistics.updates
-        changes = sum(updates[name].transactions for name in node.part.stored if name in updates)
         if not node.asked_at or changes >= 2 * node.asked_at:
             node.asked_at = max(1, changes)
             members = self.members(node)
@@ -243,6 +244,16 @@ class Choices:
                 rows = CostModel(self.statistics).program(node.part.program).rows
                 node.wanted = rows <= MOST_FAR_GROUPS * max(1.0, members)
         return node.wanted
+
+    def note_failure(self, node: TotalsNode) -> None:
+        """The totals cannot be computed: that is tried again when the members have changed as often
+        again."""
+        node.failed_at = max(1, self._transactions(node))
+
+    def _transactions(self, node: TotalsNode) -> int:
+        """How many transactions have changed what the members are made of."""
+        updates = self.statistics.updates
+        return sum(updates[name].transactions for name in node.part.stored if name in updates)
 
     def is_of_far(self, node: Monitored) -> bool:
         return any(self._is_far(relation) for relation in node.part.stored.values())

@@ -64,6 +64,12 @@ class Condition(ABC):
         return False
 
     @property
+    def is_asked_at_end(self) -> bool:
+        """Does only the state at the end of a transaction matter? Then its evaluation may fail in
+        states on the way there, which the next rule may repair."""
+        return False
+
+    @property
     def moves(self) -> bool:
         """Does it ask for the time, so that rows come and go without a change?"""
         return False

@@ -11,7 +11,7 @@ time, and all Δ-sets are empty.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -25,6 +25,7 @@ from harken.database.rules.nodes import (
     APART,
     COPIED,
     COUNTING,
+    EACH_STATE,
     INCREMENTAL,
     KEPT,
     MOVED,
@@ -42,14 +43,14 @@ from harken.database.rules.nodes import (
 from harken.database.rules.occurrences import changes, holding, what_happened
 from harken.database.rules.recursive import RecursiveNode
 from harken.database.rules.rounds import RoundsNode
+from harken.database.rules.states import States
 from harken.database.rules.wave import ConditionChange, Wave
 from harken.database.rules.ways import TookTooLong, Ways
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite import events
-from harken.engines.sqlite.before import Before
 from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
-from harken.errors import HarkenError, SafetyFault
+from harken.errors import HarkenError, SafetyFault, is_of_data
 
 MANY_CHANGED = 10_000
 """After so many changed rows SQLite takes another look at the tables."""
@@ -59,6 +60,7 @@ class Network(Between):
     def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
         super().__init__(engine, catalog)
         self.moments = Moments(engine.connection)
+        self._states = States(self._planning, self._captures, self.moments)
         self.timing: dict[str, float] | None = None
         """Where the seconds that each node takes are added up, if anyone asks."""
 
@@ -103,9 +105,9 @@ class Network(Between):
         wave.ways.sample(partial(self._naively, wave))
         wave.ways.calm_down()
         self._settle(stored)
-        build(wave.to_build, self._planning)
+        self._keep(wave.to_build)
         for recursion in wave.to_store:
-            recursion.build(self._planning)
+            self._store(recursion)
         for node in wave.to_turn:
             self._turn(node)
         for name in stored:
@@ -158,10 +160,39 @@ class Network(Between):
             for each in self._totals_below(node)
             if self.choices.wants_totals(each) and not each.table.validity.holds()
         )
-        build(wanted, self._planning)
+        self._keep(wanted)
         for each in self._rounds_below(node):
             if each.refused is None and not each.table.validity.holds():
-                each.build(self._planning)
+                self._store(each)
+
+    def _keep(self, nodes: Iterable[TotalsNode]) -> None:
+        """Compute totals of members as they are now. Where that fails, of a group perhaps that no
+        view asks for, none are kept."""
+        nodes = list(nodes)
+        try:
+            build(nodes, self._planning)
+        except HarkenError as error:
+            if not is_of_data(error):
+                raise
+            for each in nodes:
+                self._keep_if_possible(each)
+
+    def _keep_if_possible(self, node: TotalsNode) -> None:
+        try:
+            build([node], self._planning)
+        except HarkenError as error:
+            if not is_of_data(error):
+                raise
+            node.table.drop()
+            self.choices.note_failure(node)
+
+    def _store(self, recursion: RoundsNode) -> None:
+        try:
+            recursion.build(self._planning)
+        except HarkenError as error:
+            if not is_of_data(error):
+                raise
+            recursion.table.drop()
 
     def _rounds_below(self, node: Node) -> Iterator[RoundsNode]:
         for name in node.depends_on():
@@ -325,7 +356,9 @@ class Network(Between):
         try:
             with self._engine.connection.limited(tally.most):
                 build(counts, self._planning)
-        except BrokenOff:
+        except (BrokenOff, HarkenError) as error:
+            if isinstance(error, HarkenError) and not is_of_data(error):
+                raise
             for each in counts:
                 each.table.drop()
             tally.end(too_long=True)
@@ -348,9 +381,9 @@ class Network(Between):
         on_gains = condition.acts_on_gains
         if wave.gathers(condition):
             change = self._own_change(node, wave, wants_minus)
-            gathered = changes(node, wave.stored, self._planning)
+            gathered = changes(node, wave.stored, self._states)
             return replace(change, plus=change.plus if on_gains else [], gathered=gathered)
-        about = what_happened(node, wave.stored, self._planning)
+        about = what_happened(node, wave.stored, self._states)
         change = ConditionChange(condition, [], [], wave.stored, "event")
         if (about.happened and on_gains) or wants_minus(condition.name):
             change = self._own_change(node, wave, wants_minus)
@@ -358,7 +391,7 @@ class Network(Between):
             return replace(change, plus=[], strategy="no event")
         if on_gains:
             return replace(change, plus=about.concerning(change.plus))
-        plus = holding(node, wave.stored, self._planning)
+        plus = holding(node, wave.stored, self._states)
         return replace(change, plus=plus, strategy="event")
 
     def rows_now(self, name: str) -> list[Row]:
@@ -369,10 +402,19 @@ class Network(Between):
         self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
     ) -> ConditionChange:
         """What a condition gained and lost, whatever happened."""
-        condition = node.condition
+        try:
+            return self._change_by_strategy(node, wave, wants_minus)
+        except HarkenError as error:
+            if not is_of_data(error):
+                raise
+            return self._change_by_states(node, wave)
+
+    def _change_by_strategy(
+        self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ConditionChange:
         strategy, below, queries = self._queries_of(node, wave, wants_minus)
         if not below:
-            return ConditionChange(condition, [], [], below, "no change")
+            return ConditionChange(node.condition, [], [], below, "no change")
         ways = wave.ways
         found = partial(self._changes, node)
         try:
@@ -382,7 +424,39 @@ class Network(Between):
             strategy, below, queries = self._queries_of(node, wave, wants_minus)
             plus, minus = ways.run(node, strategy, partial(found, strategy, queries, below))
         ways.note(node, strategy)
-        return ConditionChange(condition, plus, minus, below, strategy)
+        return ConditionChange(node.condition, plus, minus, below, strategy)
+
+    def _change_by_states(self, node: ConditionNode, wave: Wave) -> ConditionChange:
+        """The change of a condition after an expression failed somewhere between its states. If it
+        fails in the state of now as well, that is the error of the transaction: at once, or at its
+        end, where only that matters."""
+        condition, states = node.condition, self._states
+        changed = frozenset(wave.stored & node.part.stored.keys())
+        failure = None
+        try:
+            now = states.now(node)
+        except HarkenError as error:
+            if not (condition.is_asked_at_end and is_of_data(error)):
+                raise
+            now, failure = [], error
+        before = states.before(node, changed)
+        plus, minus = difference(now, before or [])
+        if condition.moves and failure is None:
+            self.moments.note(condition.name)
+        is_fresh = before is None
+        return ConditionChange(condition, plus, minus, changed, EACH_STATE, is_fresh, failure)
+
+    def look_again(self, name: str) -> ConditionChange | None:
+        """All rows of a condition that had none because they could not be computed; None if it is
+        not watched any more."""
+        node = self.node(name)
+        if node is None:
+            return None
+        with _told_of(node.condition):
+            rows = self._states.now(node)
+        if node.condition.moves:
+            self.moments.note(name)
+        return ConditionChange(node.condition, rows, [], frozenset(), EACH_STATE)
 
     def _changes(
         self,
@@ -400,8 +474,8 @@ class Network(Between):
         if strategy == MOVED:
             return self._moved(node, *queries)
         if strategy == APART:
-            before = Before(queries[0], [self._captures[name] for name in sorted(below)])
-            return difference(queries[0].rows(()), before.rows(()))
+            before = self._states.taken_back(queries[0], below)
+            return difference(queries[0].rows(()), before)
         if node.is_weighed(strategy):
             return counted(queries[0])
         return queries[0].rows(()), queries[1].rows(()) if len(queries) > 1 else []
@@ -411,8 +485,9 @@ class Network(Between):
         name = node.condition.name
         with self._engine.connection.at(self.moments.last(name)):
             rows = before.rows(())
+        found = difference(now.rows(()), rows)
         self.moments.note(name)
-        return difference(now.rows(()), rows)
+        return found
 
     def _naively(self, wave: Wave, node: ConditionNode) -> Callable[[], object]:
         """The work of evaluating a condition naively."""

@@ -45,6 +45,7 @@ KEPT = "naive, beside the rows that are kept"
 MOVED = "naive, beside the rows as they were when it was last looked at"
 APART = "naive, once for each state"
 REDEFINED = "compared as a whole, because it was defined again"
+EACH_STATE = "each state by itself, after a failure in neither of them"
 FROM_SCRATCH = (NAIVE, COPIED, KEPT, MOVED, APART)
 
 LONGEST = 3_000
@@ -319,6 +320,8 @@ class TotalsNode(DerivedNode):
     wanted: bool = False
     asked_at: int = 0
     """How many transactions had changed the members when it was decided whether to keep them."""
+    failed_at: int = 0
+    """How many when computing them last failed."""
 
     def follow(self, followers: list[tuple[Query, str]]) -> bool:
         """Bring the totals up to date; false if they could not be kept exactly."""

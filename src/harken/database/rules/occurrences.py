@@ -21,7 +21,9 @@ from typing import TypeAlias
 from harken.calculus.differentials import Change, changed_relation, differentiate
 from harken.database.rules.bindings import Binding
 from harken.database.rules.conditions import CompiledEvent, Condition
-from harken.database.rules.nodes import ConditionNode, Planning, Row
+from harken.database.rules.nodes import ConditionNode, Row
+from harken.database.rules.states import States
+from harken.errors import HarkenError, is_of_data
 from harken.ir.clauses import Atom, Clause, Definition, Program, stored_relations
 from harken.ir.relations import Kind, Relation
 from harken.ir.terms import Variable
@@ -77,48 +79,49 @@ class Gathered:
         found = Occurrence()
         for number, rows in self.weights.items():
             event = condition.events[number]
-            found.add(event.bindings, self._occurred(event, rows))
+            gained = [row for row, weight in rows.items() if weight > 0]
+            lost = [row for row, weight in rows.items() if weight < 0]
+            found.add(event.bindings, _occurred(event, gained, lost))
         return found
 
-    @staticmethod
-    def _occurred(event: CompiledEvent, rows: dict[Row, int]) -> list[Row]:
-        gained = [row for row, weight in rows.items() if weight > 0]
-        lost = [row for row, weight in rows.items() if weight < 0]
-        if event.kind != "updated":
-            return gained if event.kind == "added" else lost
-        inputs = event.program.goal.inputs
-        both = {row[:inputs] for row in gained} & {row[:inputs] for row in lost}
-        return [row for row in (*gained, *lost) if row[:inputs] in both]
+
+def _occurred(event: CompiledEvent, gained: list[Row], lost: list[Row]) -> list[Row]:
+    """With which of the changed rows of its function an event occurred."""
+    if event.kind != "updated":
+        return gained if event.kind == "added" else lost
+    inputs = event.program.goal.inputs
+    both = {row[:inputs] for row in gained} & {row[:inputs] for row in lost}
+    return [row for row in (*gained, *lost) if row[:inputs] in both]
 
 
-def what_happened(node: ConditionNode, stored: frozenset[str], planning: Planning) -> Occurrence:
+def what_happened(node: ConditionNode, stored: frozenset[str], states: States) -> Occurrence:
     """Which of the rule's events occurred, and with which rows."""
     found = Occurrence()
     for number, event in enumerate(node.condition.events):
-        found.add(event.bindings, _rows(node, number, stored, planning, "occurred"))
+        found.add(event.bindings, _rows(node, number, stored, states, "occurred"))
     return found
 
 
-def holding(node: ConditionNode, stored: frozenset[str], planning: Planning) -> list[Row]:
+def holding(node: ConditionNode, stored: frozenset[str], states: States) -> list[Row]:
     """For which tuples the condition holds that one of its events is about."""
     events = range(len(node.condition.events))
-    found = (row for n in events for row in _rows(node, n, stored, planning, "holding"))
+    found = (row for n in events for row in _rows(node, n, stored, states, "holding"))
     return list(dict.fromkeys(found))
 
 
-def changes(node: ConditionNode, stored: frozenset[str], planning: Planning) -> Changes:
+def changes(node: ConditionNode, stored: frozenset[str], states: States) -> Changes:
     """What the function of each event gained and lost."""
     return {
         number: (
-            _rows(node, number, stored, planning, "gained"),
-            _rows(node, number, stored, planning, "lost"),
+            _rows(node, number, stored, states, "gained"),
+            _rows(node, number, stored, states, "lost"),
         )
         for number in range(len(node.condition.events))
     }
 
 
 def _rows(
-    node: ConditionNode, number: int, stored: frozenset[str], planning: Planning, wanted: str
+    node: ConditionNode, number: int, stored: frozenset[str], states: States, wanted: str
 ) -> list[Row]:
     """The rows that the function of an event gained or lost, those with which the event occurred,
     or the tuples that it is about and the condition holds for."""
@@ -129,8 +132,31 @@ def _rows(
     key = (number, changed, wanted)
     query = node.events.get(key)
     if query is None:
-        query = node.events[key] = planning.compile(_program(node, event, changed, wanted))
-    return query.rows(())
+        program = _program(node, event, changed, wanted)
+        query = node.events[key] = states.planning.compile(program)
+    try:
+        return query.rows(())
+    except HarkenError as error:
+        if not is_of_data(error):
+            raise
+        return _rows_by_states(node, event, changed, states, wanted)
+
+
+def _rows_by_states(
+    node: ConditionNode, event: CompiledEvent, changed: frozenset[str], states: States, wanted: str
+) -> list[Row]:
+    """The same from the rows of each state by itself, after an expression failed between them."""
+    now = set(states.planning.compile(event.program).rows(()))
+    before = set(states.rows_before(event.program, changed) or ())
+    gained, lost = list(now - before), list(before - now)
+    if wanted in ("gained", "lost"):
+        return gained if wanted == "gained" else lost
+    occurred = _occurred(event, gained, lost)
+    if wanted == "occurred":
+        return occurred
+    about = Occurrence()
+    about.add(event.bindings, occurred)
+    return about.concerning(states.now(node))
 
 
 def _program(

@@ -10,6 +10,7 @@ from harken.database.rules.nodes import ConditionNode, Node, Row, TotalsNode
 from harken.database.rules.occurrences import Changes
 from harken.database.rules.rounds import RoundsNode
 from harken.database.rules.ways import Ways
+from harken.errors import HarkenError
 from harken.ir.relations import Relation
 
 
@@ -22,6 +23,11 @@ class ConditionChange:
     minus: list[Row]
     changed: frozenset[str]
     strategy: str
+    fresh: bool = False
+    """Are the rows before unknown? Then `plus` are all rows, in the place of whatever was there."""
+    failure: HarkenError | None = None
+    """Why it has no rows for now, if they cannot be computed: they are to be asked for again at the
+    end of the transaction."""
     gathered: Changes | None = None
     """What the functions of its events gained and lost, if that is to be summed up: then `plus` is
     not yet restricted to what the events are about."""

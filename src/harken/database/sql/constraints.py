@@ -67,6 +67,10 @@ class WatchedConstraint(Condition):
     def needs_losses(self) -> bool:
         return True
 
+    @property
+    def is_asked_at_end(self) -> bool:
+        return True
+
 
 # --- from syntax to queries ----------------------------------------------------------------
 
@@ -291,6 +295,8 @@ def enforce(runtime: Runtime, changes: Iterable[ConditionChange]) -> None:
         if change.strategy == REDEFINED:  # all rows are in it, also those that were gained before
             weights.pop(change.condition.name, None)
         weight = weights.setdefault(change.condition.name, Counter())
+        if change.fresh:
+            weight.clear()
         weight.update(change.plus)
         weight.subtract(change.minus)
     for name, weight in weights.items():
