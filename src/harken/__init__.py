@@ -12,6 +12,7 @@ from harken.database.results import Result, Results
 from harken.database.rules.detached import DetachedAction
 from harken.errors import (
     ArithmeticFault,
+    ClockWarning,
     EngineError,
     EvaluationError,
     ForeignFault,
@@ -34,6 +35,7 @@ __all__ = [
     "ArithmeticFault",
     "Change",
     "Client",
+    "ClockWarning",
     "Copy",
     "Database",
     "DetachedAction",

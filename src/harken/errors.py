@@ -196,6 +196,10 @@ class LimitFault(EvaluationError):
     default_code = "cancelled"
 
 
+class ClockWarning(UserWarning):
+    """A view depends on the time, and its monitor is told nothing when only time passes."""
+
+
 DATA_CODES = frozenset({"ambiguous", "no-fixpoint", "too-complex"})
 """The codes of an `EvaluationError` of no narrower kind that the data alone can cause."""
 

@@ -13,6 +13,8 @@ import pytest
 
 import harken
 
+pytestmark = pytest.mark.filterwarnings("ignore::harken.ClockWarning")
+
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 EVENTS = "CREATE TABLE e (id INT, ts TIMESTAMP); CREATE TABLE other (a INT);"
 QUERIES = (
@@ -193,3 +195,43 @@ def test_a_copy_holds_the_view_as_of_the_last_look(query: str, strategy: str, cl
             db.sql(f"INSERT INTO e VALUES (9, {day(elapsed)})")  # so that it is looked at
             copy = applied(copy, monitor.changes())
             assert copy == Counter(db.sql(query).rows)
+
+
+WARNING = (
+    "it depends on now(), whose value changes without any transaction: rows that come or go only "
+    "because of that are reported with the next transaction that changes a table it reads, and not "
+    "before"
+)
+
+
+def test_who_monitors_the_time_is_told_what_is_left_out() -> None:
+    with harken.connect() as db:
+        db.sql(f"{EVENTS} CREATE VIEW coming AS SELECT id FROM e WHERE ts > now()")
+        with pytest.warns(harken.ClockWarning) as caught:
+            monitor = db.monitor("coming")
+        assert monitor.warnings == (WARNING,)
+        assert [str(each.message) for each in caught] == [f"coming: {WARNING}"]
+        assert caught[0].filename == __file__
+        told: list[str] = []
+        db.monitor("coming", warn=told.append)
+        assert told == [f"coming: {WARNING}"]
+        assert db.monitor("e").warnings == ()
+
+
+def test_explanations_say_what_is_left_out() -> None:
+    with harken.connect() as db:
+        db.sql(f"{EVENTS} CREATE VIEW coming AS SELECT id FROM e WHERE ts > now()")
+        db.sql("CREATE MATERIALIZED VIEW stored AS SELECT id FROM coming")
+        for name in ("coming", "stored"):
+            explanation = db.explain(name)
+            assert explanation.warnings == (WARNING,)
+            assert f"Warning: {WARNING}" in str(explanation)
+            assert explanation.as_json()["warnings"] == (WARNING,)
+        (result,) = db.sql("EXPLAIN SELECT id FROM e WHERE ts > now()")
+        assert result.rows[-1] == (f"Warning: {WARNING}",)
+        assert db.explain("e").warnings == ()
+        db.amosql(
+            "create type task properties (due timestamp);"
+            "create rule late() as for each task t when due(t) < now() do print(due(t));"
+        )
+        assert db.explain("late").warnings == (WARNING,)

@@ -70,7 +70,7 @@ def test_only_rows_that_meet_it_come_and_go(shop: Database) -> None:
 )
 def test_conditions_mean_what_sql_means(shop: Database, where: Any, items: list[str]) -> None:
     """Rows are whole rows of the function, its key first."""
-    sub = shop.monitor("stock", where=where)
+    sub = shop.monitor("stock", where=where, warn=print)
     assert [row[0] for row in sub.rows()] == items
     copy = Counter(sub.rows())
     shop.sql("INSERT INTO wanted VALUES ('cap'), ('pen')")

@@ -25,7 +25,7 @@ from laws import test_rules as rules
 
 Row = tuple[Any, ...]
 
-some = settings(rules.some, max_examples=25)
+some = settings(rules.some, max_examples=15)
 many = settings(rules.many, max_examples=2000)
 
 SCHEMA = "CREATE TABLE t (k INT, x INT, s STRING); CREATE TABLE u (k INT NOT NULL, d BIGINT)"
@@ -58,9 +58,11 @@ VIEWS = (
     "SELECT k, x, 6 / row_number() OVER (PARTITION BY k ORDER BY x, s) / x AS q FROM t",
     "SELECT k, x, sum(6 / x) OVER (PARTITION BY k) AS q FROM t",
     "WITH RECURSIVE r(k) AS (SELECT k FROM t WHERE x = 1"
-    " UNION SELECT u.k + CAST(6 DIV u.d AS INT) FROM r JOIN u ON u.k = r.k WHERE u.k < 6) SELECT k FROM r",
+    " UNION SELECT u.k + CAST(6 DIV u.d AS INT) FROM r"
+    " JOIN u ON u.k = r.k WHERE u.k < 6) SELECT k FROM r",
     "WITH RECURSIVE r(k, n) AS (SELECT k, 1 FROM t"
-    " UNION ALL SELECT u.k + 1, n + CAST(6 DIV u.d AS INT) FROM r JOIN u ON u.k = r.k WHERE u.k < 3) SELECT k, n FROM r",
+    " UNION ALL SELECT u.k + 1, n + CAST(6 DIV u.d AS INT) FROM r"
+    " JOIN u ON u.k = r.k WHERE u.k < 3) SELECT k, n FROM r",
     "SELECT k, CASE WHEN x > 1 THEN 6 / (x - 2) ELSE 0 END AS q FROM t",
     "SELECT k, d * 2 AS b FROM u WHERE k IN (SELECT k FROM t WHERE x > 0)",
 )

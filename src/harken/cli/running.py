@@ -67,7 +67,7 @@ def run(
             if trace:
                 database.trace(lambda line: print(line, file=sys.stderr))
             if format is Format.JSON and any(suffix == ".sql" for _, _, suffix in programs):
-                database.watch_views(lambda change: print(change.json_line(), flush=True))
+                database.watch_views(lambda change: print(change.json_line(), flush=True), _warn)
             for source, text, suffix in programs:
                 if suffix == ".dl":
                     _run_datalog(database, text, source, facts, output, format)
@@ -99,7 +99,8 @@ def watch(
     with reported(Format.JSON, lambda: source):
         text = read_program(file)
         with harken.connect(engine=engine.value, spark=own_session) as database:
-            watching = Watch(database, Path(file).suffix, lambda line: print(line, flush=True))
+            suffix = Path(file).suffix
+            watching = Watch(database, suffix, lambda line: print(line, flush=True), _warn)
             if not watching.begin(text, file, facts, strategy.value):
                 print(f"{file} has no views: nothing of it is watched [warning]", file=sys.stderr)
             source = STDIN if changes == "-" else changes
@@ -108,6 +109,10 @@ def watch(
                     watching.apply(line, line_number)
                     number += 1
                     print(to_json({"kind": "commit", "transaction": number}), flush=True)
+
+
+def _warn(message: str) -> None:
+    print(f"{message} [warning]", file=sys.stderr, flush=True)
 
 
 def _run_datalog(
@@ -119,5 +124,5 @@ def _run_datalog(
         source,
         facts=facts,
         output=None if output == "-" else output,
-        warn=lambda message: print(f"{message} [warning]", file=sys.stderr, flush=True),
+        warn=_warn,
     )

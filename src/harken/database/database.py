@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,7 @@ from harken.database.sql.schema import is_view
 from harken.database.sql.session import SqlSession
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.values import encode
-from harken.errors import IntegrityError, StorageError, TypeFault
+from harken.errors import ClockWarning, IntegrityError, StorageError, TypeFault
 from harken.ir.schema import Function, example
 from harken.lang.amosql.translate import literal_type
 from harken.limits import Watch
@@ -203,14 +204,15 @@ class Database:
         self._look_at_others()
         return [each.name for each in self._runtime.catalog.functions() if is_view(each)]
 
-    def watch_views(self, listener: Listener) -> None:
-        """Be told of the changes of all views of SQL, also of those still to be created."""
+    def watch_views(self, listener: Listener, warn: Callable[[str], None] | None = None) -> None:
+        """Be told of the changes of all views of SQL, also of those still to be created. `warn` is
+        as for `monitor`."""
 
         watching: dict[str, Subscription] = {}
 
         def watch(name: str) -> None:
             if name not in watching:
-                watching[name] = self.monitor(name, listener)
+                watching[name] = self.monitor(name, listener, warn=warn)
                 watching[name].give_way()
 
         def forget(name: str) -> None:
@@ -256,6 +258,7 @@ class Database:
         where: str | Mapping[str, Any] | None = None,
         keep: Keep | bool | None = None,
         since: int | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> Subscription:
         """Be told exactly how the rows of a function change: `sub.changes()` after a commit.
 
@@ -269,6 +272,10 @@ class Database:
         With the `strategy` `counting` the rows of a view that is a set are kept with the number of
         their derivations, with `external` nothing of the view is stored, with `materialized` its
         recursive parts are, and `naive` evaluates it each time; `auto` goes by experience.
+
+        `warn` is called with a sentence for each thing that the changes leave out, as what time
+        alone does to a view over `now()`; without it, a `ClockWarning` is issued. They are also
+        in `sub.warnings`.
         """
         self._look_at_others()
         check_text(name, "the name of a function")
@@ -284,9 +291,15 @@ class Database:
             since=since,
         )
         with self.one_statement():
-            return subscribe(
+            subscription = subscribe(
                 self._runtime, self._transactions, self._rules.monitors, function, name, wishes
             )
+        for message in subscription.warnings:
+            if warn is not None:
+                warn(f"{name}: {message}")
+            else:
+                warnings.warn(f"{name}: {message}", ClockWarning, stacklevel=2)
+        return subscription
 
     def _find(self, name: str, rules: Collection[str] = ()) -> Function:
         overloads = self._runtime.catalog.named(name)

@@ -11,6 +11,7 @@ from harken.database.handles import plan_call
 from harken.database.recursions import strategies
 from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
+from harken.database.sql.materialized import kept_name
 from harken.database.sql.tables import is_materialized, is_sql
 from harken.engines.lake.reach import Reach, described, reaches
 from harken.errors import TypeFault
@@ -18,6 +19,7 @@ from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
 from harken.ir.relations import Kind
 from harken.ir.schema import Function, FunctionKind
+from harken.planner.maintenance import untold
 from harken.planner.prepare import prepare
 
 
@@ -40,6 +42,8 @@ class Explanation:
     again where it is."""
     title: str = ""
     """What it is, as its author says."""
+    warnings: tuple[str, ...] = ()
+    """What those who watch it are not told of."""
 
     def __str__(self) -> str:
         parts = [self.title, self.definition]
@@ -52,6 +56,7 @@ class Explanation:
         parts += self.maintenance
         if self.measured:
             parts += ["Kept up to date:", "\n".join(self.measured)]
+        parts += [f"Warning: {each}" for each in self.warnings]
         return "\n\n".join(parts)
 
     def as_json(self) -> dict[str, object]:
@@ -69,12 +74,15 @@ def explain_function(
     clauses = expanded = ""
     maintenance: tuple[str, ...] = ()
     recursion: tuple[str, ...] = ()
+    kept = network.node(kept_name(function.id))
+    warnings = () if kept is None else untold(kept.condition.program)
     if relation.kind is Kind.DERIVED:
         program = assemble(relation, (), runtime.catalog)
         plan = prepare(program, runtime.catalog.hierarchy, range(relation.inputs))
         clauses, expanded = print_program(program), print_program(plan.program)
         maintenance = tuple(map(str, all_rule_sets(program)))
         recursion = strategies(runtime, program, network)
+        warnings = untold(program)
     plan = plan_call(runtime, relation)
     return Explanation(
         function.id,
@@ -88,6 +96,7 @@ def explain_function(
         maintenance,
         recursion,
         _title(function),
+        warnings,
     )
 
 

@@ -34,10 +34,17 @@ class BadLine(HarkenError):
 class Watch:
     """A program that is watched. `tell` gets the lines of JSON that say what changed."""
 
-    def __init__(self, db: Database, suffix: str, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        db: Database,
+        suffix: str,
+        tell: Callable[[str], None],
+        warn: Callable[[str], None] | None = None,
+    ) -> None:
         self._db = db
         self._suffix = suffix
         self._tell = tell
+        self._warn = warn
 
     def begin(self, text: str, source: str, facts: str, strategy: str) -> int:
         """Run the program, and watch its views: those that Datalog monitors or puts out, all views
@@ -55,7 +62,7 @@ class Watch:
         count = 0
         for name in db.view_names():
             try:
-                db.monitor(name, self._change, strategy=strategy)
+                db.monitor(name, self._change, strategy=strategy, warn=self._warn)
             except (SafetyFault, TypeFault):
                 continue  # it needs arguments
             count += 1

@@ -7,6 +7,7 @@ two steps or undoes the one under way, which the next run then takes again.
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -47,10 +48,14 @@ class Views:
         for view in self._watched.keys() - wanted:
             self._watched.pop(view).close()
         for view in sorted(wanted - self._watched.keys()):
-            self._watched[view] = self._database.monitor(view)
+            self._watched[view] = self._database.monitor(view, warn=_warn)
 
     def changes(self) -> list[Change]:
         return [change for each in self._watched.values() for change in each.changes()]
+
+
+def _warn(message: str) -> None:
+    print(f"{message} [warning]", file=sys.stderr, flush=True)
 
 
 def keep_running(database: harken.Database, every: float, *, as_json: bool) -> None:

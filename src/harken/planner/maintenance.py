@@ -23,6 +23,10 @@ from harken.ir.safety import required_inputs
 from harken.ir.strata import reachable
 
 
+CLOCK = frozenset({"now", "today"})
+"""The operations whose value changes as time passes."""
+
+
 class How(enum.IntEnum):
     """From the cheapest to the dearest."""
 
@@ -122,6 +126,19 @@ def moving(program: Program) -> list[str]:
         for literal in clause.body
     )
     return sorted({name for name in names if name in OPERATIONS and OPERATIONS[name].fixed})
+
+
+def untold(program: Program) -> tuple[str, ...]:
+    """What those who watch a view are not told of, in sentences: for the warnings of `db.monitor`
+    and of explanations."""
+    names = [name for name in moving(program) if name in CLOCK]
+    if not names:
+        return ()
+    return (
+        f"it depends on {' and '.join(f'{name}()' for name in names)}, whose value changes without "
+        "any transaction: rows that come or go only because of that are reported with the next "
+        "transaction that changes a table it reads, and not before",
+    )
 
 
 def _looked(literal: Literal, finder: Affected, far: Collection[str]) -> list[Looked]:

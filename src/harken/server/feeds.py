@@ -49,6 +49,7 @@ class Feed:
         self.subscription = subscription
         self.view = view
         self.watched: Watched = subscription.watched
+        self.warnings = subscription.warnings
         self._home = home
         self._room = room
         self._entries: deque[Entry] = deque()
@@ -115,7 +116,7 @@ class Feed:
         return found[::-1]
 
     def describe(self, db: Database) -> str:
-        return described_json(db, self.view, self.watched)
+        return described_json(db, self.view, self.watched, self.warnings)
 
     def renew(self, _: Database) -> None:
         """While there are clients its log is wanted."""

@@ -41,6 +41,8 @@ class Snapshot(BaseModel):
     columns: list[ViewColumn]
     rows: list[Row]
     position: int
+    warnings: list[str]
+    """What the changes leave out: of a view over the clock, what time alone does to it."""
 
 
 class ViewChange(BaseModel):

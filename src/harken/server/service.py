@@ -149,8 +149,8 @@ class Service:
     async def snapshot(self, view: str, where: str | None, keep: bool = False) -> str:
         def take(db: Database) -> str:
             kept = self._keep if keep else None
-            with db.monitor(view, where=where, keep=kept) as subscription:
-                return snapshot_json(db, subscription.watched, subscription.snapshot())
+            with db.monitor(view, where=where, keep=kept, warn=_nobody) as found:
+                return snapshot_json(db, found.watched, found.snapshot(), found.warnings)
 
         return await (self._reader if keep else self._readers).do(take)
 
@@ -161,13 +161,13 @@ class Service:
         where there is none, the answer is a fresh change."""
 
         def take(db: Database) -> tuple[list[Change], list[dict[str, Any]], int]:
-            with db.monitor(view, where=where) as subscription:
+            with db.monitor(view, where=where, warn=_nobody) as subscription:
                 watched, logs = subscription.watched, db._rules.monitors.logs
                 columns = columns_json(db, watched)
                 if logs.find(watched) is None:
                     check_position(since, logs.position())
                     return [subscription.snapshot()], columns, subscription.position
-            with db.monitor(view, where=where, since=since) as subscription:
+            with db.monitor(view, where=where, since=since, warn=_nobody) as subscription:
                 return subscription.changes(net=net), columns, subscription.position
 
         return await self._reader.do(take)
@@ -235,7 +235,7 @@ class Service:
             )
 
         def follow(db: Database) -> tuple[Any, str]:
-            subscription = db.monitor(view, where=where, keep=self._keep)
+            subscription = db.monitor(view, where=where, keep=self._keep, warn=_nobody)
             return subscription, db._runtime.catalog.home
 
         subscription, home = await self._reader.do(follow)
@@ -263,6 +263,10 @@ def position_of(text: str | None) -> int | None:
             hint="a position is the id of an event, or that of a snapshot",
         )
     return int(text)
+
+
+def _nobody(_: str) -> None:
+    """Warnings go to the client with the description of the view, not to the service's log."""
 
 
 def _views(db: Database) -> str:

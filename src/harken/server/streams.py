@@ -121,7 +121,7 @@ class Stream:
                 return known
             taken = snapshots([feed.subscription for feed in self._feeds])
             for feed, change in zip(self._feeds, taken, strict=True):
-                feed.snapshot = (change, snapshot_json(db, feed.watched, change))
+                feed.snapshot = (change, snapshot_json(db, feed.watched, change, feed.warnings))
             return [feed.snapshot for feed in self._feeds if feed.snapshot is not None]
 
         taken = await self._reader.do(take)

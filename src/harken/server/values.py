@@ -33,13 +33,14 @@ def change_json(change: Change) -> str:
     )
 
 
-def described_json(db: Database, view: str, watched: Watched) -> str:
-    """What is followed: the columns of its rows."""
+def described_json(db: Database, view: str, watched: Watched, warnings: Sequence[str]) -> str:
+    """What is followed: the columns of its rows, and what nobody is told of."""
     db._transactions.refresh()
-    return to_json({"view": view, "where": watched.where, "columns": columns_json(db, watched)})
+    described = {"view": view, "where": watched.where, "columns": columns_json(db, watched)}
+    return to_json({**described, "warnings": warnings})
 
 
-def snapshot_json(db: Database, watched: Watched, change: Change) -> str:
+def snapshot_json(db: Database, watched: Watched, change: Change, warnings: Sequence[str]) -> str:
     return to_json(
         {
             "kind": "snapshot",
@@ -48,6 +49,7 @@ def snapshot_json(db: Database, watched: Watched, change: Change) -> str:
             "columns": columns_json(db, watched),
             "rows": rows_json(change.plus),
             "position": change.position,
+            "warnings": warnings,
         }
     )
 

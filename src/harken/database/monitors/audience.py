@@ -34,6 +34,8 @@ class Receiver:
     """How long that log is to keep them, if it must be made."""
     strategy: str = "auto"
     """How the change of the view is to be found."""
+    warnings: tuple[str, ...] = ()
+    """What its changes leave out."""
     position: int = 0
     """That of the last change that was handed out."""
     place: int = 0

@@ -93,6 +93,11 @@ class Subscription:
         return self._receiver.watched.where
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its changes leave out, in sentences; empty for a view of data alone."""
+        return self._receiver.warnings
+
+    @property
     def position(self) -> int:
         """That of the last change that was handed out: `since` it one can go on."""
         return self._receiver.position
@@ -229,8 +234,9 @@ def subscribe(
     refuse_in_transaction(transactions, "a monitor cannot begin")
     where = None if wishes.where is None else condition_text(wishes.where)
     watched = Watched(function.id, where)
+    warnings: tuple[str, ...] = ()
     try:
-        monitors.compile(watched)
+        warnings = monitors.compile(watched).warnings
     except HarkenError:
         if isinstance(wishes.where, str):  # its error points into the text that its author wrote
             monitors.compile(Watched(function.id, wishes.where))
@@ -248,6 +254,7 @@ def subscribe(
         kept=wishes.kept,
         keep=wishes.keep if isinstance(wishes.keep, Keep) else None,
         strategy=wishes.strategy,
+        warnings=warnings,
     )
     if wishes.kept:
         _ensure_log(runtime, transactions, monitors, receiver)

@@ -24,7 +24,7 @@ from harken.ir.relations import Kind
 from harken.ir.schema import Function
 from harken.ir.terms import Variable
 from harken.ir.types import Type
-from harken.planner.maintenance import moving
+from harken.planner.maintenance import moving, untold
 from harken.planner.prepare import prepare
 
 
@@ -49,7 +49,9 @@ class MonitoredView(Condition):
     watched: Watched
     mentions: frozenset[str] = frozenset()
     """The names that the condition mentions."""
-    asks_time: bool = False
+    is_moving: bool = False
+    warnings: tuple[str, ...] = ()
+    """What its clients are not told of."""
 
     @property
     def name(self) -> str:
@@ -69,7 +71,7 @@ class MonitoredView(Condition):
 
     @property
     def moves(self) -> bool:
-        return self.asks_time
+        return self.is_moving
 
     @property
     def types(self) -> tuple[Type, ...]:
@@ -104,5 +106,9 @@ def compile_view(function: Function, catalog: Catalog, where: str | None = None)
         raise cannot_be_watched(function, None) from error
     watched = Watched(function.id, where)
     return MonitoredView(
-        program=program, watched=watched, mentions=mentions, asks_time=bool(moving(program))
+        program=program,
+        watched=watched,
+        mentions=mentions,
+        is_moving=bool(moving(program)),
+        warnings=untold(program),
     )

@@ -19,6 +19,7 @@ from harken.engines.sqlite.counts import CountsTable
 from harken.engines.sqlite.events import passing
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
+from harken.planner.maintenance import untold
 from harken.planner.network import Reason
 from harken.planner.prepare import prepare
 from harken.planner.screen import Alternative
@@ -105,6 +106,8 @@ class RuleExplanation:
     condition: str
     influents: tuple[InfluentExplanation, ...]
     network: tuple[NodeExplanation, ...]
+    warnings: tuple[str, ...] = ()
+    """What the rule is not told of."""
 
     def __str__(self) -> str:
         state = "active" if self.active else "not active"
@@ -124,6 +127,7 @@ class RuleExplanation:
             parts += [*influent.gains, influent.gain_sql]
             parts.append("and lost by")
             parts += [*influent.losses, influent.loss_sql, *described(influent.lake)]
+        parts += [f"Warning: {each}" for each in self.warnings]
         return "\n\n".join(parts)
 
     def as_json(self) -> dict[str, object]:
@@ -137,6 +141,7 @@ class RuleExplanation:
             "condition": self.condition,
             "influents": [asdict(each) for each in self.influents],
             "network": [asdict(each) for each in self.network],
+            "warnings": self.warnings,
         }
 
 
@@ -155,6 +160,7 @@ def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> 
             for relation in condition.part.influents.values()
         ),
         network=tuple(_Nodes(runtime, network).explained(condition, derived)),
+        warnings=untold(compiled.program),
     )
 
 

@@ -33,6 +33,11 @@ from harken.planner.maintenance import moving
 from harken.planner.prepare import prepare
 
 
+def kept_name(function: str) -> str:
+    """What the condition of a materialized view is called in the network."""
+    return f"materialized {function}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptView(Condition):
     function: str
@@ -41,7 +46,7 @@ class KeptView(Condition):
 
     @property
     def name(self) -> str:
-        return f"materialized {self.function}"
+        return kept_name(self.function)
 
     @property
     def title(self) -> str:
@@ -115,7 +120,7 @@ class KeptViews:
     def fill(self, function: Function) -> None:
         """Let the table of a new view have the rows that its query has now. What that takes is the
         first that is known of the view, and what it wants to keep is there before any change."""
-        node = self._network.node(f"materialized {function.id}")
+        node = self._network.node(kept_name(function.id))
         assert node is not None
         assert isinstance(node.condition, KeptView)
         connection = self._runtime.engine.connection

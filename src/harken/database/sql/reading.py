@@ -25,7 +25,7 @@ from harken.lang.sql.ordering import Keys
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.spelling import spelling
-from harken.planner.maintenance import How, looked_at
+from harken.planner.maintenance import How, looked_at, untold
 from harken.planner.prepare import prepare
 
 Row = tuple[Any, ...]
@@ -124,6 +124,7 @@ class Reading:
         parts = ["As ObjectLog:", print_program(program), "Expanded:", print_program(plan.program)]
         parts += ["As SQL:", engine.explain_sql(plan), *described(reaches(engine, plan))]
         parts += ["Its changes are found by:", *_maintenance(plan.program, engine)]
+        parts += [f"Warning: {each}" for each in untold(program)]
         lines = [(line,) for part in parts for line in part.splitlines()]
         self._runtime.emit("rows", ("plan",), lines, (TEXT,))
 
