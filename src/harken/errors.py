@@ -200,6 +200,10 @@ class ClockWarning(UserWarning):
     """A view depends on the time, and its monitor is told nothing when only time passes."""
 
 
+class LakeWarning(UserWarning):
+    """A table has rows that the function made of it does not have."""
+
+
 DATA_CODES = frozenset({"ambiguous", "no-fixpoint", "too-complex"})
 """The codes of an `EvaluationError` of no narrower kind that the data alone can cause."""
 

@@ -35,7 +35,7 @@ from harken.database.sql.schema import is_view
 from harken.database.sql.session import SqlSession
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.values import encode
-from harken.errors import ClockWarning, IntegrityError, StorageError, TypeFault
+from harken.errors import ClockWarning, IntegrityError, LakeWarning, StorageError, TypeFault
 from harken.ir.schema import Function, example
 from harken.lang.amosql.translate import literal_type
 from harken.limits import Watch
@@ -438,6 +438,7 @@ class Database:
         format: str | None = None,
         schema: Any = None,
         version: int | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         """Make a table that exists the function `name`, from its key columns to the others.
 
@@ -445,10 +446,13 @@ class Database:
         grow, or a DataFrame of Spark: Harken reads it, and `step` takes its changes in. The rows of
         an Arrow table become Harken's own. Where several rows may have a key, say `unique=False`.
         Of a Delta table, `version` is the one to begin with: the first `step` takes in all since.
+
+        Rows with a NULL in a column of the function are left out. `warn` is called with a sentence
+        that says how many there are; without it, a `LakeWarning` is issued.
         """
         self._check_open()
         with self._alone():
-            register(
+            missing = register(
                 self._runtime,
                 name,
                 source,
@@ -460,6 +464,11 @@ class Database:
                 version=version,
             )
             self._rules.synchronise()
+        if missing is not None:
+            if warn is not None:
+                warn(missing)
+            else:
+                warnings.warn(missing, LakeWarning, stacklevel=2)
 
     def feed(
         self,

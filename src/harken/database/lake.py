@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import declare_stored
@@ -18,7 +18,10 @@ from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, OWN, Place
 from harken.errors import EngineError, NameFault, TypeFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
-from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type, decimal_type
+
+if TYPE_CHECKING:
+    from harken.engines.lake.far import FarRelation
 
 NAME = re.compile(r"[^\W\d]\w*")
 
@@ -34,18 +37,27 @@ def register(
     format: str | None = None,
     schema: Any = None,
     version: int | None = None,
-) -> None:
-    """Make a table, a directory or a DataFrame a function."""
+) -> str | None:
+    """Make a table, a directory or a DataFrame a function; says which of its rows the function
+    does not have, if there are any."""
+    from harken.engines.lake import left_out
+
     _check_name(name)
     _check_key(key)
     known = [f for f in runtime.catalog.overloads(name) if not f.system]
     if known:
         _register_again(runtime, known[0], source, list(key), columns, unique)
-        return
+        return None
     seen = _look_at(runtime, source, key, format, schema, version)
     chosen = _chosen(seen.schema.names, key, columns)
     typed = [Column(_plain(c), type_of_column(c, seen.schema.field(c).type)) for c in chosen]
-    _keep(runtime, _function(name, typed, len(key), unique), seen, chosen, list(key))
+    made = _keep(runtime, _function(name, typed, len(key), unique), seen, chosen, list(key))
+    missing = (
+        left_out.of_rows(seen.rows.select(chosen))
+        if seen.kind == OWN
+        else left_out.of_table(made, runtime.engine.spark_reader)
+    )
+    return None if missing is None else f"{name}: {missing}"
 
 
 def attach(
@@ -65,7 +77,7 @@ def attach(
 
 def _keep(
     runtime: Runtime, function: Function, seen: _Seen, chosen: list[str], key: list[str]
-) -> None:
+) -> FarRelation:
     from harken.engines.lake import keys
 
     placed = _place(runtime, function.name, seen, chosen, len(key), not function.bag)
@@ -80,6 +92,7 @@ def _keep(
     if seen.kind != OWN:
         runtime.engine.move_on(far, seen.version if seen.kind == DELTA else far.newest())
     keys.check_all(far, runtime.engine.spark_reader)
+    return far
 
 
 def _is_frame(source: Any) -> bool:
@@ -332,6 +345,8 @@ def type_of_column(name: str, arrow: Any) -> Type:
     for test, type_ in tests:
         if test(arrow):
             return type_
+    if t.is_decimal(arrow) and 0 <= arrow.scale <= arrow.precision <= 38:
+        return decimal_type(arrow.precision, arrow.scale)
     raise TypeFault(
         f"the column {name} has the type {arrow}, which no AMOSQL type holds",
         code="type-mismatch",

@@ -22,7 +22,6 @@ from harken.ir.relations import Relation
 from harken.ir.safety import required_inputs
 from harken.ir.strata import reachable
 
-
 CLOCK = frozenset({"now", "today"})
 """The operations whose value changes as time passes."""
 

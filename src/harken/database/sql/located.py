@@ -19,7 +19,6 @@ from harken.database.runtime import Runtime
 from harken.errors import EngineError, LanguageError, NameFault, TypeFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
-from harken.ir.types import Type, decimal_type
 from harken.lang.sql.draft import unknown_column
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.types import shown
@@ -128,7 +127,7 @@ def _delta_table(path: str, roots: Roots, statement: Statement) -> Place:
 
 def _found(place: Place) -> list[Column]:
     return [
-        Column(name.lower(), _type(name, place.schema.field(name).type).or_null())
+        Column(name.lower(), lake.type_of_column(name, place.schema.field(name).type).or_null())
         for name in place.schema.names
     ]
 
@@ -138,7 +137,7 @@ def _checked(place: Place, declared: Sequence[Column], statement: Statement) -> 
     for column in declared:
         if column.name not in place.names:
             raise _no_column(column.name, place, statement)
-        found = _type(column.name, place.schema.field(place.names[column.name]).type)
+        found = lake.type_of_column(column.name, place.schema.field(place.names[column.name]).type)
         if found != column.type:
             raise TypeFault(
                 f"the column {column.name} is {shown(found)} there, not {shown(column.type)}",
@@ -147,14 +146,6 @@ def _checked(place: Place, declared: Sequence[Column], statement: Statement) -> 
                 hint="declare it so, and CAST it in a view",
             )
     return list(declared)
-
-
-def _type(name: str, arrow: Any) -> Type:
-    import pyarrow.types as t
-
-    if t.is_decimal(arrow) and 0 <= arrow.scale <= arrow.precision <= 38:
-        return decimal_type(arrow.precision, arrow.scale)
-    return lake.type_of_column(name, arrow)
 
 
 def _text(name: str, columns: Sequence[Column], key: Sequence[str], place: Place) -> str:

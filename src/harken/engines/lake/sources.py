@@ -45,6 +45,7 @@ class Source(Protocol):
     def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table: ...
     def changes(self, from_version: int, to_version: int) -> pa.Table: ...
     def bounds(self, version: int, column: str) -> list[tuple[Any, Any]]: ...
+    def may_be_null(self, version: int, column: str) -> bool: ...
     def capture(self, progress: Progress | None = None) -> int:
         """Look what is new; the version that has it."""
 
@@ -77,6 +78,9 @@ class KeptSource:
 
     def bounds(self, version: int, column: str) -> list[tuple[Any, Any]]:
         return self.kept.bounds(version, column)
+
+    def may_be_null(self, version: int, column: str) -> bool:
+        return self.kept.may_be_null(version, column)
 
 
 class DirectorySource(KeptSource):

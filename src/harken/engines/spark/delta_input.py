@@ -164,6 +164,10 @@ class DeltaInput:
         """The least and the greatest value of a column in each file, as the log has them."""
         return [(each.lowest, each.highest) for each in self._snapshot(version).bounds(column)]
 
+    def may_be_null(self, version: int, column: str) -> bool:
+        """Does the log leave open whether a column has a NULL?"""
+        return any(each.may_be_null for each in self._snapshot(version).bounds(column))
+
     def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]:
         """The files of a version that can hold one of the keys; see `plain_files`."""
         snapshot = self._snapshot(self.version if version is None else version)

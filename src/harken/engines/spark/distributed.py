@@ -7,6 +7,7 @@ in the place of what it replaces.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -285,6 +286,27 @@ def repeated_key(reader: LakeReader, far: FarRelation, keys: pa.Table | None) ->
     counted = frame.groupBy(*names).agg(F.count("*").alias("rows")).filter("rows > 1")
     found = reader.collect(counted.select(*names).limit(1)).to_pylist()
     return tuple(found[0].values()) if found else None
+
+
+def count_unsound(
+    reader: LakeReader, far: FarRelation, names: Sequence[str]
+) -> tuple[int, int, dict[str, int]]:
+    """How many rows of the version that is read have no value in one of these columns, of how many,
+    and in how many each of them has none."""
+    from pyspark.sql import functions as F
+
+    frame = reader.frame(far.table, far.place.version, None)
+    types = dict(zip(far.columns, (each.type for each in far.relation.columns), strict=True))
+    tests = []
+    for name in names:
+        value = F.col(keyfilter.quoted(name))
+        sound = F.abs(value) < F.lit(math.inf) if types[name] == NUMBER else value.isNotNull()
+        tests.append(~F.coalesce(sound, F.lit(False)))
+    anywhere = functools.reduce(lambda a, b: a | b, tests)
+    sums = [F.count(F.when(test, 1)).alias(f"c{i}") for i, test in enumerate((anywhere, *tests))]
+    (found,) = reader.collect(frame.agg(F.count("*").alias("n"), *sums)).to_pylist()
+    causes = {name: found[f"c{i}"] for i, name in enumerate(names, start=1)}
+    return found["c0"], found["n"], causes
 
 
 def _kept_changes(reader: LakeReader, large: LargeDelta) -> DataFrame:

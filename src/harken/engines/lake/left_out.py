@@ -1,0 +1,84 @@
+"""Rows of a table that a function made of it does not have.
+
+A function has no NULL: a row with a NULL in one of its columns is not there, nor is one with a
+number that is not finite. Whoever registers the table is told how many rows that concerns.
+
+Law: the rows of the table are those of the function and those that are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from harken.engines.lake import faults, limits
+from harken.engines.lake.keys import Reader
+from harken.ir.types import NUMBER
+
+if TYPE_CHECKING:
+    from harken.engines.lake.far import FarRelation
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How many rows of how many are left out; for each column in how many rows it is the cause."""
+
+    rows: int
+    of: int
+    causes: Mapping[str, int]
+
+    def __str__(self) -> str:
+        causes = " and ".join(f"{name} in {count}" for name, count in self.causes.items())
+        are = "is" if self.rows == 1 else "are"
+        return (
+            f"{self.rows:,} of {self.of:,} rows {are} left out, because a function has no NULL and "
+            f"no number that is not finite: there are such in {causes}"
+        )
+
+
+def of_table(far: FarRelation, reader: Reader) -> LeftOut | None:
+    """What is left out of the version that is read; None if all its rows are there."""
+    names = _suspects(far)
+    if not names or not far.size():
+        return None
+    if reader is not None and far.size() > limits.MOST_HELD:
+        from harken.engines.spark.distributed import count_unsound
+
+        return _found(*count_unsound(reader(), far, names))
+    with faults.translated(far.place):
+        rows = far.table.rows(far.place.version)
+    return of_rows(rows.select(names))
+
+
+def of_rows(rows: pa.Table) -> LeftOut | None:
+    """What is left out of these columns."""
+    without = {name: _without_value(rows[name]) for name in rows.column_names}
+    causes = {name: pc.sum(each).as_py() or 0 for name, each in without.items()}
+    anywhere: Any = None
+    for each in without.values():
+        anywhere = each if anywhere is None else pc.or_(anywhere, each)
+    return _found(pc.sum(anywhere).as_py() or 0, rows.num_rows, causes)
+
+
+def _without_value(column: pa.ChunkedArray) -> Any:
+    if pa.types.is_floating(column.type):
+        return pc.invert(pc.fill_null(pc.is_finite(column), False))
+    return pc.is_null(column)
+
+
+def _found(rows: int, of: int, causes: Mapping[str, int]) -> LeftOut | None:
+    return LeftOut(rows, of, {name: n for name, n in causes.items() if n}) if rows else None
+
+
+def _suspects(far: FarRelation) -> list[str]:
+    """The columns that must have a value and may have none, by what the log of the table says."""
+    version, table = far.place.version, far.table
+    return [
+        name
+        for name, column in zip(far.columns, far.relation.columns, strict=True)
+        if not column.type.nullable and (column.type == NUMBER or table.may_be_null(version, name))
+    ]
