@@ -45,7 +45,7 @@ def test_registering_says_how_many_rows_are_left_out(db: Database, stock: str) -
         db.lake("f", stock, key=["k"])
     assert [str(each.message) for each in caught] == [MISSING]
     assert caught[0].filename == __file__
-    assert db.function("f").items() == [(1, (10, 0.5))]
+    assert list(db.function("f").items()) == [(1, (10, 0.5))]
     db.sql(f"CREATE TABLE g USING lake LOCATION '{stock}'")
     assert db.sql("SELECT count(*) AS n FROM g")[0].rows == [(4,)]
 

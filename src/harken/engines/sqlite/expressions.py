@@ -135,7 +135,7 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
     arithmetic = _ARITHMETIC.get((name, types))
     if arithmetic is not None:
         text = arithmetic(*(argument.text for argument in arguments))
-        return Sql(text, result, raw=True, risk=risk)
+        return Sql(_unless_null(name, arguments, text), result, raw=True, risk=risk)
     given = [argument.checked().text for argument in arguments]
     native = _NATIVE.get((name, types)) or _NATIVE.get((name, None))
     if name == "replace" and types[2].nullable and not _is_some_text(given[1]):
@@ -145,9 +145,26 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
         text = native(*given)
         if name in ("/", "div", "mod") and types[0].nullable and len(given[0]) <= LONG:
             text = f"(CASE WHEN {given[0]} IS NULL THEN NULL ELSE {text} END)"
-        return Sql(text, result, raw=overflows, risk=risk)
+        return Sql(_unless_null(name, arguments, text), result, raw=overflows, risk=risk)
     suffix = "".join(f"_{type_.name}" for type_ in types) if name in _BY_TYPE else ""
     return Sql(f"harken_{name}{suffix}({', '.join(given)})", result, risk=risk)
+
+
+NULL_DECIDES = frozenset({"+", "-", "*", "||", "like", "is among"}) | {
+    f"is {each}" for each in ("=", "!=", "<", "<=", ">", ">=")
+}
+"""Operations that are NULL if their first argument is, whatever the others are: as in Spark, the
+others are not looked at then."""
+
+
+def _unless_null(name: str, arguments: tuple[Sql, ...], text: str) -> str:
+    """The same, without the failure of another argument where the first is NULL."""
+    first, *others = arguments
+    may_fail = any(each.risk is Risk.FAILURE for each in others)
+    given = first.checked().text
+    if not (may_fail and name in NULL_DECIDES and first.type.nullable) or len(given) > LONG:
+        return text
+    return f"(CASE WHEN {given} IS NULL THEN NULL ELSE {text} END)"
 
 
 def _is_some_text(text: str) -> bool:

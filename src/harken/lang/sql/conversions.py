@@ -240,6 +240,8 @@ class Conversions:
         """What CAST makes of a value."""
         if given.type == wanted:
             return given
+        if is_null(given):
+            return Constant(None, wanted.or_null())
         if given.type != TEXT or not is_numeric(wanted):
             converted = self._literal_as(given, wanted, node)
             if converted is not None:
@@ -347,6 +349,11 @@ def _read_at_once(text: str, wanted: Type) -> Constant | None:
         return None
     units = abs(value.scaleb(scale))
     return Constant(value, wanted) if units < min(10**precision, 2**63) else None
+
+
+def is_null(term: Term) -> bool:
+    """Is it NULL, whatever the data are?"""
+    return isinstance(term, Constant) and term.value is None
 
 
 def decimal_of(term: Term) -> Type:

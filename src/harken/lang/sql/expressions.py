@@ -28,7 +28,7 @@ from harken.ir.types import (
 )
 from harken.lang.sql.arithmetic import SYMBOLS
 from harken.lang.sql.chance import normal, seed_of
-from harken.lang.sql.conversions import NULL_TYPE
+from harken.lang.sql.conversions import NULL_TYPE, is_null
 from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
 from harken.lang.sql.functions import Once, said
 from harken.lang.sql.known import PLACED, why_not
@@ -308,7 +308,10 @@ class Expressions(TypedCalls):
         body: Body,
         node: exp.Expr,
     ) -> Term:
-        sides = self.alike(left, self.value(right_node, scope, body), body, node)
+        right = self.value(right_node, scope, body)
+        if TEXT in (left.type, right.type) and (is_null(left) or is_null(right)):
+            return Constant(None, BOOLEAN.or_null())  # whatever the text says
+        sides = self.alike(left, right, body, node)
         return self._draft.compute(f"is {operator}", sides, BOOLEAN, body)
 
     def _extreme(self, node: exp.Expr, scope: Scope, body: Body) -> Term:

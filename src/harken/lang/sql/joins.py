@@ -115,7 +115,8 @@ class Joins(Combining):
             if each not in own:
                 scope.capture(each)
         fields = [Field(n.lower(), term) for n, term in zip(names, fresh, strict=True)]
-        self._add_source(node, node.alias.lower() or f"query {len(scope.sources)}", fields, scope)
+        alias = node.alias_or_name.lower() or f"query {len(scope.sources)}"
+        self._add_source(node, alias, fields, scope)
 
     def _renamed(self, node: exp.Expr, names: Sequence[str]) -> list[str]:
         """The columns of an item of FROM, as its alias calls them."""
@@ -133,8 +134,6 @@ class Joins(Combining):
         name = node.name.lower()
         for known in reversed(self._with):
             if name in known:
-                if not node.alias:
-                    node.set("alias", exp.TableAlias(this=exp.to_identifier(name)))
                 self._derived(node, known[name], scope, body)
                 return
         table = self.table(node)

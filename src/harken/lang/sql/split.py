@@ -9,6 +9,7 @@ from sqlglot import exp
 from harken.lang.sql.aggregates import unfiltered
 from harken.lang.sql.derived import derived
 from harken.lang.sql.folds import folded_values, is_fold, keys_of
+from harken.lang.sql.intervals import interval_of
 from harken.lang.sql.spelling import spelling
 from harken.lang.sql.syntax import windows_of
 
@@ -34,9 +35,10 @@ class Split:
         if isinstance(node, exp.Window):
             said = derived(node)
             return self._window(node) if said is None else self.outer(said)
-        if isinstance(node, exp.DataType | exp.Var):
+        if isinstance(node, exp.DataType | exp.Var | exp.IntervalSpan):
             return node.copy()
-        if not windows_of(node):
+        # An interval is no value, and cannot be a column: what it is computed from can.
+        if not windows_of(node) and interval_of(node) is None:
             constant = isinstance(node, exp.Literal | exp.Null | exp.Boolean)
             return node.copy() if constant else self.take(node)
         made = node.copy()
