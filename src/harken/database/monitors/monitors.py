@@ -327,7 +327,7 @@ class Monitors:
     def _record(self, log: Log, number: int, change: StoredChange) -> None:
         if log.watched not in self._audiences and self._is_forsaken(log):
             self._end(log)
-        elif log.watched in self._redefined:
+        elif log.watched in self._redefined or change.fresh:
             self.logs.restart(log, number)
         else:
             self.logs.write(log, number, change)
