@@ -380,3 +380,16 @@ def test_a_position_that_is_none_is_refused(served: Served) -> None:
         headers = {"Last-Event-ID": given.encode().decode("latin-1")}
         status, problem = served.ask("GET", "/api/v1/views/low/events", headers=headers)
         assert (status, problem["code"]) == (400, "bad-value")
+
+
+def test_a_client_of_a_view_over_the_clock_is_warned(served: Served, path: str) -> None:
+    with harken.connect(path) as db:
+        db.sql("CREATE TABLE task (id INT, due TIMESTAMP)")
+        db.sql("CREATE VIEW late AS SELECT id FROM task WHERE due < now()")
+    _, snapshot = served.ask("GET", "/api/v1/views/late")
+    assert [warning.partition(",")[0] for warning in snapshot["warnings"]] == [
+        "it depends on now()"
+    ]
+    kind, _, described = next(iter(served.stream("/api/v1/views/late/events").events))
+    assert (kind, described["warnings"]) == ("view", snapshot["warnings"])
+    assert served.ask("GET", "/api/v1/views/low")[1]["warnings"] == []
