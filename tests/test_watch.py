@@ -151,6 +151,14 @@ def test_a_program_without_views_to_watch_is_told_so(tmp_path: Path) -> None:
     assert "nothing of it is watched" in result.stderr
 
 
+def test_a_view_over_the_clock_is_watched_with_a_warning(tmp_path: Path) -> None:
+    program = "CREATE TABLE e (at TIMESTAMP); CREATE VIEW late AS SELECT at FROM e WHERE at < now()"
+    result, _ = watched(tmp_path, program, ".sql")
+    assert result.exit_code == 0, result.stderr
+    assert "late: it depends on now(), " in result.stderr
+    assert "[warning]" in result.stderr
+
+
 def test_derived_functions_of_amosql_are_watched(tmp_path: Path) -> None:
     result, told = watched(
         tmp_path,
