@@ -134,7 +134,7 @@ class KeptViews:
 
     def refresh(self, function: Function) -> None:
         """Compare the table with all rows of its query when the transaction ends."""
-        self._network.redefined.add(f"materialized {function.id}")
+        self._network.redefined.add(kept_name(function.id))
 
 
 def rows_of(runtime: Runtime, kept: KeptView) -> list[tuple[Any, ...]]:
