@@ -1,7 +1,7 @@
 """Law: a rule whose condition can fail acts on what its condition gained, and a transaction fails
 only if the condition fails in the state at its end.
 
-The functions of AMOSQL and of Datalog that can fail are monitored as well. A twin database has the
+AMOSQL functions that can fail are monitored as well. A twin database has the
 same functions and no rules; it says what holds after each transaction, or that it cannot be said.
 """
 
