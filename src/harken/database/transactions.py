@@ -2,6 +2,10 @@
 
 A transaction begins with the first change and ends with `commit` or `rollback`. It covers data,
 schema and objects alike; within it each statement happens as a whole or not at all.
+
+One that begins with a read (`BEGIN; SELECT`) holds no lock: all it reads is one state of the file,
+that of its first read, and it takes the write lock with its first change. If another process has
+committed in between, that change is refused with `stale-snapshot`.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from contextlib import contextmanager
 from harken.database.rules.check_phase import RuleRollback
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
+from harken.database.system import META
 from harken.errors import HarkenError, IntegrityError, StorageError
 
 
@@ -28,6 +33,8 @@ class Transactions:
         self._text_open = False
         self._data_version = -1
         self._state = -1
+        self._looked = True
+        """Does the open transaction, if there is one, know the state of the file that it reads?"""
 
     @property
     def active(self) -> bool:
@@ -37,30 +44,52 @@ class Transactions:
     def in_block(self) -> bool:
         return self._blocks > 0
 
-    def begin(self) -> None:
+    def begin(self, *, write: bool = True) -> None:
+        """Begin a transaction, unless one is open; with `write`, let it change things."""
         if self._connection.in_transaction:
+            if write and self._connection.only_reads:
+                self._lock()
             return
         self._notice_loss()
-        self._connection.begin()
-        try:
-            self.refresh()
-        except BaseException:
-            self._connection.rollback()
-            raise
+        self._connection.begin(write=write)
+        self._looked = False
+        if write:
+            try:
+                self.refresh()
+            except BaseException:
+                self._connection.rollback()
+                raise
         self._first_oid = self._runtime.catalog.allocate(0)
         self._begun = True
 
+    def _lock(self) -> None:
+        """The first change of a transaction that was begun for reading."""
+        self._connection.lock(META)
+        if not self._looked:
+            self.refresh()
+            self._first_oid = self._runtime.catalog.allocate(0)
+
+    def look(self) -> None:
+        """Before something is read: see what others committed, unless the open transaction has
+        looked already. From then on it sees that state only."""
+        if not self._connection.in_transaction or not self._looked:
+            self.refresh()
+
     @property
-    def is_current(self) -> bool:
-        """Did the read just made, outside a transaction, see a state that `refresh` knows?
+    def saw_known_state(self) -> bool:
+        """Did the read just made see a state of the file that `refresh` knows?
 
         The read itself asked the file; this only asks what it found."""
-        return not self._begun and self._connection.raw.data_version() == self._state
+        if self._connection.in_transaction and self._looked:
+            return True
+        was_lost = self._begun and not self._connection.in_transaction
+        return not was_lost and self._connection.raw.data_version() == self._state
 
     def refresh(self) -> None:
         """See what other processes committed: their objects, the numbers they have given, and
         their schema if it changed."""
         self._notice_loss()
+        self._looked = True
         version = self._connection.data_version()
         self._state = self._connection.raw.data_version()
         if version == self._data_version:
@@ -123,11 +152,13 @@ class Transactions:
     def _check_and_commit(self, first: Callable[[], None]) -> None:
         """The check phase and the commit: all of it or nothing."""
         self._statements += 1
+        only_read = self._connection.only_reads
         try:
-            first()
-            self._rules.check("deferred")
-            self._rules.monitors.before_commit()
-            if not self._connection.read_only:
+            if not only_read:
+                first()
+                self._rules.check("deferred")
+                self._rules.monitors.before_commit()
+            if not only_read and not self._connection.read_only:
                 self._runtime.catalog.save_counter()
                 self._runtime.engine.before_commit()
             self._connection.commit()
@@ -138,7 +169,10 @@ class Transactions:
             self._statements -= 1
         self._runtime.catalog.changed = False
         self._begun = False
+        self._looked = True
         self._text_open = False
+        if only_read:
+            return
         self._rules.monitors.after_commit()
         self._rules.after_transaction()
         self._write_to_lake()
@@ -163,6 +197,7 @@ class Transactions:
         if not self._begun:
             return
         self._begun = False
+        self._looked = True
         self._text_open = False
         self._connection.rollback()
         self._runtime.drop_variables_from(self._first_oid)
@@ -233,7 +268,7 @@ class Transactions:
             raise
 
     @contextmanager
-    def block(self) -> Iterator[None]:
+    def block(self, *, write: bool = True) -> Iterator[None]:
         """`with db.transaction()`: commits at the end, undoes the block if it raises."""
         if self._blocks:
             raise IntegrityError(
@@ -246,12 +281,12 @@ class Transactions:
         self._block_undone = False
         joined = self.active
         try:
+            self.begin(write=write)
             if joined:
                 with self._all_or_nothing():
                     yield
                     self._check_block()
             else:
-                self.begin()
                 yield
                 self._check_block()
             self._commit()

@@ -187,8 +187,7 @@ class SQLiteEngine:
         self.indexes.reload()
 
     def exists(self, relation: Relation) -> bool:
-        found = "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = ?)"
-        return bool(self.connection.value(found, (stored_name(table_name(relation)),)))
+        return self.connection.has_table(stored_name(table_name(relation)))
 
     def measure(self) -> None:
         """Let SQLite look at tables that have grown a good deal: it plans by their sizes, and by

@@ -2,7 +2,7 @@
 
 A statement needs an index where it looks a column up by a value it brings, and where SQLite says
 it would otherwise build one for the single run. An index is only speed: where it cannot be made
-now (a reader, another writer at work, a full disk) the statement runs without it.
+now (a reader, a transaction that has only read, another writer at work, a full disk) the statement runs without it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Indexes:
             and (columns := _useful(relation, given))
             and not self.serves(relation, columns)
         }
-        if not missing or self._connection.read_only:
+        if not missing or self._connection.read_only or self._connection.only_reads:
             return False
         before = self._connection.in_transaction
         try:
