@@ -17,6 +17,7 @@ from harken.database.rules.check_phase import RuleRollback
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.system import META
+from harken.engines.sqlite.connection import SchemaVersions
 from harken.errors import HarkenError, IntegrityError, StorageError
 
 
@@ -199,10 +200,12 @@ class Transactions:
         self._begun = False
         self._looked = True
         self._text_open = False
+        was_open = self._connection.in_transaction
+        tables = self._connection.schema_versions() if was_open else None
         self._connection.rollback()
         self._runtime.drop_variables_from(self._first_oid)
         self._rules.check_phase.forget()
-        self._undo(self._runtime.catalog.changed)
+        self._undo(self._runtime.catalog.changed, tables)
         self._rules.after_transaction()
         self._keep_counter()
 
@@ -254,16 +257,21 @@ class Transactions:
         catalog = self._runtime.catalog
         epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
         waiting = self._rules.check_phase.snapshot()
+        tables: SchemaVersions | None = None
         try:
             with self._connection.savepoint():
-                yield
+                try:
+                    yield
+                except BaseException:
+                    tables = self._connection.schema_versions()
+                    raise
         except BaseException:
             if not self._connection.in_transaction:
                 self._rollback()
             else:
                 self._runtime.drop_variables_from(first_oid)
                 self._rules.check_phase.restore(waiting)
-                self._undo(catalog.epoch != epoch)
+                self._undo(catalog.epoch != epoch, tables)
                 catalog.changed = changed
             raise
 
@@ -327,11 +335,12 @@ class Transactions:
                 if not self.in_block:
                     self._rollback()
             else:
+                tables = self._connection.schema_versions()
                 self._connection.run(f"ROLLBACK TO {name}")
                 self._connection.run(f"RELEASE {name}")
                 self._runtime.drop_variables_from(first_oid)
                 self._rules.check_phase.restore(waiting)
-                self._undo(catalog.epoch != epoch)
+                self._undo(catalog.epoch != epoch, tables)
                 catalog.changed = changed
             raise
         else:
@@ -341,13 +350,20 @@ class Transactions:
             # A foreign procedure may run a text within a text.
             self._text_open = outer and self._text_open
 
-    def _undo(self, schema_changed: bool) -> None:
+    def _undo(self, schema_changed: bool, tables: SchemaVersions | None) -> None:
+        """Follow in memory what SQLite has undone. `tables` are the versions of its own schema
+        just before: if they are the same now, no table, index or trigger came or went, and what is
+        known of them holds. Nothing is looked at then that the transaction was not about."""
+        catalog, engine = self._runtime.catalog, self._runtime.engine
+        same_tables = tables is not None and tables == self._connection.schema_versions()
         self._runtime.objects.forget()
-        self._runtime.engine.indexes.reload()
-        self._runtime.engine.after_undo()
+        if not same_tables:
+            engine.indexes.reload()
+        engine.after_undo()
         if schema_changed:
             self._reread()
-        self._rules.after_undo()
+        if schema_changed or catalog.changed or not same_tables:
+            self._rules.after_undo()
 
     def _reread(self) -> None:
         self._runtime.catalog.reload()

@@ -17,12 +17,12 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import apsw
 
 from harken.engines.sqlite import faults, functions, heap
-from harken.errors import SafetyFault, StorageError
+from harken.errors import HarkenError, SafetyFault, StorageError
 from harken.limits import UNLIMITED, Watch
 
 APPLICATION_ID = 0x4841524B
@@ -40,6 +40,9 @@ BUSY_SECONDS = (0.001, 0.05)
 LOCK_POLL = 0.002
 """Seconds between two attempts to take a lock, where SQLite does not wait by itself."""
 HAS_TABLE = "SELECT EXISTS (SELECT 1 FROM pragma_table_info(?, ?))"
+
+
+SchemaVersions: TypeAlias = tuple[int, int]
 
 
 class BrokenOff(Exception):
@@ -307,6 +310,17 @@ class Connection:
         return self._was_over
 
     # --- transactions ----------------------------------------------------------------------
+
+    def schema_versions(self) -> SchemaVersions | None:
+        """Numbers that change with every table, index or trigger that is made or dropped, in the
+        file and among the temporary ones; undoing that brings them back. None if SQLite cannot
+        say."""
+        try:
+            return self.value("PRAGMA main.schema_version"), self.value(
+                "PRAGMA temp.schema_version"
+            )
+        except HarkenError:
+            return None
 
     def data_version(self) -> int:
         """A number that changes whenever another connection commits."""

@@ -124,7 +124,7 @@ def fault(error: Exception) -> HarkenError:
 
 def is_stale(error: apsw.BusyError) -> bool:
     """Did a transaction that has read ask for the write lock after somebody else committed?"""
-    return error.extendedresult == apsw.SQLITE_BUSY_SNAPSHOT
+    return getattr(error, "extendedresult", None) == apsw.SQLITE_BUSY_SNAPSHOT
 
 
 def too_complex(words: str, hint: str | None = None) -> SafetyFault:
