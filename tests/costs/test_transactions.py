@@ -3,7 +3,7 @@
 One database holds a table or type for each kind of work, so that no work concerns another's. All
 costs are counted, then one kind of thing becomes many, and the costs are counted again.
 
-Law: cost(work; few of X) = cost(work; many of X), for every work and every X that it is not about.
+Law: cost(work; many of X) <= cost(work; few of X), for every work and every X that it is not about.
 """
 
 from __future__ import annotations
@@ -340,13 +340,13 @@ GROWN: tuple[Grow, ...] = (
 )
 
 
-@pytest.fixture(params=["memory", "file"])
-def db(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    path = ":memory:" if request.param == "memory" else str(tmp_path / "costs.db")
-    with harken.connect(path) as db:
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Database]:
+    with harken.connect(tmp_path / "costs.db") as db:
         # Ways of finding changes are chosen by what they took: here, always the same.
         ticks = count()
         db._connection.working_time = lambda: next(ticks) * 1e-3
+        db._connection.raw.pragma("synchronous", "off")  # a power cut is no part of this
         db.amosql(SCHEMA)
         db.sql(OTHER)
         db.sql("CREATE VIEW rest AS SELECT k, v FROM other_rows")
@@ -361,4 +361,21 @@ def test_a_transaction_costs_the_same_beside_many(db: Database, grow: Grow) -> N
     grow(db, range(FEW, MANY))
     many = {name: cost(db, work) for name, work in works.items()}
     told = growth(few, many)
+    assert not told, told
+
+
+@pytest.mark.xfail(
+    reason="a listener of a durable or kept monitor also hears of changes that other sessions "
+    "made, so each of them looks into the file after every commit that changes something watched"
+)
+def test_listeners_of_durable_monitors(db: Database) -> None:
+    def grow(numbers: range) -> None:
+        for n in numbers:
+            db.monitor("rest", lambda change: None, durable=f"listening{n}")
+
+    work = monitored(db)
+    grow(range(FEW))
+    few = cost(db, work)
+    grow(range(FEW, MANY))
+    told = growth({"monitored": few}, {"monitored": cost(db, work)})
     assert not told, told
