@@ -2,7 +2,8 @@
 
 A statement needs an index where it looks a column up by a value it brings, and where SQLite says
 it would otherwise build one for the single run. An index is only speed: where it cannot be made
-now (a reader, a transaction that has only read, another writer at work, a full disk) the statement runs without it.
+now (a reader, a transaction that has only read, another writer at work, a full disk) the statement
+runs without it.
 """
 
 from __future__ import annotations
