@@ -9,6 +9,7 @@ Law: cost(work; many of X) <= cost(work; few of X), for every work and every X t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pytest
 
 import harken
 from costs.counting import Work, cost, growth
-from harken import Database
+from harken import Database, HarkenError
 
 FEW, MANY = 3, 23
 """Of each thing; the difference is what is added between the two counts."""
@@ -173,6 +174,31 @@ def kept_in_the_file(db: Database) -> Work:
     return work
 
 
+def after_another_commits(db: Database) -> Work:
+    """Another session, with the same rules and monitors, changes what this one reads."""
+    table(db, "shared")
+    other = harken.connect(db._connection.path)
+
+    def work() -> None:
+        other.sql("UPDATE shared SET v = v + 1 WHERE k = 3")
+        db.sql("SELECT v FROM shared WHERE k = 3")
+
+    return work
+
+
+def failed(db: Database) -> Work:
+    """A statement that is undone, in a transaction that goes on."""
+    table(db, "refused")
+
+    def work() -> None:
+        db.sql("BEGIN; UPDATE refused SET v = v + 1 WHERE k = 3")
+        with suppress(HarkenError):
+            db.sql("UPDATE refused SET v = v / 0 WHERE k = 3")
+        db.sql("COMMIT")
+
+    return work
+
+
 def rolled_back(db: Database) -> Work:
     table(db, "undone")
     return lambda: db.sql("BEGIN; UPDATE undone SET v = v + 1 WHERE k = 3; ROLLBACK")
@@ -195,6 +221,8 @@ WORKS: tuple[Start, ...] = (
     with_condition,
     durable,
     kept_in_the_file,
+    after_another_commits,
+    failed,
     rolled_back,
 )
 

@@ -168,7 +168,10 @@ def test_no_index_is_made_by_a_transaction_that_reads(connect: Connect) -> None:
     second.sql("BEGIN; SELECT count(*) FROM a JOIN b ON a.y = b.y WHERE a.y = 3")
     assert second._connection.raw.txn_state("main") == 1
     first.sql("INSERT INTO a VALUES (1, 1)")
+    before = second._connection.rows("SELECT name FROM sqlite_schema WHERE type = 'index'")
     second.sql("COMMIT")
+    after = second._connection.rows("SELECT name FROM sqlite_schema WHERE type = 'index'")
+    assert len(after) > len(before), "it is made when the transaction is over"
 
 
 # --- blocks --------------------------------------------------------------------------------

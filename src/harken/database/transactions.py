@@ -172,6 +172,7 @@ class Transactions:
         self._begun = False
         self._looked = True
         self._text_open = False
+        self._runtime.engine.indexes.make_postponed()
         if only_read:
             return
         self._rules.monitors.after_commit()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.connection import Connection
@@ -26,6 +27,8 @@ class Indexes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._known: set[str] = set()
+        self._postponed: set[tuple[Relation, tuple[int, ...]]] = set()
+        """Those that a transaction wanted which may only read; see `make_postponed`."""
         self.temporary: set[str] = set()
         """The ids of the relations whose tables are temporary."""
         self.reload()
@@ -69,7 +72,10 @@ class Indexes:
             and (columns := _useful(relation, given))
             and not self.serves(relation, columns)
         }
-        if not missing or self._connection.read_only or self._connection.only_reads:
+        if not missing or self._connection.read_only:
+            return False
+        if self._connection.only_reads:
+            self._postponed |= missing
             return False
         before = self._connection.in_transaction
         try:
@@ -85,6 +91,13 @@ class Indexes:
                 raise
             return False
         return True
+
+    def make_postponed(self) -> None:
+        """A transaction is over that could only read, at least at first: make what it wanted."""
+        if self._postponed:
+            wanted, self._postponed = self._postponed, set()
+            with suppress(StorageError):  # another process may have dropped the table
+                self.ensure(wanted)
 
     def wanted_by(
         self, sql: str, slots: int, aliases: Mapping[str, Relation]
