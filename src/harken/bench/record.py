@@ -42,7 +42,7 @@ PUBLISHED = (
     Run("query"),
     Run("inventory"),
     Run("inventory-small", items=(1_000, 10_000_000)),
-    Run("many-rules"),
+    Run("many-rules", items=(1_000, 10_000)),
     Run("subscribers"),
     Run("subscribers-served"),
     Run("lake-steps"),
