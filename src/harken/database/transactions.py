@@ -27,6 +27,7 @@ class Transactions:
         self._rules = rules
         self._connection = runtime.engine.connection
         self._first_oid = 0
+        self._first_epoch = -1
         self._begun = False
         self._statements = 0
         self._blocks = 0
@@ -61,6 +62,7 @@ class Transactions:
                 self._connection.rollback()
                 raise
         self._first_oid = self._runtime.catalog.allocate(0)
+        self._first_epoch = self._runtime.catalog.epoch
         self._begun = True
 
     def _lock(self) -> None:
@@ -363,7 +365,8 @@ class Transactions:
         engine.after_undo()
         if schema_changed:
             self._reread()
-        if schema_changed or catalog.changed or not same_tables:
+        same_schema = not (schema_changed or catalog.changed or catalog.epoch != self._first_epoch)
+        if not (same_schema and same_tables):
             self._rules.after_undo()
 
     def _reread(self) -> None:
