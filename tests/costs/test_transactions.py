@@ -84,6 +84,18 @@ def acting_rule(db: Database) -> Work:
     return lambda: db.amosql("set level(:item) = -1; commit; set level(:item) = 6; commit;")
 
 
+def activation(db: Database) -> Work:
+    """Of a rule that has other activations; see `activations`."""
+    db.amosql("create rule of(other x) as when code(x) < 0 do print(x);")
+    db.amosql("create other(code) instances :switched(1), :on(1); activate of(:on); commit;")
+
+    def work() -> None:
+        db.amosql("activate of(:switched); commit;")
+        db.amosql("deactivate of(:switched); commit;")
+
+    return work
+
+
 def insert_and_delete(db: Database) -> Work:
     table(db, "inserted")
 
@@ -211,6 +223,7 @@ WORKS: tuple[Start, ...] = (
     amosql_query,
     rule,
     acting_rule,
+    activation,
     insert_and_delete,
     sql_update,
     sql_transaction,
@@ -285,8 +298,6 @@ def rules(db: Database, numbers: range) -> None:
 
 
 def activations(db: Database, numbers: range) -> None:
-    if 0 in numbers:
-        db.amosql("create rule of(other x) as when code(x) < 0 do print(x); commit;")
     for n in numbers:
         db.amosql(f"create other(code) instances :o{n}({n}); activate of(:o{n}); commit;")
 
