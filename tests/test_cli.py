@@ -435,6 +435,67 @@ def test_an_error_names_the_file_and_the_place(
     assert outcome.results[0]["code"] == "unknown-relation"
 
 
+# --- detached actions ----------------------------------------------------------------------
+
+MAILING = """
+create function sent() -> bag of charstring;
+create function send(charstring text) -> boolean as foreign "mailing:send";
+create rule tell() detached as
+    for each item i, charstring text when quantity(i) = 0 and name(i) = text
+    do begin add sent() = text; send(text); end;
+activate tell(); commit;
+set quantity(:pen) = 0; commit;
+"""
+DOWN = 'def send(text):\n    raise ConnectionError("the server is down")\n'
+
+
+@pytest.fixture
+def mailing(
+    command: Command,
+    program: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> tuple[object, ...]:
+    """A database with an action that failed, as options."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mailing", raising=False)
+    program(DOWN, "mailing.py")
+    options = ("--db", tmp_path / "mail.db")
+    outcome = command("run", program(ITEMS + MAILING), *options)
+    assert outcome.code == 1
+    assert "the transaction is committed, but detached action" in outcome.err
+    assert "nothing of this statement was done" not in outcome.err
+    return options
+
+
+def test_a_failed_action_is_listed_and_retried(
+    command: Command, mailing: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (listed,) = command("actions", "list", *mailing, "--format", "json").results
+    columns, rows = listed["columns"], listed["rows"]
+    assert isinstance(columns, list)
+    assert isinstance(rows, list)
+    action = dict(zip(columns, rows[0], strict=True))
+    assert (action["rule"], action["attempts"]) == ("tell", 1)
+    assert "the server is down" in action["error"]
+    assert command("actions", "retry", *mailing).code == 1
+    monkeypatch.setattr(sys.modules["mailing"], "send", lambda text: None)
+    assert command("actions", "retry", action["number"], *mailing) == (0, "", "")
+    assert command("actions", "list", *mailing) == (0, "", "")
+    assert command("shell", *mailing, stdin=b"sent();").out == '<"pen">\n'
+
+
+def test_a_failed_action_is_discarded(command: Command, mailing: tuple[object, ...]) -> None:
+    shown = command("actions", "list", *mailing).out
+    number = shown.lstrip("<").split(",")[0]
+    assert command("actions", "discard", number, *mailing) == (0, "", "")
+    assert command("actions", "list", *mailing).out == ""
+    again = command("actions", "discard", number, *mailing)
+    assert (again.code, again.out) == (1, "")
+    assert f"there is no detached action {number}" in again.err
+    assert command("actions", "discard", *mailing).code == 2
+
+
 # --- explain and doctor --------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from harken.database.monitors.log import Keep
 from harken.database.monitors.subscription import Subscription
 from harken.database.objects import Object
 from harken.database.results import Result, Results
+from harken.database.rules.detached import DetachedAction
 from harken.errors import (
     ArithmeticFault,
     EngineError,
@@ -35,6 +36,7 @@ __all__ = [
     "Client",
     "Copy",
     "Database",
+    "DetachedAction",
     "EngineError",
     "EvaluationError",
     "ForeignFault",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import harken
-from harken import Database, Object, ValueFault
+from harken import Database, ForeignFault, Object, ValueFault
 
 SHOP = """
 create type item properties (name charstring, maker item);
@@ -65,6 +65,47 @@ def test_an_object_of_another_database_is_refused(
     assert caught.value.code == "wrong-object"
     assert caught.value.hint is not None
     assert shop.amosql("select i, name(i) for each item i;").rows == before
+
+
+class Impostor:
+    """Something that has a number, as objects have, and is none."""
+
+    def __init__(self, oid: int) -> None:
+        self.oid = oid
+
+
+NOT_OBJECTS: dict[str, Callable[[Object], Any]] = {
+    "its number": lambda it: it.oid,
+    "its number as text": lambda it: str(it.oid),
+    "something with its number": lambda it: Impostor(it.oid),
+    "a boolean": lambda it: True,
+}
+
+
+@pytest.mark.parametrize("made", NOT_OBJECTS)
+@pytest.mark.parametrize("use", [use for use in USES if use != "assign"])
+def test_only_an_object_may_stand_for_an_object(shop: Database, use: str, made: str) -> None:
+    given = NOT_OBJECTS[made](shop.variables["toy"])
+    before = shop.amosql("select i, name(i) for each item i;").rows
+    with pytest.raises(ValueFault, match="is not an object") as caught:
+        USES[use](shop, given)
+    assert caught.value.code == "wrong-object"
+    assert "harken.Object" in str(caught.value.hint)
+    assert shop.amosql("select i, name(i) for each item i;").rows == before
+
+
+@pytest.mark.parametrize("made", ["its number", "its number as text", "a boolean"])
+@pytest.mark.parametrize("returned", ["one", "list", "generator", "tuple"])
+def test_a_foreign_function_returns_objects_where_objects_are_due(
+    shop: Database, made: str, returned: str
+) -> None:
+    given = NOT_OBJECTS[made](shop.variables["toy"])
+    declared = "<item, integer>" if returned == "tuple" else "item"
+    shop.amosql(f"create function found(item) -> {declared} as foreign;")
+    shop.foreign("found", lambda _: (given, 1) if returned == "tuple" else RETURNS[returned](given))
+    for text in ("found(:toy);", "set maker(:toy) = found(:toy);")[: 1 + (returned == "one")]:
+        with pytest.raises(ForeignFault, match="is not an object"):
+            shop.amosql(text)
 
 
 RETURNS: dict[str, Callable[[Object], Any]] = {

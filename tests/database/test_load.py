@@ -233,7 +233,7 @@ def test_arrow_columns_of_every_type(shop: Database) -> None:
             "due": pyarrow.array([day, None]),
             "seen": pyarrow.array([moment, None], pyarrow.timestamp("us", tz="UTC")),
             "open": pyarrow.array([True, None]),
-            "maker": pyarrow.array([acme.oid, None]),
+            "maker": pyarrow.array([str(acme), None]),
             "code": pyarrow.array([2**63 - 1, 0], pyarrow.uint64()),
         }
     )

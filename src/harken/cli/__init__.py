@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 import harken
-from harken.cli import commands, running
+from harken.cli import actions, commands, running
 from harken.cli.options import Command, Group
 from harken.cli.reporting import as_ours, fail
 
@@ -46,6 +46,14 @@ _pipeline = typer.Typer(
 _pipeline.command("run", cls=Command)(commands.pipeline_run)
 _pipeline.command("status", cls=Command)(commands.pipeline_status)
 app.add_typer(_pipeline, name="pipeline")
+
+_actions = typer.Typer(
+    cls=Group, help="What detached rules have not carried out.", no_args_is_help=True
+)
+_actions.command("list", cls=Command)(actions.list_actions)
+_actions.command("retry", cls=Command)(actions.retry)
+_actions.command("discard", cls=Command)(actions.discard)
+app.add_typer(_actions, name="actions")
 
 
 def main() -> None:

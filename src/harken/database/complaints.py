@@ -23,6 +23,19 @@ def check_text(value: object, what: str) -> None:
         )
 
 
+def check_numbers(values: object) -> list[int]:
+    """Refuse what Python code gave for a list of whole numbers, if it is none."""
+    found = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else None
+    if found is None or not all(type(each) is int for each in found):
+        shown = repr(values) if len(repr(values)) <= 60 else type(values).__name__
+        raise TypeFault(
+            f"a list of whole numbers is needed here, and this is {shown}",
+            code="type-mismatch",
+            hint="give a list, also of one: [3]",
+        )
+    return found
+
+
 def check_name(name: object, what: str) -> None:
     """Refuse a name given by Python code that AMOSQL could not spell."""
     check_text(name, what)

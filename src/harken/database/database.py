@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from harken.database import foreign
-from harken.database.complaints import check_name, check_text
+from harken.database.complaints import check_name, check_numbers, check_text
 from harken.database.datalog.session import DatalogSession
 from harken.database.explain import Explanation, explain_function
 from harken.database.feeds import prepare_table, start_feed
@@ -26,6 +26,7 @@ from harken.database.names import unknown_name
 from harken.database.objects import Object
 from harken.database.opening import open_database
 from harken.database.results import Result, Results
+from harken.database.rules.detached import DetachedAction
 from harken.database.rules.explain import RuleExplanation, explain_rule, followed
 from harken.database.session import Session
 from harken.database.sql.load import load_rows, table_to_load
@@ -376,6 +377,25 @@ class Database:
     def round_limit(self, rounds: int) -> None:
         """How many actions a check phase may run before it is taken for an endless one."""
         self._rules.check_phase.limit = rounds
+
+    def detached_actions(self) -> list[DetachedAction]:
+        """The actions of detached rules that have not been carried out, oldest first: they failed,
+        or their process died before. SQL and AMOSQL have them as `detached_actions`."""
+        self._look_at_others()
+        return self._rules.detached.listed()
+
+    def retry_actions(self, numbers: Iterable[int] | None = None) -> int:
+        """Try detached actions again, all of them unless told which; how many were tried. Each has
+        a transaction of its own; when all have been tried, the first failure is raised."""
+        self._check_open()
+        return self._transactions.retry(None if numbers is None else check_numbers(numbers))
+
+    def discard_actions(self, numbers: Iterable[int]) -> None:
+        """Give detached actions up: they are not carried out any more."""
+        self._check_open()
+        wanted = check_numbers(numbers)
+        with self._alone():
+            self._rules.detached.discard(wanted)
 
     def action_limit(self, tuples: int) -> None:
         """On how many tuples a rule may act at once. More are refused, and the transaction is

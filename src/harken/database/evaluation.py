@@ -12,7 +12,7 @@ from typing import Any
 
 from harken.database.objects import Object
 from harken.engines.base import CompiledQuery
-from harken.engines.sqlite.values import decoder, encoder
+from harken.engines.sqlite.values import decoder, encode, encoder
 from harken.errors import NameFault
 from harken.ir.terms import Constant, Parameter, Term
 from harken.ir.types import Type
@@ -75,7 +75,7 @@ def _encoded(term: Term, values: Sequence[Any]) -> Any:
         case Parameter():
             return encoder(term.type)(values[term.index])
         case Constant():
-            return encoder(term.type)(term.value)
+            return encode(term.value, term.type)
     raise ValueError(f"{term} is not known before the query runs")
 
 

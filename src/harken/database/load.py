@@ -13,6 +13,7 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 
+from harken.database.json_values import reader
 from harken.database.objects import Object
 from harken.database.runtime import Runtime
 from harken.database.updates import Target, find_target
@@ -57,11 +58,13 @@ def load_objects(
     if hasattr(rows, "select"):
         rows = select(rows, names)
     targets = [_target(runtime, type_, name) for name in names]
+    is_arrow = hasattr(rows, "to_batches")
     ranges: list[range] = []
     for columns, length in chunks(rows, len(names)):
         start = runtime.catalog.allocate(length)
         _fill_extents(runtime, type_, start, start + length)
-        for target, column in zip(targets, columns, strict=True):
+        for target, values in zip(targets, columns, strict=True):
+            column = _objects(values, target) if is_arrow else values
             _fill_property(runtime, target, range(start, start + length), column)
         ranges.append(range(start, start + length))
     return LoadedObjects(_joined(ranges), type_name, runtime.catalog.home)
@@ -153,6 +156,12 @@ def _columns(chunk: list[Any], width: int) -> list[Sequence[Any]]:
             hint="a row is a tuple, also where it has one value: (5,)",
         )
     return columns
+
+
+def _objects(values: Sequence[Any], target: Target) -> Sequence[Any]:
+    """An Arrow column has no objects, only their written form: `#[item 7]`."""
+    type_ = target.relation.columns[1].type
+    return list(map(reader(type_), values)) if type_.surrogate else values
 
 
 def _fill_extents(runtime: Runtime, type_: Type, start: int, stop: int) -> None:

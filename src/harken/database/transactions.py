@@ -10,8 +10,8 @@ committed in between, that change is refused with `stale-snapshot`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 from harken.database.rules.check_phase import RuleRollback
 from harken.database.rules.rules import Rules
@@ -37,6 +37,9 @@ class Transactions:
         self._state = -1
         self._looked = True
         """Does the open transaction, if there is one, know the state of the file that it reads?"""
+        self._detached = rules.detached
+        self._due: list[int] = []
+        """The detached actions that are to be carried out next, by their numbers."""
 
     @property
     def active(self) -> bool:
@@ -120,11 +123,29 @@ class Transactions:
         if not self._connection.in_transaction:
             return
         self._check_and_commit(lambda: None)
-        failures = list(self._run_detached())
+        self._end(list(self._run_detached()))
+
+    def _end(self, failures: list[HarkenError]) -> None:
         self._rules.check_phase.forget()
         failures += self._tell()
         if failures:
             raise failures[0]
+
+    def retry(self, numbers: Iterable[int] | None) -> int:
+        """Try recorded detached actions again, all of them unless told which; how many there were.
+        Each is tried, whether others fail or not; the first failure is raised."""
+        self._refuse_in_statement("to retry an action")
+        if self.active or self._blocks:
+            raise IntegrityError(
+                "detached actions are carried out in transactions of their own",
+                code="transaction",
+                hint="commit first",
+            )
+        self.refresh()
+        self._due = self._detached.numbers(numbers)
+        tried = len(self._due)
+        self._end(list(self._run_detached("")))
+        return tried
 
     def _tell(self) -> list[HarkenError]:
         """Listeners are told when all is over: they may begin a transaction of their own."""
@@ -134,32 +155,76 @@ class Transactions:
         finally:
             self._blocks = blocks
 
-    def _run_detached(self) -> Iterator[HarkenError]:
+    def _run_detached(
+        self, after: str = "the transaction is committed, but "
+    ) -> Iterator[HarkenError]:
         """Detached rules act after the commit that triggered them, each activation in a
         transaction of its own; one that fails does not keep the others from acting."""
-        check_phase = self._rules.check_phase
+        tried = 0
         fired: list[str] = []
-        while waiting := check_phase.take("detached"):
+        try:
+            while self._due:
+                if len(fired) >= self._rules.check_phase.limit + tried:
+                    yield self._rules.check_phase.never_settles(fired)
+                    return
+                due, self._due = self._due, []
+                tried = tried or len(due)
+                for number in due:
+                    failure = self._act_detached(number, fired)
+                    if failure is not None:
+                        yield _not_done(number, failure, after)
+        finally:
+            self._due = []
+
+    def _act_detached(self, number: int, fired: list[str]) -> HarkenError | None:
+        def act() -> None:
+            recorded = self._detached.cross_out(number)
+            if recorded is not None:
+                fired.append(recorded.rule)
+                self._rules.act_on(recorded)
+
+        try:
+            self.begin()
+            self._check_and_commit(act)
+        except HarkenError as error:
+            self._note_failure(number, error)
+            return error
+        return None
+
+    def _note_failure(self, number: int, error: HarkenError) -> None:
+        """If not even that can be written, the action is on record without it."""
+        with suppress(HarkenError):
+            self.begin()
+            self._check_and_commit(lambda: self._detached.note_failure(number, error))
+
+    def _check(self) -> list[int]:
+        """The check phase. What detached rules are to do is recorded in the transaction that
+        triggers it, and the record may be watched in turn."""
+        check_phase = self._rules.check_phase
+        due: list[int] = []
+        fired: list[str] = []
+        self._rules.check("deferred")
+        while triggered := check_phase.take("detached"):
             if len(fired) >= check_phase.limit:
-                yield check_phase.never_settles(fired)
-                return
-            for activation, rows in waiting:
+                raise check_phase.never_settles(fired)
+            if not self._detached.is_declared:
+                self._detached.declare()
+                self._rules.synchronise()
+            for activation, rows in triggered:
                 fired.append(activation.name)
-                self.begin()
-                try:
-                    self._check_and_commit(lambda: check_phase.act(activation, rows))  # noqa: B023
-                except HarkenError as error:
-                    error.message = f"the transaction is committed, but {error.message}"
-                    yield error
+                due.append(self._detached.record(activation, rows))
+            self._rules.check("deferred")
+        return due
 
     def _check_and_commit(self, first: Callable[[], None]) -> None:
         """The check phase and the commit: all of it or nothing."""
         self._statements += 1
         only_read = self._connection.only_reads
+        due: list[int] = []
         try:
             if not only_read:
                 first()
-                self._rules.check("deferred")
+                due = self._check()
                 self._rules.monitors.before_commit()
             if not only_read and not self._connection.read_only:
                 self._runtime.catalog.save_counter()
@@ -170,6 +235,7 @@ class Transactions:
             raise
         finally:
             self._statements -= 1
+        self._due += due
         self._runtime.catalog.changed = False
         self._begun = False
         self._looked = True
@@ -381,3 +447,14 @@ def _rolled_back() -> IntegrityError:
         code="rolled-back",
         hint="to leave the block undone, let this error pass or raise one of your own",
     )
+
+
+def _not_done(number: int, error: HarkenError, after: str) -> HarkenError:
+    """The failure of a detached action, as whoever had it carried out is told."""
+    error.message = f"{after}detached action {number} failed: {error.message}"
+    error.hint = (
+        f"it is on record in detached_actions: mend what failed, then try it again with "
+        f"db.retry_actions([{number}]) or `harken actions retry {number}`, or give it up with "
+        f"db.discard_actions([{number}])"
+    )
+    return error

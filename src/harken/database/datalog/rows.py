@@ -14,7 +14,7 @@ from harken.database.datalog.schema import Schema
 from harken.database.json_values import reader
 from harken.database.results import to_json
 from harken.database.runtime import Runtime
-from harken.engines.sqlite.values import encode
+from harken.engines.sqlite.values import encoder
 from harken.errors import HarkenError, Span, TypeFault, ValueFault
 from harken.lang.datalog.components import expand
 from harken.lang.datalog.kinds import FLOAT, NUMBER_KIND, SYMBOL, UNSIGNED, Kind
@@ -78,7 +78,7 @@ def _reader(attribute: str, kind: Kind) -> Callable[[Any], Any]:
                 raise TypeFault(f"{to_json(found)} is not of type {kind}", code="type-mismatch")
             if kind is UNSIGNED and found < 0:
                 raise TypeFault(f"{found} is below zero", code="type-mismatch")
-            return encode(found, kind.type)
+            return encoder(kind.type)(found)
         except HarkenError as error:
             error.message = f"{attribute}: {error.message}"
             raise

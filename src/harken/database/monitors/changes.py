@@ -85,10 +85,10 @@ class StoredChange:
 
 def read_change(text: str) -> StoredChange:
     parts = json.loads(text)
-    return StoredChange(_read_rows(parts["plus"]), _read_rows(parts["minus"]))
+    return StoredChange(read_rows(parts["plus"]), read_rows(parts["minus"]))
 
 
-def _read_rows(part: Mapping[str, Any]) -> StoredRows:
+def read_rows(part: Mapping[str, Any]) -> StoredRows:
     types = tuple(_read_type(name) for name in part["types"])
     return StoredRows(types, [tuple(row) for row in part["rows"]])
 

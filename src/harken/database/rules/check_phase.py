@@ -20,8 +20,10 @@ from harken.database import steps
 from harken.database.evaluation import Frame, decode_rows
 from harken.database.foresight import foreseen
 from harken.database.objects import Object
+from harken.database.rules.conditions import Condition
 from harken.database.rules.definition import CompiledRule
 from harken.database.rules.network import Network
+from harken.database.rules.occurrences import Gathered
 from harken.database.rules.wave import ConditionChange, NodeChange
 from harken.database.runtime import Runtime
 from harken.database.sql.constraints import WatchedConstraint, enforce
@@ -51,7 +53,8 @@ class Activation:
 
 
 Weights = dict[tuple[str, Row], dict[Row, int]]
-Snapshot = tuple[Weights, int, int, set[str]]
+Events = dict[str, Gathered]
+Snapshot = tuple[Weights, Events, int, int, set[str]]
 
 
 @dataclass(slots=True)
@@ -65,6 +68,8 @@ class CheckPhase:
     largest: int = ACTION_LIMIT
     trace: Callable[[str], None] | None = None
     action_sets: Weights = field(default_factory=dict)
+    events: Events = field(default_factory=dict)
+    """By the name of a rule the events of the transaction so far, where that takes summing up."""
     monitored: list[ConditionChange] = field(default_factory=list)
     """What monitored views gained and lost in this transaction, one propagation after another."""
     constrained: list[ConditionChange] = field(default_factory=list)
@@ -73,7 +78,7 @@ class CheckPhase:
     def run(self, coupling: str = "deferred") -> None:
         """Act until no rule of this coupling is triggered."""
         fired: list[str] = []
-        self._propagate()
+        self._propagate(gathering=self.runtime.immediate_rules or bool(self.events))
         if coupling == "deferred":
             self._begin_check()
         while (chosen := self._choose(coupling)) is not None:
@@ -81,23 +86,26 @@ class CheckPhase:
                 raise self.never_settles(fired)
             fired.append(chosen.name)
             self.act(chosen)
-            self._propagate()
+            self._propagate(gathering=coupling == "immediate")
         if coupling == "deferred" and self.constrained:
             enforce(self.runtime, self.constrained)
 
     def forget(self) -> None:
         """The transaction ended: nothing of it is left to act on."""
         self.action_sets.clear()
+        self.events.clear()
         self.monitored.clear()
         self.constrained.clear()
         self.network.redefined.clear()
 
     def snapshot(self) -> Snapshot:
         acting = {key: dict(rows) for key, rows in self.action_sets.items()}
-        return acting, len(self.monitored), len(self.constrained), set(self.network.redefined)
+        told = len(self.monitored), len(self.constrained)
+        return acting, dict(self.events), *told, set(self.network.redefined)
 
     def restore(self, snapshot: Snapshot) -> None:
-        self.action_sets, monitored, constrained, self.network.redefined = snapshot
+        self.action_sets, self.events, monitored, constrained, redefined = snapshot
+        self.network.redefined = redefined
         del self.monitored[monitored:]
         del self.constrained[constrained:]
 
@@ -106,6 +114,23 @@ class CheckPhase:
         for key in list(self.action_sets):
             gained = {row: weight for row, weight in self.action_sets[key].items() if weight > 0}
             self._put(key, gained)
+        for name, gathered in self.events.items():
+            self._settle_events(name, gathered)
+        self.events.clear()
+
+    def _settle_events(self, name: str, gathered: Gathered) -> None:
+        """Of what waits for a rule with events, keep what its events are about."""
+        rule = self.network.rule(name)
+        if rule is None:
+            return
+        about = gathered.occurrence(rule)
+        for key in [key for key in self.action_sets if key[0] == name]:
+            rows = about.concerning(list(self.action_sets[key])) if rule.acts_on_gains else []
+            self._put(key, dict.fromkeys(rows, 1))
+        if about.happened and not rule.acts_on_gains:
+            inputs = len(rule.rule.parameters)
+            for row in about.concerning(self.network.rows_now(name)):
+                self._weigh((name, row[:inputs]), row, 1, False)
 
     def _put(self, key: tuple[str, Row], rows: dict[Row, int]) -> None:
         if rows:
@@ -113,12 +138,12 @@ class CheckPhase:
         else:
             self.action_sets.pop(key, None)
 
-    def _propagate(self) -> None:
+    def _propagate(self, gathering: bool = False) -> None:
         self.network.observer = None
         if self.trace is not None:
             self._tell_incoming()
             self.network.observer = self._tell_node
-        while self._has_kept(self._propagate_all()):
+        while self._has_kept(self._propagate_all(gathering)):
             pass
 
     def _has_kept(self, changes: list[ConditionChange]) -> bool:
@@ -135,12 +160,13 @@ class CheckPhase:
                 self._accumulate(change)
         return followed
 
-    def _propagate_all(self) -> list[ConditionChange]:
+    def _propagate_all(self, gathering: bool) -> list[ConditionChange]:
         """What a condition lost matters if it waits, and if it may gain it back before commit."""
+        gathers = _is_checked_later if gathering else _never
         if self.runtime.immediate_rules or self.trace is not None:
-            return self.network.propagate(lambda rule: True)
+            return self.network.propagate(lambda rule: True, gathers)
         waiting = {name for name, _ in self.action_sets}
-        return self.network.propagate(waiting.__contains__)
+        return self.network.propagate(waiting.__contains__, gathers)
 
     def _accumulate(self, change: ConditionChange) -> None:
         if self.trace is not None:
@@ -154,6 +180,8 @@ class CheckPhase:
             return
         rule = change.condition.rule
         name, inputs = rule.name, len(rule.parameters)
+        if change.gathered is not None:
+            self.events[name] = self.events.get(name, Gathered()).add(change.gathered)
         # For an immediate rule each statement is a check of its own; for the others the
         # transaction is, and what they lost may come back before it ends.
         keep_losses = self.runtime.immediate_rules and rule.coupling != "immediate"
@@ -204,6 +232,8 @@ class CheckPhase:
     def act(self, activation: Activation, action_set: list[Row] | None = None) -> None:
         """Run the action for each tuple of the action set, which is then empty."""
         rule = activation.rule.rule
+        # Since a detached rule was triggered, others may have deleted objects.
+        is_later = action_set is not None
         if action_set is None:
             key = (rule.name, activation.arguments)
             action_set = self._gained(key)
@@ -224,7 +254,8 @@ class CheckPhase:
                 return Frame(self.runtime.interface, locals=dict(zip(names, row, strict=True)))
 
             for row in foreseen(self.runtime, action, rows, frame_of):
-                if self.runtime.objects.deletions != deletions and self._is_gone(row):
+                deleted = is_later or self.runtime.objects.deletions != deletions
+                if deleted and self._is_gone(row):
                     continue
                 action.run(self.runtime, frame_of(row))
         except steps.RollbackRequest:
@@ -295,6 +326,15 @@ class CheckPhase:
         shown = [self.runtime.show_row(row) for row in rows[:10]]
         more = [f"and {len(rows) - 10} more"] if len(rows) > 10 else []
         return ", ".join([*shown, *more])
+
+
+def _is_checked_later(condition: Condition) -> bool:
+    """Does a rule with events look at the transaction as a whole?"""
+    return isinstance(condition, CompiledRule) and condition.rule.coupling != "immediate"
+
+
+def _never(condition: Condition) -> bool:
+    return False
 
 
 class RuleRollback(IntegrityError):

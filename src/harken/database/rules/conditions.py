@@ -9,21 +9,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from harken.database.rules.bindings import Binding
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledEvent:
-    """A kind of change, and of what: the rows of a function as a set.
-
-    `positions` are the columns of the condition that the arguments of the function are about, if
-    their types leave no doubt; else None, and the event is about every tuple.
-    """
+    """A kind of change, and of what: the rows of a function as a set, and what they bind."""
 
     kind: str
     program: Program
-    positions: tuple[int, ...] | None
+    bindings: tuple[Binding, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +52,11 @@ class Condition(ABC):
     def only_events(self) -> bool:
         """Does it hold for everything that its events are about?"""
         return False
+
+    @property
+    def acts_on_gains(self) -> bool:
+        """With events, is only what it gained acted on? If not, it is all that it holds for."""
+        return self.strict and not self.only_events
 
     @property
     def needs_losses(self) -> bool:

@@ -23,6 +23,7 @@ from harken.database.catalog import Catalog
 from harken.database.complaints import cannot_be_watched, not_one_to_watch
 from harken.database.definitions import columns
 from harken.database.memory import Dependencies
+from harken.database.rules.bindings import bindings
 from harken.database.rules.conditions import CompiledEvent, Condition
 from harken.database.system import activations_relation
 from harken.engines.sqlite.engine import SQLiteEngine
@@ -158,7 +159,7 @@ def compile_rule(
         program=program,
         build_action=lambda: compile_action(rule, statement, engine, catalog)[0],
         dependencies=Dependencies(frozenset(called), surrogates),
-        events=tuple(_event(event, rule, catalog) for event in rule.events),
+        events=tuple(_event(event, program, catalog) for event in rule.events),
     )
 
 
@@ -173,7 +174,7 @@ def compile_action(
     return builder.statement(node, scope), builder.dependencies
 
 
-def _event(event: syntax.Event, rule: Rule, catalog: Catalog) -> CompiledEvent:
+def _event(event: syntax.Event, condition: Program, catalog: Catalog) -> CompiledEvent:
     name = f"{event.qualifier}.{event.function}" if event.qualifier else event.function
     named = catalog.named(name)
     functions = [f for f in named if f.relation is not None]
@@ -191,22 +192,8 @@ def _event(event: syntax.Event, rule: Rule, catalog: Catalog) -> CompiledEvent:
         unlisted = error.code == "unsafe"
         raise cannot_be_watched(functions[0], event.span) if unlisted else error from error
     expanded = expand(program, catalog.hierarchy, required_inputs(program))
-    return CompiledEvent(event.kind, expanded, _positions(watched, rule, catalog))
-
-
-def _positions(watched: Relation, rule: Rule, catalog: Catalog) -> tuple[int, ...] | None:
-    columns = (*rule.parameters, *rule.variables)
-    found = []
-    for argument in watched.columns[: watched.inputs]:
-        fitting = [
-            position
-            for position, column in enumerate(columns)
-            if catalog.hierarchy.related(column.type, argument.type)
-        ]
-        if len(fitting) != 1:
-            return None
-        found += fitting
-    return tuple(found) if found else None
+    bound = bindings(condition, watched, catalog.hierarchy)
+    return CompiledEvent(event.kind, expanded, bound)
 
 
 def _condition_program(

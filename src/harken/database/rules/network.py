@@ -13,6 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 
 from harken.database.catalog import Catalog
@@ -38,7 +39,7 @@ from harken.database.rules.nodes import (
     counted,
     difference,
 )
-from harken.database.rules.occurrences import what_happened
+from harken.database.rules.occurrences import changes, holding, what_happened
 from harken.database.rules.recursive import RecursiveNode
 from harken.database.rules.rounds import RoundsNode
 from harken.database.rules.wave import ConditionChange, Wave
@@ -66,10 +67,15 @@ class Network(Between):
         marked = sorted(events.marked(self._engine.connection)) if self._captures else []
         return [(name, *self._captures[name].rows()) for name in marked if name in self._captures]
 
-    def propagate(self, wants_minus: Callable[[str], bool]) -> list[ConditionChange]:
+    def propagate(
+        self,
+        wants_minus: Callable[[str], bool],
+        gathers: Callable[[Condition], bool] = lambda _: False,
+    ) -> list[ConditionChange]:
         """The changes of all conditions since the last time.
 
-        Rows that a condition lost are only computed where it needs them, or `wants_minus`.
+        Rows that a condition lost are only computed where it needs them, or `wants_minus`. Where
+        the caller `gathers` events, it decides what they are about.
         """
         marked = events.marked(self._engine.connection) if self._captures else {}
         redefined = self._take_redefined()
@@ -80,6 +86,7 @@ class Network(Between):
             self._settle(stored)
             return [self._compared(node) for node in redefined]
         wave = self._wave(stored)
+        wave.gathers = gathers
         found = [self._compared(node) for node in redefined]
         for level, reached in wave.levels():
             nodes = [node for node in reached if node not in redefined]
@@ -327,30 +334,54 @@ class Network(Between):
     def _found_change(
         self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
     ) -> ConditionChange:
-        about = None
         condition = node.condition
         if condition.events:
-            about = what_happened(node, wave.stored, self._planning)
-            if not about.happened:
-                return ConditionChange(condition, [], [], wave.stored, "no event")
-            if condition.only_events:
-                query = self._planning.compile(node.part.program)
-                rows = about.concerning(query.rows(()))
-                return ConditionChange(condition, rows, [], wave.stored, "event")
+            return self._change_by_events(node, wave, wants_minus)
+        return self._own_change(node, wave, wants_minus)
+
+    def _change_by_events(
+        self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ConditionChange:
+        """What a condition gained as far as its events are about it; what it lost, it lost with or
+        without an event."""
+        condition = node.condition
+        on_gains = condition.acts_on_gains
+        if wave.gathers(condition):
+            change = self._own_change(node, wave, wants_minus)
+            gathered = changes(node, wave.stored, self._planning)
+            return replace(change, plus=change.plus if on_gains else [], gathered=gathered)
+        about = what_happened(node, wave.stored, self._planning)
+        change = ConditionChange(condition, [], [], wave.stored, "event")
+        if (about.happened and on_gains) or wants_minus(condition.name):
+            change = self._own_change(node, wave, wants_minus)
+        if not about.happened:
+            return replace(change, plus=[], strategy="no event")
+        if on_gains:
+            return replace(change, plus=about.concerning(change.plus))
+        plus = holding(node, wave.stored, self._planning)
+        return replace(change, plus=plus, strategy="event")
+
+    def rows_now(self, name: str) -> list[Row]:
+        """All that a condition holds for."""
+        return self._conditions[name].whole(self._planning).rows(())
+
+    def _own_change(
+        self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ConditionChange:
+        """What a condition gained and lost, whatever happened."""
+        condition = node.condition
         strategy, below, queries = self._queries_of(node, wave, wants_minus)
         if not below:
             return ConditionChange(condition, [], [], below, "no change")
         ways = wave.ways
-        changes = partial(self._changes, node)
+        found = partial(self._changes, node)
         try:
-            plus, minus = ways.run(node, strategy, partial(changes, strategy, queries, below))
+            plus, minus = ways.run(node, strategy, partial(found, strategy, queries, below))
         except TookTooLong:
             ways.give_up(node, strategy)
             strategy, below, queries = self._queries_of(node, wave, wants_minus)
-            plus, minus = ways.run(node, strategy, partial(changes, strategy, queries, below))
+            plus, minus = ways.run(node, strategy, partial(found, strategy, queries, below))
         ways.note(node, strategy)
-        if about is not None:
-            plus = about.concerning(plus)
         return ConditionChange(condition, plus, minus, below, strategy)
 
     def _changes(

@@ -365,7 +365,9 @@ class ConditionNode(Monitored):
     condition: Condition = field(kw_only=True)
     tally: Tally | None = None
     """Whether its derivations are to be counted, if that is left open."""
-    events: dict[tuple[str, frozenset[str]], tuple[Query, Query]] = field(default_factory=dict)
+    events: dict[tuple[int, frozenset[str], str], Query] = field(default_factory=dict)
+    """By the number of an event, the stored relations that have changed, and what is wanted: the
+    queries for its rows and for the tuples that it is about (`occurrences`)."""
     before: dict[frozenset[str], Query] = field(default_factory=dict)
     """The queries for all rows as they were, by the stored relations that have changed."""
     action: steps.Step | None = None

@@ -1,73 +1,187 @@
-"""The events of a rule: whether what it waits for occurred, and for which tuples.
+"""The events of a rule: which rows changed, and for which tuples of the condition that counts.
 
-A rule with events acts on a tuple only if one of them occurred for it in the transaction. A rule
-without a condition acts on every tuple that its events are about.
+An event of `f` occurs with a row of `f`, its arguments and results as a set:
 
-Law: `f` was added for the arguments for which it gained a value, removed for those for which it
-lost one, and updated for those for which it did both.
+    added(f)      a row that f gained
+    removed(f)    a row that f lost
+    updated(f)    a row that f gained or lost, for arguments for which it did both
+
+It is about the tuples of the condition that agree with the row where the event binds them
+(`bindings`). A strict rule acts on what its condition gained, as far as an event is about it; a
+nervous rule, and one without a condition, on all for which the condition holds and that an event is
+about.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
-from harken.calculus.differentials import differentiate
-from harken.database.rules.conditions import CompiledEvent
+from harken.calculus.differentials import Change, changed_relation, differentiate
+from harken.database.rules.bindings import Binding
+from harken.database.rules.conditions import CompiledEvent, Condition
 from harken.database.rules.nodes import ConditionNode, Planning, Row
-from harken.ir.clauses import stored_relations
+from harken.ir.clauses import Atom, Clause, Definition, Program, stored_relations
+from harken.ir.relations import Kind, Relation
+from harken.ir.terms import Variable
+
+Changes: TypeAlias = dict[int, tuple[list[Row], list[Row]]]
+"""By the number of an event, the rows that its function gained and lost."""
 
 
 @dataclass(slots=True)
 class Occurrence:
-    """For which tuples of a condition its events occurred; None in `about` means for all."""
+    """What has happened to a condition: for each binding, the values that it binds."""
 
-    happened: bool = False
-    about: list[tuple[tuple[int, ...], set[Row]]] | None = field(default_factory=list)
+    bound: dict[Binding, set[Row]] = field(default_factory=dict)
 
-    def add(self, positions: tuple[int, ...] | None, arguments: set[Row]) -> None:
-        self.happened = True
-        if positions is None:
-            self.about = None
-        elif self.about is not None:
-            self.about.append((positions, arguments))
+    @property
+    def happened(self) -> bool:
+        return bool(self.bound)
+
+    def add(self, bindings: Iterable[Binding], rows: list[Row]) -> None:
+        for binding in bindings if rows else ():
+            values = {tuple(row[column] for column, _ in binding) for row in rows}
+            self.bound.setdefault(binding, set()).update(values)
 
     def concerning(self, rows: list[Row]) -> list[Row]:
-        about = self.about
-        if about is None:
-            return rows
-        return [
-            row
-            for row in rows
-            if any(tuple(row[i] for i in places) in given for places, given in about)
-        ]
+        """Those of the tuples that an event is about."""
+        return [row for row in rows if self._concerns(row)]
+
+    def _concerns(self, row: Row) -> bool:
+        return any(
+            tuple(row[place] for _, place in binding) in values
+            for binding, values in self.bound.items()
+        )
+
+
+@dataclass(slots=True)
+class Gathered:
+    """The net change of the functions of a rule's events, from one propagation to the next: while
+    other rules are checked after each statement, what counts for this one is the transaction."""
+
+    weights: dict[int, dict[Row, int]] = field(default_factory=dict)
+
+    def add(self, changes: Changes) -> Gathered:
+        """The same with these changes as well; what is here may be part of a snapshot."""
+        found = {number: dict(rows) for number, rows in self.weights.items()}
+        for number, (gained, lost) in changes.items():
+            rows = found.setdefault(number, {})
+            for sign, changed in ((1, gained), (-1, lost)):
+                for row in changed:
+                    rows[row] = rows.get(row, 0) + sign
+        return Gathered(found)
+
+    def occurrence(self, condition: Condition) -> Occurrence:
+        found = Occurrence()
+        for number, rows in self.weights.items():
+            event = condition.events[number]
+            found.add(event.bindings, self._occurred(event, rows))
+        return found
+
+    @staticmethod
+    def _occurred(event: CompiledEvent, rows: dict[Row, int]) -> list[Row]:
+        gained = [row for row, weight in rows.items() if weight > 0]
+        lost = [row for row, weight in rows.items() if weight < 0]
+        if event.kind != "updated":
+            return gained if event.kind == "added" else lost
+        inputs = event.program.goal.inputs
+        both = {row[:inputs] for row in gained} & {row[:inputs] for row in lost}
+        return [row for row in (*gained, *lost) if row[:inputs] in both]
 
 
 def what_happened(node: ConditionNode, stored: frozenset[str], planning: Planning) -> Occurrence:
-    """Which of the rule's events occurred, and for which of its tuples."""
-    happened = Occurrence()
-    for event in node.condition.events:
-        arguments = _occurrences(node, event, stored, planning)
-        if arguments:
-            happened.add(event.positions, arguments)
-    return happened
+    """Which of the rule's events occurred, and with which rows."""
+    found = Occurrence()
+    for number, event in enumerate(node.condition.events):
+        found.add(event.bindings, _rows(node, number, stored, planning, "occurred"))
+    return found
 
 
-def _occurrences(
-    node: ConditionNode, event: CompiledEvent, stored: frozenset[str], planning: Planning
-) -> set[Row]:
-    """The arguments for which the watched function gained, lost or changed a value."""
-    concerned = frozenset(stored & stored_relations(event.program).keys())
-    if not concerned:
-        return set()
-    key = (event.program.goal.id, concerned)
-    queries = node.events.get(key)
-    if queries is None:
-        change = differentiate(event.program, concerned)
-        compiled = (planning.compile(each) for each in (change.plus, change.minus))
-        queries = node.events[key] = (next(compiled), next(compiled))
-    inputs = event.program.goal.inputs
-    gained = {row[:inputs] for row in queries[0].rows(())}
-    if event.kind == "added":
-        return gained
-    lost = {row[:inputs] for row in queries[1].rows(())}
-    return lost if event.kind == "removed" else gained & lost
+def holding(node: ConditionNode, stored: frozenset[str], planning: Planning) -> list[Row]:
+    """For which tuples the condition holds that one of its events is about."""
+    events = range(len(node.condition.events))
+    found = (row for n in events for row in _rows(node, n, stored, planning, "holding"))
+    return list(dict.fromkeys(found))
+
+
+def changes(node: ConditionNode, stored: frozenset[str], planning: Planning) -> Changes:
+    """What the function of each event gained and lost."""
+    return {
+        number: (
+            _rows(node, number, stored, planning, "gained"),
+            _rows(node, number, stored, planning, "lost"),
+        )
+        for number in range(len(node.condition.events))
+    }
+
+
+def _rows(
+    node: ConditionNode, number: int, stored: frozenset[str], planning: Planning, wanted: str
+) -> list[Row]:
+    """The rows that the function of an event gained or lost, those with which the event occurred,
+    or the tuples that it is about and the condition holds for."""
+    event = node.condition.events[number]
+    changed = frozenset(stored & stored_relations(event.program).keys())
+    if not changed:
+        return []
+    key = (number, changed, wanted)
+    query = node.events.get(key)
+    if query is None:
+        query = node.events[key] = planning.compile(_program(node, event, changed, wanted))
+    return query.rows(())
+
+
+def _program(
+    node: ConditionNode, event: CompiledEvent, changed: frozenset[str], wanted: str
+) -> Program:
+    if wanted in ("gained", "lost"):
+        change = differentiate(event.program, changed)
+        return change.plus if wanted == "gained" else change.minus
+    occurring = _occurring(event, changed)
+    if wanted == "occurred":
+        return occurring
+    return _concerned(occurring, event.bindings, node.part.program)
+
+
+def _occurring(event: CompiledEvent, changed: frozenset[str]) -> Program:
+    """The program of the rows with which an event occurs."""
+    change = differentiate(event.program, changed)
+    goal = event.program.goal
+    occurred = replace(goal, name=f"{event.kind} {goal.name}")
+    clauses = tuple(_occurrences(event.kind, occurred, change))
+    known = {**change.plus.definitions, **change.minus.definitions}
+    return Program(occurred, {**known, occurred.id: Definition(occurred, clauses)})
+
+
+def _occurrences(kind: str, occurred: Relation, change: Change) -> Iterable[Clause]:
+    row = tuple(Variable(f"X{i}", each.type) for i, each in enumerate(occurred.columns))
+    other = tuple(Variable(f"Y{i}", each.type) for i, each in enumerate(occurred.columns))
+    beside = (*row[: occurred.inputs], *other[occurred.inputs :])
+    gained, lost = (changed_relation(change.relation, sign) for sign in (1, -1))
+    head = Atom(occurred, row)
+    if kind == "added":
+        yield Clause(head, (Atom(gained, row),))
+    elif kind == "removed":
+        yield Clause(head, (Atom(lost, row),))
+    else:
+        yield Clause(head, (Atom(gained, row), Atom(lost, beside)))
+        yield Clause(head, (Atom(lost, row), Atom(gained, beside)))
+
+
+def _concerned(occurring: Program, bindings: Iterable[Binding], condition: Program) -> Program:
+    """The program of the tuples for which a condition holds and that an event is about."""
+    goal = replace(condition.goal, name=f"{condition.goal.name} by event", kind=Kind.DERIVED)
+    row = tuple(Variable(f"T{i}", each.type) for i, each in enumerate(goal.columns))
+    clauses = []
+    for binding in bindings:
+        bound = dict(binding)
+        terms = tuple(
+            row[bound[i]] if i in bound else Variable(f"X{i}", each.type)
+            for i, each in enumerate(occurring.goal.columns)
+        )
+        body = (Atom(occurring.goal, terms), Atom(condition.goal, row))
+        clauses.append(Clause(Atom(goal, row), body))
+    known = {**condition.definitions, **occurring.definitions}
+    return Program(goal, {**known, goal.id: Definition(goal, tuple(clauses))})

@@ -13,7 +13,7 @@ from harken.database.complaints import unknown_rule
 from harken.database.dependents import dependents_in_order
 from harken.database.monitors.monitors import Monitors
 from harken.database.monitors.view import MonitoredView
-from harken.database.rules.check_phase import CheckPhase
+from harken.database.rules.check_phase import Activation, CheckPhase
 from harken.database.rules.definition import (
     CompiledRule,
     Rule,
@@ -22,12 +22,13 @@ from harken.database.rules.definition import (
     read_rule,
     rule_of,
 )
+from harken.database.rules.detached import DetachedActions, Recorded
 from harken.database.rules.network import Network
 from harken.database.runtime import Runtime
 from harken.database.sql.constraints import Constraints
 from harken.database.sql.materialized import KeptViews
 from harken.database.system import FIRED
-from harken.errors import HarkenError, IntegrityError, NameFault, Span
+from harken.errors import HarkenError, IntegrityError, NameFault, Span, ValueFault
 from harken.ir.schema import Function
 from harken.lang.amosql import syntax
 
@@ -37,6 +38,7 @@ class Rules:
         self._runtime = runtime
         self.network = Network(runtime.engine, runtime.catalog)
         self.check_phase = CheckPhase(runtime, self.network)
+        self.detached = DetachedActions(runtime)
         self.monitors = Monitors(runtime, self.network, self.check_phase)
         self._kept_views = KeptViews(runtime, self.network)
         self._constraints = Constraints(runtime, self.network)
@@ -57,6 +59,8 @@ class Rules:
             )
         rule = rule_of(node, text, 0, catalog)
         compiled = compile_rule(rule, self._runtime.engine, catalog, node)
+        if rule.coupling == "detached":
+            self.detached.declare()
         self._runtime.engine.create(rule.activations)
         oid = catalog.add_rule(rule.name, text, rule.parameters, compiled.dependencies)
         # Only now, because an action may name its own rule: to deactivate it, for instance.
@@ -268,6 +272,19 @@ class Rules:
     def after_transaction(self) -> None:
         self.monitors.after_transaction()
         self.network.release_idle()
+
+    def act_on(self, recorded: Recorded) -> None:
+        """Carry out a recorded action of a detached rule, as the rule is defined now."""
+        rule = self.network.rule(recorded.rule) or self.compiled(recorded.rule)
+        columns = (*rule.rule.parameters, *rule.rule.variables)
+        if tuple(column.type for column in columns) != recorded.rows.types:
+            raise ValueFault(
+                f"the rule {recorded.rule} has other variables now than when it was triggered",
+                code="bad-value",
+                hint="define it as it was, or discard the action",
+            )
+        activation = Activation(rule, recorded.arguments, 0, 0)
+        self.check_phase.act(activation, recorded.rows.rows)
 
     def compiled(self, name: str) -> CompiledRule:
         return self._compile(self.find(name, None))

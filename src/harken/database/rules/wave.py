@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from harken.database.rules.conditions import Condition
 from harken.database.rules.nodes import ConditionNode, Node, Row, TotalsNode
+from harken.database.rules.occurrences import Changes
 from harken.database.rules.rounds import RoundsNode
 from harken.database.rules.ways import Ways
 from harken.ir.relations import Relation
@@ -21,6 +22,9 @@ class ConditionChange:
     minus: list[Row]
     changed: frozenset[str]
     strategy: str
+    gathered: Changes | None = None
+    """What the functions of its events gained and lost, if that is to be summed up: then `plus` is
+    not yet restricted to what the events are about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class Wave:
     sizes: dict[str, int] = field(default_factory=dict)
     """The rows of the Δ-sets."""
     ways: Ways = field(kw_only=True)
+    gathers: Callable[[Condition], bool] = field(default=lambda _: False, kw_only=True)
+    """Are the events of a condition only summed up for now?"""
     to_build: list[TotalsNode] = field(default_factory=list)
     """Totals that are wanted and not kept: they are computed when all has settled."""
     to_store: list[RoundsNode] = field(default_factory=list)

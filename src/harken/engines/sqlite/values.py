@@ -52,10 +52,12 @@ def column_type(type_: Type) -> str:
 
 
 def _bad(value: object, type_: Type, hint: str | None = None) -> ValueFault:
+    return ValueFault(f"{_shown(value)} is not of type {type_}", code="bad-value", hint=hint)
+
+
+def _shown(value: object) -> str:
     shown = repr(value)
-    if len(shown) > 60:
-        shown = shown[:57] + "..."
-    return ValueFault(f"{shown} is not of type {type_}", code="bad-value", hint=hint)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
 def encode_integer(value: Any) -> int:
@@ -117,11 +119,20 @@ def encode_timestamp(value: Any) -> int:
 
 
 def encode_object(value: Any) -> int:
-    """An object handle, or the number of an object that the engine already knows."""
-    oid = getattr(value, "oid", value)
+    """The number of an object, given its handle. A bare number is not an object: it would name
+    whichever object happens to have it."""
+    oid = getattr(value, "oid", None)
     if type(oid) is not int:
-        raise ValueFault(f"{value!r} is not an object", code="wrong-object")
+        raise not_an_object(value)
     return oid
+
+
+def not_an_object(value: object) -> ValueFault:
+    return ValueFault(
+        f"{_shown(value)} is not an object",
+        code="wrong-object",
+        hint="give a harken.Object: from a query, from db.variables, or from db.load",
+    )
 
 
 ENCODERS: dict[Type, Encoder] = {
@@ -172,7 +183,8 @@ def _or_null(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def encode(value: Any, type_: Type) -> Stored:
-    return encoder(type_)(value)
+    """What a constant is stored as: one of a surrogate type is the number of its object already."""
+    return value if type_.surrogate else encoder(type_)(value)
 
 
 def _outside_calendar(what: str) -> ValueFault:

@@ -1,0 +1,39 @@
+"""`harken actions`: what detached rules have not carried out, to be seen, retried or discarded."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from harken.cli.options import DatabaseFile, Format, Output
+from harken.cli.reporting import reported, writer
+from harken.cli.sessions import opened
+
+Numbers = Annotated[list[int], typer.Argument(help="Their numbers, as `list` shows them.")]
+SomeNumbers = Annotated[
+    list[int] | None, typer.Argument(help="Their numbers, as `list` shows them; all unless given.")
+]
+QUERY = (
+    "SELECT number, rule, about, attempts, error, recorded, tried FROM detached_actions "
+    "ORDER BY number"
+)
+
+
+def list_actions(db: DatabaseFile, format: Output = Format.TEXT) -> None:
+    """List the actions of detached rules that have not been carried out."""
+    with reported(format), opened(db, read_only=True) as database:
+        if database.detached_actions():
+            database.run_sql(QUERY, writer(format))
+
+
+def retry(db: DatabaseFile, numbers: SomeNumbers = None, format: Output = Format.TEXT) -> None:
+    """Try them again, each in a transaction of its own."""
+    with reported(format), opened(db) as database, database.listening(writer(format)):
+        database.retry_actions(numbers or None)
+
+
+def discard(db: DatabaseFile, numbers: Numbers, format: Output = Format.TEXT) -> None:
+    """Give them up."""
+    with reported(format), opened(db) as database:
+        database.discard_actions(numbers)
