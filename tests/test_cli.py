@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from patience import PATIENCE
 
 import harken
 from harken import cli, doctor
@@ -780,6 +781,6 @@ def test_a_pipeline_that_keeps_going(warehouse: Warehouse, how: int) -> None:
         assert running.stdout.readline() == f"order item{number}\n"
         assert running.stdout.readline().startswith(f"stock: 1 row, version {number + 2}, ")
     running.send_signal(how)
-    assert running.wait(60) == 0
+    assert running.wait(PATIENCE) == 0
     assert running.stdout.read() == ""
     running.stdout.close()

@@ -3,6 +3,8 @@
 import sys
 import threading
 
+from patience import PATIENCE
+
 from harken.stack import room_for
 
 
@@ -13,14 +15,14 @@ def test_one_thread_does_not_take_the_room_of_another() -> None:
     def first() -> None:
         with room_for(before + 500):
             first_is_in.set()
-            first_may_go.wait(10)
+            first_may_go.wait(PATIENCE)
 
     thread = threading.Thread(target=first)
     thread.start()
-    first_is_in.wait(10)
+    first_is_in.wait(PATIENCE)
     with room_for(before + 1000):
         first_may_go.set()
-        thread.join(10)
+        thread.join(PATIENCE)
         assert sys.getrecursionlimit() == before + 1000
     assert sys.getrecursionlimit() == before
 

@@ -24,11 +24,11 @@
     ├── IntegrityError         in-use, transaction, rolled-back, lake-conflict, no-such-row,
     │                          row-exists, not-unique, null, constraint
     └── StorageError           not-a-database, newer-format, disk-full, disk-error, locked,
-                               read-only, cannot-open, closed, storage, no-lake-table,
-                               not-a-lake-table, no-such-version, input-changed, bad-path, bad-file,
-                               unknown-format, lake-damaged, not-permitted, cannot-read,
-                               cannot-write, not-utf-8, cannot-listen, too-many, too-large,
-                               too-slow
+                               stale-snapshot, file-lost, read-only, cannot-open, closed, storage,
+                               no-lake-table, not-a-lake-table, no-such-version, input-changed,
+                               bad-path, bad-file, unknown-format, lake-damaged, not-permitted,
+                               cannot-read, cannot-write, not-utf-8, cannot-listen, too-many,
+                               too-large, too-slow
 
 Codes are part of the contract: scripts match on them, so they never change their meaning.
 """

@@ -10,6 +10,7 @@ from typing import Any
 
 import consistency
 import pytest
+from patience import PATIENCE
 from peer import Peer, PeerError
 
 import harken
@@ -522,7 +523,7 @@ def test_a_schema_that_changes_while_a_database_is_opened_is_seen(
         found = read(engine)
         if threading.current_thread() is not threading.main_thread():
             has_read.set()
-            may_go_on.wait(10)
+            may_go_on.wait(PATIENCE)
         return found
 
     monkeypatch.setattr(catalog, "read_memory", slowly)
@@ -534,7 +535,7 @@ def test_a_schema_that_changes_while_a_database_is_opened_is_seen(
 
     opening = threading.Thread(target=open_slowly)
     opening.start()
-    has_read.wait(10)
+    has_read.wait(PATIENCE)
     with harken.connect(path) as db:
         db.amosql("create function b() -> integer; commit;")
     may_go_on.set()

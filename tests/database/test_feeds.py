@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from patience import PATIENCE
 
 from harken import Database, HarkenError
 from harken.engines.lake.engine import LakeEngine
@@ -52,7 +53,7 @@ class Files:
 
     def feed(self, db: Database, name: str = "level", **options: Any) -> None:
         options = {"mode": "upsert", "available_now": True, **options}
-        assert db.feed(name, self.stream(), checkpoint=self.checkpoint, **options).wait(100)
+        assert db.feed(name, self.stream(), checkpoint=self.checkpoint, **options).wait(PATIENCE)
 
 
 @pytest.fixture
@@ -141,7 +142,7 @@ def test_a_stream_of_numbers(fed: Database, spark: SparkSession, tmp_path: Path)
         while (running.progress or {"batchId": -1})["batchId"] < 1:
             running.wait(0.1)
         running.stop()
-        running.wait(60)
+        running.wait(PATIENCE)
     fed.step()
     ticks = rows(fed, "select i for each integer i, timestamp t where tick(i) = t;")
     assert ticks == {(number,) for number in range(len(ticks))}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from patience import PATIENCE
 
 from harken.engines.spark.streams import Batch, Feed, Mode, feed
 from harken.engines.spark.tables import LakeTable
@@ -60,13 +61,13 @@ def test_a_stream_goes_on_where_it_stopped(place: Place) -> None:
     place.write("a", (1, "x"), (1, "x"), (None, None))
     place.write("b", (2, "é"))
     started = place.feed()
-    assert started.wait(60)
+    assert started.wait(PATIENCE)
     assert place.rows() == {(1, "x"): 2, (None, None): 1, (2, "é"): 1}
     assert [(batch.number, batch.version) for batch in place.batches] == [(0, 1), (1, 2)]
     assert sum(batch.rows for batch in place.batches) == 4
     assert (started.progress or {})["numInputRows"] >= 1
     place.write("c", (1, "x"))
-    assert place.feed().wait(60)
+    assert place.feed().wait(PATIENCE)
     assert place.batches[2] == Batch(2, 1, 3)
     assert place.rows() == {(1, "x"): 3, (None, None): 1, (2, "é"): 1}
 
@@ -95,9 +96,9 @@ def test_a_batch_that_is_repeated_after_a_crash_counts_once(
     monkeypatch.setattr(LakeTable, "commit", crash)
     for _ in range(3):
         with pytest.raises(HarkenError) as caught:
-            place.feed().wait(60)
+            place.feed().wait(PATIENCE)
         assert caught.value.code == "stream"
-    assert place.feed().wait(60)
+    assert place.feed().wait(PATIENCE)
     assert sorted(set(commits)) == [0, 1, 2]
     assert len(commits) > 3
     assert place.rows() == {(7, "same"): 3, (0, "own"): 1, (1, "own"): 1, (2, "own"): 1}
@@ -121,11 +122,11 @@ feed(
     stream.json({str(place.source)!r}), LakeTable.open({place.table.path!r}),
     checkpoint={str(place.checkpoint)!r}, available_now=True,
     on_batch=lambda batch: batch.number == 1 and os._exit(9),
-).wait(60)
+).wait(PATIENCE)
 """
     assert subprocess.run([sys.executable, "-c", script]).returncode == 9
     assert place.table.version == 2
-    assert place.feed().wait(60)
+    assert place.feed().wait(PATIENCE)
     assert [batch.number for batch in place.batches] == [1, 2, 3]
     assert place.rows() == {(7, "same"): 4, **{(number, "own"): 1 for number in range(4)}}
 
@@ -133,27 +134,27 @@ feed(
 def test_an_upsert_by_key(spark: SparkSession, tmp_path: Path) -> None:
     place = Place(spark, tmp_path, bag=False)
     place.write("a", (1, "old"), (2, "stays"))
-    assert place.feed(mode="upsert").wait(60)
+    assert place.feed(mode="upsert").wait(PATIENCE)
     place.write("b", (1, "new"), (3, "comes"))
-    assert place.feed(mode=Mode.UPSERT).wait(60)
+    assert place.feed(mode=Mode.UPSERT).wait(PATIENCE)
     assert place.rows() == {(1, "new"): 1, (2, "stays"): 1, (3, "comes"): 1}
 
 
 def test_an_error_of_a_batch_is_ours_and_the_batch_is_tried_again(place: Place) -> None:
     place.write("a", (1, "x"), (1, "y"))
     with pytest.raises(HarkenError, match="several rows") as caught:
-        place.feed(mode="upsert").wait(60)
+        place.feed(mode="upsert").wait(PATIENCE)
     assert caught.value.code == "many-values"
     assert place.rows() == {}
-    assert place.feed(mode="upsert", latest_by="v").wait(60)
+    assert place.feed(mode="upsert", latest_by="v").wait(PATIENCE)
     assert place.rows() == {(1, "y"): 1}
 
 
 def test_an_empty_checkpoint_is_another_stream(place: Place, tmp_path: Path) -> None:
     place.write("a", (1, "x"))
-    assert place.feed().wait(60)
+    assert place.feed().wait(PATIENCE)
     place.checkpoint = tmp_path / "another"
-    assert place.feed().wait(60)
+    assert place.feed().wait(PATIENCE)
     assert place.rows() == {(1, "x"): 2}
 
 
@@ -167,7 +168,7 @@ def test_a_stream_that_keeps_running(place: Place) -> None:
     assert place.rows() == {(1, "x"): 1, (2, "y"): 1}
     assert not running.wait(0.01)
     running.stop()
-    assert running.wait(60)
+    assert running.wait(PATIENCE)
 
 
 def test_a_stream_without_a_column_of_the_table(place: Place) -> None:

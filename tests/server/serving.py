@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from patience import PATIENCE
+
 import harken
 from harken import Change
 from harken.server.client import events_of
@@ -31,7 +33,7 @@ class Served:
         self._socket = listen("127.0.0.1", port)
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self.client = harken.Client(self.url, token, timeout=20)
+        self.client = harken.Client(self.url, token, timeout=PATIENCE)
         self._thread = threading.Thread(target=self.server.run, kwargs={"sockets": [self._socket]})
         self._thread.start()
 
@@ -49,7 +51,7 @@ class Served:
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> tuple[int, Any]:
         """The status, and the JSON of the answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             sent = body if isinstance(body, bytes | None) else json.dumps(body).encode()
             given = {"content-type": "application/json"} if sent is not None else {}
@@ -77,7 +79,7 @@ class Stream:
     """The events of a connection, without going on by itself."""
 
     def __init__(self, port: int, path: str, headers: dict[str, str]) -> None:
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         self.connection.request("GET", path, headers=headers)
         self.response = self.connection.getresponse()
         self.events = events_of(self.response)

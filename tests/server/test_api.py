@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 from serving import Served
 
 import harken
@@ -63,7 +64,7 @@ def test_what_a_snapshot_tells_can_be_sent_back(served: Served, path: str) -> No
 
 
 def test_tables_that_are_made_may_go_to_the_lake(serve: Callable[..., Served], path: str) -> None:
-    client = Client(serve(engine="lake").url, timeout=100)
+    client = Client(serve(engine="lake").url, timeout=PATIENCE)
     client.sql("CREATE TABLE price (item STRING PRIMARY KEY, cents INT)")
     start = client.snapshot("price", keep=True).position
     position = client.apply(insert={"price": [("pen", 120)]})

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
 from typer.testing import CliRunner
 
 import harken
@@ -51,7 +52,7 @@ def test_the_command_serves_until_it_is_told_to_end(path: str) -> None:
         db.sql("INSERT INTO stock VALUES ('cap', 1)")
     assert next(changes).plus == [("cap", 1)]
     process.send_signal(signal.SIGINT)
-    assert process.wait(30) == 0
+    assert process.wait(PATIENCE) == 0
     assert process.stderr.read() == ""
     changes.close()  # type: ignore[attr-defined]
     process.stdout.close()

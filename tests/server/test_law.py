@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from patience import PATIENCE
 from serving import Served
 
 import harken
@@ -118,7 +119,7 @@ def test_a_copy_always_ends_as_the_view(served: Served, law_path: Path, acts: An
     followers = [Follower(served, where) for where in (None, None, "quantity > 2")]
     together = Together(served)
     followers.append(together)
-    with harken.connect(law_path, timeout=30) as other:
+    with harken.connect(law_path, timeout=PATIENCE) as other:
         for what, first, second in acts:
             match what:
                 case "write":

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from patience import PATIENCE
 from serving import Served, take
 
 import harken
@@ -127,7 +128,7 @@ def test_a_client_that_vanishes_is_forgotten(served: Served) -> None:
 def until(holds: Callable[[], bool]) -> None:
     """Wait for another thread to notice."""
     pause = threading.Event()
-    for _ in range(2_000):
+    for _ in range(200 * PATIENCE):
         if holds():
             return
         pause.wait(0.005)
@@ -308,7 +309,7 @@ def test_writers_at_once_are_told_in_one_order(served: Served, path: str) -> Non
             served.client.apply(insert={"stock": [(f"{name}{number}", 1)]})
 
     def write_elsewhere() -> None:
-        with harken.connect(path, timeout=30) as db:
+        with harken.connect(path, timeout=PATIENCE) as db:
             for number in range(8):
                 db.sql(f"INSERT INTO stock VALUES ('c{number}', 1)")
 

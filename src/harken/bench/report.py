@@ -15,6 +15,7 @@ from rich.table import Table
 
 from harken.bench import BENCHMARKS, OVER_SIZES, PARTS, SWEEPS, TPCH, plot, run
 from harken.bench.figures import Figure, rounded
+from harken.bench.record import PUBLISHED, Record
 from harken.bench.tpch import QUERIES
 from harken.errors import HarkenError
 
@@ -31,25 +32,36 @@ def run_benchmarks(
     *,
     as_json: bool,
     picture: Path | None = None,
+    record: Record | None = None,
 ) -> None:
     """All of them if none is named. Progress goes to standard error."""
     chosen = list(names or BENCHMARKS)
     _check(chosen, picture)
     _check_tpch(chosen, tpch)
-    output, progress = Console(highlight=False), Console(stderr=True)
     measured: list[Figure] = []
     for name in chosen:
-        figures = _kept(run(name, items, rounds, tpch), measured)
-        if as_json:
-            for figure in figures:
-                print(figure.json_line(), flush=True)
-        else:
-            with progress.status(f"bench {name} …") as status:
-                for shown in _shown(name, _told(figures, status)):
-                    output.print(shown)
-            output.print()
+        _print(name, _kept(run(name, items, rounds, tpch), measured, record), as_json=as_json)
     if picture is not None:
         picture.write_text(plot.draw(measured), encoding="utf-8")
+
+
+def run_published(record: Record | None, *, as_json: bool) -> None:
+    """All benchmarks that the documents quote, each in the size that they quote."""
+    for each in PUBLISHED:
+        figures = run(each.name, each.items, each.rounds, each.tpch)
+        _print(each.name, _kept(figures, [], record), as_json=as_json)
+
+
+def _print(name: str, figures: Iterable[Figure], *, as_json: bool) -> None:
+    if as_json:
+        for figure in figures:
+            print(figure.json_line(), flush=True)
+        return
+    output, progress = Console(highlight=False), Console(stderr=True)
+    with progress.status(f"bench {name} …") as status:
+        for shown in _shown(name, _told(figures, status)):
+            output.print(shown)
+    output.print()
 
 
 def _shown(name: str, figures: Iterable[Figure]) -> Iterator[Table | Group]:
@@ -112,9 +124,13 @@ def _check_tpch(names: list[str], tpch: Mapping[str, Sequence[Any]]) -> None:
             )
 
 
-def _kept(figures: Iterable[Figure], measured: list[Figure]) -> Iterator[Figure]:
+def _kept(
+    figures: Iterable[Figure], measured: list[Figure], record: Record | None
+) -> Iterator[Figure]:
     for figure in figures:
         measured.append(figure)
+        if record is not None:
+            record.keep([figure])
         yield figure
 
 

@@ -153,18 +153,44 @@ def bench(
         list[float] | None,
         typer.Option(min=0, max=1, help="The share of the rows, for sql; may be repeated."),
     ] = None,
+    all: Annotated[
+        bool,
+        typer.Option("--all", help="Everything that the documents quote, as they do: hours."),
+    ] = False,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json", help="Keep the figures there, with the commit they are from."
+        ),
+    ] = None,
+    note: Annotated[
+        str, typer.Option(help="What to keep with them: what else the machine did, perhaps.")
+    ] = "",
     format: Output = Format.TEXT,
 ) -> None:
     """Measure what Harken costs against the same work done by hand."""
-    from harken.bench.report import run_benchmarks
+    from harken.bench.record import Record
+    from harken.bench.report import run_benchmarks, run_published
 
+    kept = None if record is None else Record(record, note)
     as_json = format is Format.JSON
     tpch: dict[str, list[Any]] = {
         "scales": scale or [],
         "queries": query or [],
         "changes": change or [],
     }
-    run_benchmarks(names or [], items or [], rounds, tpch, as_json=as_json, picture=plot)
+    if all:
+        if names or items or rounds or plot or any(tpch.values()):
+            raise harken.HarkenError(
+                "--all runs each benchmark as the documents quote it",
+                code="bad-value",
+                hint="leave the other options out, or name benchmarks instead of --all",
+            )
+        run_published(kept, as_json=as_json)
+        return
+    run_benchmarks(
+        names or [], items or [], rounds, tpch, as_json=as_json, picture=plot, record=kept
+    )
 
 
 def doctor() -> None:

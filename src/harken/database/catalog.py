@@ -83,6 +83,9 @@ class Catalog:
         self._memory = Memory()
         self._compiled: dict[str, tuple[Definition, ...]] = {}
         self._session: dict[str, Function] = {}
+        """The Python functions that only this session knows, by id."""
+        self._session_overloads: dict[str, dict[str, Function]] = {}
+        """The same by name, and then by id: names are looked up in every statement."""
         self._next_oid = FIRST_USER_OID
         self._saved_oid = FIRST_USER_OID
         self.hierarchy = Hierarchy({})
@@ -98,8 +101,10 @@ class Catalog:
 
     def overloads(self, name: str) -> tuple[Function, ...]:
         stored = self._memory.functions.get(name, {})
-        session = [f for f in self._session.values() if f.name == name and f.id not in stored]
-        return (*stored.values(), *session)
+        session = self._session_overloads.get(name)
+        if not session:
+            return tuple(stored.values())
+        return (*stored.values(), *(f for f in session.values() if f.id not in stored))
 
     def function_names(self) -> tuple[str, ...]:
         return (*self._memory.functions, *(f.name for f in self._session.values()))
@@ -372,7 +377,7 @@ class Catalog:
 
     def remove_function(self, function: Function) -> None:
         if function.id in self._session:
-            del self._session[function.id]
+            self._remove_session_function(function)
             self.epoch += 1
             return
         # The table goes last: deleting an object looks at all that is watched, and a screener
@@ -429,11 +434,17 @@ class Catalog:
         self.changed = True
         self._write_version()
 
+    def _remove_session_function(self, function: Function) -> None:
+        del self._session[function.id]
+        del self._session_overloads[function.name][function.id]
+
     def add_session_function(self, function: Function) -> None:
         """A Python function known to this session only."""
-        for known in [f for f in self._session.values() if f.name == function.name and f.variadic]:
-            del self._session[known.id]
+        overloads = self._session_overloads.get(function.name, {})
+        for known in [each for each in overloads.values() if each.variadic]:
+            self._remove_session_function(known)
         self._session[function.id] = function
+        self._session_overloads.setdefault(function.name, {})[function.id] = function
         self.epoch += 1
         self._compiled.clear()
 

@@ -521,10 +521,16 @@ class Database:
     # --- transactions ----------------------------------------------------------------------
 
     @contextmanager
-    def transaction(self) -> Iterator[Database]:
-        """A block that commits when it ends and is undone when it raises."""
+    def transaction(self, *, write: bool = True) -> Iterator[Database]:
+        """A block that commits when it ends and is undone when it raises.
+
+        It takes the write lock at its start, so nothing that it reads can change before it ends.
+        With `write=False` it takes no lock: everything it reads is of one state, and others may
+        commit meanwhile. Should it change something after all, it takes the lock then, and fails
+        with `stale-snapshot` if others have committed since its first read.
+        """
         self._check_open()
-        with self._transactions.block():
+        with self._transactions.block(write=write):
             yield self
 
     @property
@@ -580,8 +586,7 @@ class Database:
     def _look_at_others(self) -> None:
         """See what others have created and dropped."""
         self._check_open()
-        if not self._transactions.active:
-            self._transactions.refresh()
+        self._transactions.look()
 
     def _check_open(self) -> None:
         if self._closed:

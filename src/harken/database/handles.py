@@ -93,9 +93,7 @@ class FunctionHandle:
         """The value; all values of a bag or of a function with several."""
         if self._single and type(arguments) is not tuple:
             value = self._read_one(arguments)
-            if value is not None and (
-                self._connection.in_transaction or self._transactions.is_current
-            ):
+            if value is not None and self._transactions.saw_known_state:
                 return value
         rows = self._results(arguments)
         if not self._keyed:
@@ -183,7 +181,8 @@ class FunctionHandle:
     def __setitem__(self, arguments: Any, value: Any) -> None:
         connection = self._connection
         slow = self._runtime.immediate_rules or connection.asking or value is None
-        if slow or not (self._plain and self._keyed and connection.in_transaction):
+        in_write = connection.in_transaction and not connection.only_reads
+        if slow or not (self._plain and self._keyed and in_write):
             self._change("set", arguments, value)
             return
         if self._epoch != self._runtime.catalog.epoch:
@@ -277,8 +276,7 @@ class FunctionHandle:
         return [tuple(t(v) for t, v in zip(turns, row, strict=True)) for row in rows]
 
     def _refresh(self) -> None:
-        if not self._connection.in_transaction:
-            self._transactions.refresh()
+        self._transactions.look()
         if self._epoch != self._runtime.catalog.epoch:
             self._prepare()
 

@@ -113,6 +113,8 @@ class Runtime:
 
     def drop_variables_from(self, first_oid: int) -> None:
         """After a rollback: the objects created since then are gone, and so are their names."""
+        if self.catalog.allocate(0) == first_oid:
+            return  # none was created
         gone = [
             name
             for name, value in self.interface.items()

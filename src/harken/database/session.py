@@ -95,8 +95,7 @@ class Session:
                 self._run_step(parsed)
 
     def _run_step(self, parsed: Parsed) -> None:
-        if not self._transactions.active:
-            self._transactions.refresh()
+        self._transactions.look()
         step = self._step(parsed)
         frame = Frame(self._runtime.interface, parsed.literals, parsed.variables)
         if isinstance(step, READS):

@@ -2,6 +2,10 @@
 
 A transaction begins with the first change and ends with `commit` or `rollback`. It covers data,
 schema and objects alike; within it each statement happens as a whole or not at all.
+
+One that begins with a read (`BEGIN; SELECT`) holds no lock: all it reads is one state of the file,
+that of its first read, and it takes the write lock with its first change. If another process has
+committed in between, that change is refused with `stale-snapshot`.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ from contextlib import contextmanager, suppress
 from harken.database.rules.check_phase import RuleRollback
 from harken.database.rules.rules import Rules
 from harken.database.runtime import Runtime
+from harken.database.system import META
+from harken.engines.sqlite.connection import SchemaVersions
 from harken.errors import HarkenError, IntegrityError, StorageError
 
 
@@ -21,6 +27,7 @@ class Transactions:
         self._rules = rules
         self._connection = runtime.engine.connection
         self._first_oid = 0
+        self._first_epoch = -1
         self._begun = False
         self._statements = 0
         self._blocks = 0
@@ -28,6 +35,8 @@ class Transactions:
         self._text_open = False
         self._data_version = -1
         self._state = -1
+        self._looked = True
+        """Does the open transaction, if there is one, know the state of the file that it reads?"""
         self._detached = rules.detached
         self._due: list[int] = []
         """The detached actions that are to be carried out next, by their numbers."""
@@ -40,30 +49,53 @@ class Transactions:
     def in_block(self) -> bool:
         return self._blocks > 0
 
-    def begin(self) -> None:
+    def begin(self, *, write: bool = True) -> None:
+        """Begin a transaction, unless one is open; with `write`, let it change things."""
         if self._connection.in_transaction:
+            if write and self._connection.only_reads:
+                self._lock()
             return
         self._notice_loss()
-        self._connection.begin()
-        try:
-            self.refresh()
-        except BaseException:
-            self._connection.rollback()
-            raise
+        self._connection.begin(write=write)
+        self._looked = False
+        if write:
+            try:
+                self.refresh()
+            except BaseException:
+                self._connection.rollback()
+                raise
         self._first_oid = self._runtime.catalog.allocate(0)
+        self._first_epoch = self._runtime.catalog.epoch
         self._begun = True
 
+    def _lock(self) -> None:
+        """The first change of a transaction that was begun for reading."""
+        self._connection.lock(META)
+        if not self._looked:
+            self.refresh()
+            self._first_oid = self._runtime.catalog.allocate(0)
+
+    def look(self) -> None:
+        """Before something is read: see what others committed, unless the open transaction has
+        looked already. From then on it sees that state only."""
+        if not self._connection.in_transaction or not self._looked:
+            self.refresh()
+
     @property
-    def is_current(self) -> bool:
-        """Did the read just made, outside a transaction, see a state that `refresh` knows?
+    def saw_known_state(self) -> bool:
+        """Did the read just made see a state of the file that `refresh` knows?
 
         The read itself asked the file; this only asks what it found."""
-        return not self._begun and self._connection.raw.data_version() == self._state
+        if self._connection.in_transaction and self._looked:
+            return True
+        was_lost = self._begun and not self._connection.in_transaction
+        return not was_lost and self._connection.raw.data_version() == self._state
 
     def refresh(self) -> None:
         """See what other processes committed: their objects, the numbers they have given, and
         their schema if it changed."""
         self._notice_loss()
+        self._looked = True
         version = self._connection.data_version()
         self._state = self._connection.raw.data_version()
         if version == self._data_version:
@@ -187,11 +219,14 @@ class Transactions:
     def _check_and_commit(self, first: Callable[[], None]) -> None:
         """The check phase and the commit: all of it or nothing."""
         self._statements += 1
+        only_read = self._connection.only_reads
+        due: list[int] = []
         try:
-            first()
-            due = self._check()
-            self._rules.monitors.before_commit()
-            if not self._connection.read_only:
+            if not only_read:
+                first()
+                due = self._check()
+                self._rules.monitors.before_commit()
+            if not only_read and not self._connection.read_only:
                 self._runtime.catalog.save_counter()
                 self._runtime.engine.before_commit()
             self._connection.commit()
@@ -203,7 +238,11 @@ class Transactions:
         self._due += due
         self._runtime.catalog.changed = False
         self._begun = False
+        self._looked = True
         self._text_open = False
+        self._runtime.engine.indexes.make_postponed()
+        if only_read:
+            return
         self._rules.monitors.after_commit()
         self._rules.after_transaction()
         self._write_to_lake()
@@ -228,11 +267,14 @@ class Transactions:
         if not self._begun:
             return
         self._begun = False
+        self._looked = True
         self._text_open = False
+        was_open = self._connection.in_transaction
+        tables = self._connection.schema_versions() if was_open else None
         self._connection.rollback()
         self._runtime.drop_variables_from(self._first_oid)
         self._rules.check_phase.forget()
-        self._undo(self._runtime.catalog.changed)
+        self._undo(self._runtime.catalog.changed, tables)
         self._rules.after_transaction()
         self._keep_counter()
 
@@ -284,21 +326,26 @@ class Transactions:
         catalog = self._runtime.catalog
         epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
         waiting = self._rules.check_phase.snapshot()
+        tables: SchemaVersions | None = None
         try:
             with self._connection.savepoint():
-                yield
+                try:
+                    yield
+                except BaseException:
+                    tables = self._connection.schema_versions()
+                    raise
         except BaseException:
             if not self._connection.in_transaction:
                 self._rollback()
             else:
                 self._runtime.drop_variables_from(first_oid)
                 self._rules.check_phase.restore(waiting)
-                self._undo(catalog.epoch != epoch)
+                self._undo(catalog.epoch != epoch, tables)
                 catalog.changed = changed
             raise
 
     @contextmanager
-    def block(self) -> Iterator[None]:
+    def block(self, *, write: bool = True) -> Iterator[None]:
         """`with db.transaction()`: commits at the end, undoes the block if it raises."""
         if self._blocks:
             raise IntegrityError(
@@ -311,12 +358,12 @@ class Transactions:
         self._block_undone = False
         joined = self.active
         try:
+            self.begin(write=write)
             if joined:
                 with self._all_or_nothing():
                     yield
                     self._check_block()
             else:
-                self.begin()
                 yield
                 self._check_block()
             self._commit()
@@ -357,11 +404,12 @@ class Transactions:
                 if not self.in_block:
                     self._rollback()
             else:
+                tables = self._connection.schema_versions()
                 self._connection.run(f"ROLLBACK TO {name}")
                 self._connection.run(f"RELEASE {name}")
                 self._runtime.drop_variables_from(first_oid)
                 self._rules.check_phase.restore(waiting)
-                self._undo(catalog.epoch != epoch)
+                self._undo(catalog.epoch != epoch, tables)
                 catalog.changed = changed
             raise
         else:
@@ -371,13 +419,21 @@ class Transactions:
             # A foreign procedure may run a text within a text.
             self._text_open = outer and self._text_open
 
-    def _undo(self, schema_changed: bool) -> None:
+    def _undo(self, schema_changed: bool, tables: SchemaVersions | None) -> None:
+        """Follow in memory what SQLite has undone. `tables` are the versions of its own schema
+        just before: if they are the same now, no table, index or trigger came or went, and what is
+        known of them holds. Nothing is looked at then that the transaction was not about."""
+        catalog, engine = self._runtime.catalog, self._runtime.engine
+        same_tables = tables is not None and tables == self._connection.schema_versions()
         self._runtime.objects.forget()
-        self._runtime.engine.indexes.reload()
-        self._runtime.engine.after_undo()
+        if not same_tables:
+            engine.indexes.reload()
+        engine.after_undo()
         if schema_changed:
             self._reread()
-        self._rules.after_undo()
+        same_schema = not (schema_changed or catalog.changed or catalog.epoch != self._first_epoch)
+        if not (same_schema and same_tables):
+            self._rules.after_undo()
 
     def _reread(self) -> None:
         self._runtime.catalog.reload()

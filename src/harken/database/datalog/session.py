@@ -107,8 +107,7 @@ class _Run:
         self._directory = facts
         self._output = output
         self._owns = not (self._transactions.active or self._transactions.in_block)
-        if self._owns:
-            self._transactions.refresh()
+        self._transactions.look()
         self._schema = Schema(self._runtime, program)
         self._relations = self._schema.relations
         self._reading = Reading(self._runtime, self._relations, self._schema.types)

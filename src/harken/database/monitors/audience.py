@@ -42,6 +42,8 @@ class Receiver:
     """The number of that change, among those of its session or its durable monitor."""
     gives_way: bool = False
     """Does it keep nobody from dropping the view?"""
+    number: int = 0
+    """Listeners are told in the order of these."""
     closed: bool = False
 
     @property
@@ -62,6 +64,8 @@ class Audience:
     """Those who watch the same in this session, and what they have not been told."""
 
     receivers: dict[Receiver, None] = field(default_factory=dict)
+    listeners: dict[Receiver, None] = field(default_factory=dict)
+    """Those of them that are told right after a commit."""
     strategy: str = "auto"
     """The last one that any of them wants."""
     queue: Queue = field(default_factory=Queue)
@@ -71,11 +75,14 @@ class Audience:
         if receiver.reads_queue:
             receiver.place = self.queue.end
         self.receivers[receiver] = None
+        if receiver.listener is not None:
+            self.listeners[receiver] = None
         if receiver.strategy != "auto":
             self.strategy = receiver.strategy
 
     def leave(self, receiver: Receiver) -> None:
         del self.receivers[receiver]
+        self.listeners.pop(receiver, None)
         if receiver.strategy != "auto":
             wanted = (each.strategy for each in reversed(self.receivers))
             self.strategy = next((each for each in wanted if each != "auto"), "auto")

@@ -33,7 +33,6 @@ CREATE = (
     "change TEXT NOT NULL, "
     "PRIMARY KEY (log, position)) STRICT",
 )
-EXISTS = f"SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = '{LOGS}')"
 COLUMNS = "id, view, function, condition, floor, size, oldest, seconds, bytes, asked"
 POSITION = f"SELECT value FROM {META} WHERE key = 'transaction'"
 
@@ -84,13 +83,13 @@ class Logs:
         return int(self._connection.value(POSITION) or 0)
 
     def all(self) -> dict[Watched, Log]:
-        if not self._connection.value(EXISTS):
+        if not self._connection.has_table(LOGS):
             return {}
         rows = self._connection.rows(f"SELECT {COLUMNS} FROM {LOGS} ORDER BY id")
         return {log.watched: log for log in map(_log, rows)}
 
     def find(self, watched: Watched) -> Log | None:
-        if not self._connection.value(EXISTS):
+        if not self._connection.has_table(LOGS):
             return None
         rows = self._connection.rows(
             f"SELECT {COLUMNS} FROM {LOGS} WHERE function = ? AND condition = ?",

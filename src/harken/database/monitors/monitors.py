@@ -13,7 +13,7 @@ Law: for each commit, the rows of a view before it, with its change, are the row
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
@@ -49,8 +49,15 @@ class Monitors:
         self._planning = Planning(runtime.engine, runtime.catalog)
         self._moments = network.moments
         self._audiences: dict[Watched, Audience] = {}
-        self._listening: dict[Receiver, None] = {}
+        self._attached = 0
+        self._reading_file: dict[Receiver, None] = {}
+        """The listeners of what is kept in the file, where other sessions may have written."""
+        self._to_tell: dict[Receiver, None] = {}
+        """The listeners that a commit may have something for."""
+        self._failed: dict[Receiver, None] = {}
+        """Those that raised an error, and are told again after the next change."""
         self._durables: dict[str, Durable] = {}
+        self._durables_of: dict[Watched, list[Durable]] = {}
         self._logs: dict[Watched, Log] = {}
         self._broken: dict[Watched, HarkenError] = {}
         self._epoch = -1
@@ -60,7 +67,6 @@ class Monitors:
         self._redefined: set[Watched] = set()
         self._committing: tuple[int, dict[Watched, StoredChange]] | None = None
         self._log_ended = False
-        self._has_news = False
         self._telling = False
         self.outbox = Outbox(runtime.engine.connection)
         self.logs = Logs(runtime.engine.connection)
@@ -72,8 +78,10 @@ class Monitors:
 
     def attach(self, receiver: Receiver) -> None:
         self._audiences.setdefault(receiver.watched, Audience()).join(receiver)
-        if receiver.listener is not None:
-            self._listening[receiver] = None
+        self._attached += 1
+        receiver.number = self._attached
+        if receiver.listener is not None and not receiver.reads_queue:
+            self._reading_file[receiver] = None
         self._follow()
 
     def detach(self, receiver: Receiver) -> None:
@@ -82,7 +90,8 @@ class Monitors:
         if audience is None or receiver not in audience.receivers:
             return
         audience.leave(receiver)
-        self._listening.pop(receiver, None)
+        self._reading_file.pop(receiver, None)
+        self._failed.pop(receiver, None)
         if not audience.receivers:
             del self._audiences[receiver.watched]
         self._follow()
@@ -93,7 +102,8 @@ class Monitors:
             for receiver in audience.receivers:
                 receiver.closed = True
         self._audiences.clear()
-        self._listening.clear()
+        self._reading_file.clear()
+        self._failed.clear()
 
     def compile(self, watched: Watched) -> MonitoredView:
         catalog = self._runtime.catalog
@@ -130,9 +140,19 @@ class Monitors:
             if isinstance(condition, MonitoredView):
                 yield condition
 
+    def _views_named(self, names: Iterable[str]) -> Iterator[MonitoredView]:
+        """Those of these names that are watched; the others are not looked at."""
+        for name in dict.fromkeys(names):
+            node = self._network.node(name)
+            if node is not None and isinstance(node.condition, MonitoredView):
+                yield node.condition
+
     def synchronise(self) -> None:
         """Let the network watch what the receivers and the file say, as the catalog means it."""
         self._durables = self.outbox.durables()
+        self._durables_of = {}
+        for durable in self._durables.values():
+            self._durables_of.setdefault(durable.watched, []).append(durable)
         self._logs = self.logs.all()
         lasting = {*(each.watched for each in self._durables.values()), *self._logs}
         self._moments.shared = {each.node for each in lasting}
@@ -317,9 +337,9 @@ class Monitors:
         if not changes:
             return
         number = self.logs.next_position()
-        for durable in self._durables.values():
-            if durable.watched in changes:
-                self.outbox.write(durable, number, changes[durable.watched])
+        for watched in changes.keys() & self._durables_of.keys():
+            for durable in self._durables_of[watched]:
+                self.outbox.write(durable, number, changes[watched])
         for watched in changes.keys() & self._logs.keys():
             self._record(self._logs[watched], number, changes[watched])
         self._committing = (number, changes)
@@ -357,8 +377,7 @@ class Monitors:
             view.watched: self._compared(view)
             if view.watched in whole
             else net_change(view.types, weights.get(view.name, {}), view.name in fresh)
-            for view in self._views()
-            if view.watched in whole or view.name in weights
+            for view in self._views_named([*weights, *(each.node for each in whole)])
         }
         return {watched: change for watched, change in found.items() if change}
 
@@ -379,11 +398,13 @@ class Monitors:
             return
         number, changes = self._committing
         self._committing = None
-        self._has_news = True
+        self._to_tell |= self._reading_file | self._failed
+        self._failed = {}
         home = self._runtime.catalog.home
         for watched in changes.keys() & self._audiences.keys():
-            change = changes[watched].change(watched.function, number, home)
-            self._audiences[watched].tell(change)
+            audience = self._audiences[watched]
+            audience.tell(changes[watched].change(watched.function, number, home))
+            self._to_tell |= audience.listeners
 
     def after_transaction(self) -> None:
         self._at_start.clear()
@@ -444,9 +465,9 @@ class Monitors:
             return failures  # a listener that commits: the outer call goes on with that
         self._telling = True
         try:
-            while self._has_news:
-                self._has_news = False
-                for receiver in list(self._listening):
+            while self._to_tell:
+                told, self._to_tell = self._to_tell, {}
+                for receiver in sorted(told, key=lambda each: each.number):
                     failures += self._tell(receiver)
         finally:
             self._telling = False
@@ -461,6 +482,7 @@ class Monitors:
             try:
                 receiver.listener(change)
             except Exception as error:
+                self._failed[receiver] = None
                 yield _failed(receiver, error)
                 return
             self._handed_out(receiver, number, change)  # the listener may have asked for more

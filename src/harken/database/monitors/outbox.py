@@ -23,7 +23,6 @@ CREATE = (
     'ON DELETE CASCADE, number INTEGER NOT NULL, view TEXT NOT NULL, "transaction" INTEGER '
     "NOT NULL, change TEXT NOT NULL, PRIMARY KEY (name, number)) STRICT",
 )
-EXISTS = f"SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = '{MONITORS}')"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Outbox:
 
     def durables(self) -> dict[str, Durable]:
         """The durable monitors of the file, by name."""
-        if not self._connection.value(EXISTS):
+        if not self._connection.has_table(MONITORS):
             return {}
         rows = self._connection.rows(f"SELECT name, view, function FROM {MONITORS} ORDER BY name")
         return {row[0]: Durable(*row) for row in rows}

@@ -134,8 +134,7 @@ class Subscription:
     def rows(self) -> list[tuple[Any, ...]]:
         """The view as it is now, in order."""
         self._check_open()
-        if not self._transactions.active:
-            self._transactions.refresh()
+        self._transactions.look()
         self._monitors.check_receiver(self._receiver)
         return self._monitors.rows(self._receiver.watched)
 
@@ -154,6 +153,7 @@ class Subscription:
         self._check_open()
         name = self._durable_name()
         if self._transactions.active:
+            self._transactions.begin()
             self._monitors.outbox.acknowledge(name, self._receiver.place)
             return
         with self._transactions.block():

@@ -20,7 +20,6 @@ from harken.engines.sqlite.values import decode_timestamp, encode_timestamp
 
 TABLE = "harken_moments"
 COLUMNS = "(condition TEXT PRIMARY KEY, moment INTEGER NOT NULL) STRICT"
-EXISTS = f"SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = '{TABLE}')"
 
 
 class Moments:
@@ -53,7 +52,7 @@ class Moments:
         self._connection.run(f"DELETE FROM {self._here()} WHERE condition = ?", (condition,))
 
     def _find(self, condition: str) -> int | None:
-        is_shared = condition in self.shared and self._connection.value(EXISTS)
+        is_shared = condition in self.shared and self._connection.has_table(TABLE)
         table = f"main.{TABLE}" if is_shared else self._here()
         moment = self._connection.value(
             f"SELECT moment FROM {table} WHERE condition = ?", (condition,)

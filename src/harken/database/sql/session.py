@@ -100,7 +100,7 @@ class SqlSession:
                         span=statement.span,
                         hint="COMMIT or ROLLBACK it first",
                     )
-                self._transactions.begin()
+                self._transactions.begin(write=False)
             case exp.Commit():
                 self._commit()
             case exp.Rollback():
@@ -108,8 +108,7 @@ class SqlSession:
                 self._dropped.clear()
                 self._transactions.rollback()
             case exp.Query() | exp.Values():
-                if not self._transactions.active:
-                    self._transactions.refresh()
+                self._transactions.look()
                 if statement.explained:
                     self._reading.explain(statement)
                 else:
@@ -119,8 +118,7 @@ class SqlSession:
             case exp.Show() if is_setting(node):
                 show_settings(self._runtime, node)
             case exp.Show() | exp.Describe():
-                if not self._transactions.active:
-                    self._transactions.refresh()
+                self._transactions.look()
                 answer(self._runtime, self._reading, statement)
             case exp.Refresh() if not statement.explained:
                 self._changing(
@@ -208,6 +206,8 @@ class SqlSession:
 
     def _commit(self) -> None:
         self._transactions.commit()
+        if not self._created and not self._dropped:
+            return
         known = self.views()
         created, self._created = self._created, []
         dropped, self._dropped = self._dropped, []

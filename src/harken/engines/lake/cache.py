@@ -40,7 +40,6 @@ CREATE = (
     f"CREATE TEMP TABLE IF NOT EXISTS {ASKED} "
     "(name TEXT, columns TEXT, value TEXT, PRIMARY KEY (name, columns, value)) WITHOUT ROWID",
 )
-EXISTS = "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = ?)"
 
 
 class Source(Protocol):
@@ -68,7 +67,7 @@ class Cache:
     # --- the table -------------------------------------------------------------------------
 
     def exists(self) -> bool:
-        return bool(self._connection.value(EXISTS, (stored_name(self.name),)))
+        return self._connection.has_table(stored_name(self.name), "temp")
 
     def create(self) -> None:
         for statement in CREATE:

@@ -69,10 +69,12 @@ class Places:
     def __init__(self, connection: Connection, directory: Callable[[], Path]) -> None:
         self._connection = connection
         self._directory = directory
+        self._may_have_gone = True
+        """May there be files to remove? A process that died may have left some, so the first commit
+        of a session looks; after that only this session's own `remove` makes it look again."""
 
     def exist(self) -> bool:
-        found = "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = ?)"
-        return bool(self._connection.value(found, (PLACES,)))
+        return self._connection.has_table(PLACES)
 
     def __iter__(self) -> Iterator[Place]:
         if self.exist():
@@ -95,6 +97,7 @@ class Places:
 
     def remove(self, name: str) -> None:
         """Its files go when this is committed: see `gone`."""
+        self._may_have_gone = True
         self._connection.run(
             f"INSERT OR IGNORE INTO {GONE} SELECT path FROM {PLACES} WHERE name = ? "
             f"AND kind IN ('{OWN}', '{DIRECTORY}', '{FRAME}')",
@@ -114,6 +117,11 @@ class Places:
 
     def signature(self) -> str:
         return f"harken {self._connection.value(f'SELECT name FROM {SIGNATURE}')}"
+
+    def has_gone(self) -> bool:
+        """Are there files to remove? Asked at every commit, so it seldom asks the file."""
+        self._may_have_gone = self._may_have_gone and bool(self.gone())
+        return self._may_have_gone
 
     def gone(self) -> list[str]:
         if not self.exist():

@@ -134,7 +134,7 @@ class Exchange(FarRelations):
 
     def after_commit(self) -> None:
         """Write what is pending to the lake, unless that is dear and may as well wait."""
-        if self.far or self._places.gone():
+        if self.far or self._places.has_gone():
             try:
                 self.flush(lazily=True, give_way=True)
                 self._tidy()

@@ -2,7 +2,11 @@
 
 One writer at a time: a write transaction begins with `BEGIN IMMEDIATE` and waits for another
 writer no longer than `timeout`. Readers see the last committed state and are never blocked (write-
-ahead log). A file that another program made is refused untouched.
+ahead log). A transaction may begin as a reader's and take the write lock later (`lock`), as long as
+nobody has committed since its first read. A file that another program made is refused untouched.
+
+Law: a commit that succeeds is in the file at `path`: if that was removed or replaced since it was
+opened, the commit is refused.
 """
 
 from __future__ import annotations
@@ -13,12 +17,12 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import apsw
 
 from harken.engines.sqlite import faults, functions, heap
-from harken.errors import SafetyFault, StorageError
+from harken.errors import HarkenError, SafetyFault, StorageError
 from harken.limits import UNLIMITED, Watch
 
 APPLICATION_ID = 0x4841524B
@@ -33,6 +37,12 @@ SHORT_PATTERN = 1_000
 length times that of the text, and cannot be stopped meanwhile."""
 BUSY_SECONDS = (0.001, 0.05)
 """How long to wait before looking again whether another writer has ended: at first and at most."""
+LOCK_POLL = 0.002
+"""Seconds between two attempts to take a lock, where SQLite does not wait by itself."""
+HAS_TABLE = "SELECT EXISTS (SELECT 1 FROM pragma_table_info(?, ?))"
+
+
+SchemaVersions: TypeAlias = tuple[int, int]
 
 
 class BrokenOff(Exception):
@@ -79,6 +89,8 @@ class Connection:
         then it is not that late."""
         self._is_reading = False
         self._was_over = False
+        self.only_reads = False
+        """Has the open transaction not taken the write lock yet?"""
         self._check_path()
         with faults.translated():
             flags = (
@@ -93,6 +105,8 @@ class Connection:
         except BaseException:
             self.raw.close()
             raise
+        self._files = {} if self.in_memory else {self.raw.filename: _identity(self.raw.filename)}
+        """The files that commits go to, and which file each path meant when it was first seen."""
         self.execute = self.raw.execute
         """The raw statement runner, for hot paths that translate errors themselves."""
 
@@ -158,16 +172,21 @@ class Connection:
         return True
 
     def _use_write_ahead_log(self) -> None:
-        """SQLite does not wait for the lock that this takes, as when two create a database."""
+        """Two processes may be creating the database."""
+        self._retry_while_busy(lambda: self.raw.pragma("journal_mode", "wal"))
+
+    def _retry_while_busy(self, work: Callable[[], object]) -> None:
+        """Wait for a lock as long as `timeout` allows, where SQLite does not wait by itself."""
         deadline = time.monotonic() + self.timeout
         while True:
             try:
-                self.raw.pragma("journal_mode", "wal")
+                work()
                 return
-            except apsw.BusyError:
-                if time.monotonic() >= deadline:
+            except apsw.BusyError as error:
+                if faults.is_stale(error) or time.monotonic() >= deadline:
                     raise
-                time.sleep(0.002)
+                self.watch.check()
+                time.sleep(LOCK_POLL)
 
     def _identify(self) -> bool:
         """Refuse what is not ours before anything is written."""
@@ -197,6 +216,9 @@ class Connection:
 
     def close(self) -> None:
         heap.limit(id(self), 0)
+        if self._lost_file() is not None:
+            # The last connection to a file removes its log: here it would be the log of another.
+            self.raw.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         self.raw.close()
 
     # --- statements ------------------------------------------------------------------------
@@ -252,6 +274,11 @@ class Connection:
         except faults.RAISED as error:
             raise faults.fault(error) from error
 
+    def has_table(self, name: str, schema: str = "main") -> bool:
+        """Is there a table of this name? SQLite looks the name up in its own catalog, so this costs
+        the same however many tables there are; a SELECT from `sqlite_schema` reads all of it."""
+        return bool(self.value(HAS_TABLE, (name, schema)))
+
     @contextmanager
     def limited(self, seconds: float) -> Iterator[None]:
         """Let the block take so long. What is read then is broken off; what is written comes to
@@ -283,6 +310,17 @@ class Connection:
         return self._was_over
 
     # --- transactions ----------------------------------------------------------------------
+
+    def schema_versions(self) -> SchemaVersions | None:
+        """Numbers that change with every table, index or trigger that is made or dropped, in the
+        file and among the temporary ones; undoing that brings them back. None if SQLite cannot
+        say."""
+        try:
+            return self.value("PRAGMA main.schema_version"), self.value(
+                "PRAGMA temp.schema_version"
+            )
+        except HarkenError:
+            return None
 
     def data_version(self) -> int:
         """A number that changes whenever another connection commits."""
@@ -323,19 +361,56 @@ class Connection:
         finally:
             self._now = before
 
-    def begin(self) -> None:
+    def begin(self, *, write: bool = True) -> None:
+        """Begin a transaction: a writer's, or one that reads until `lock` makes it a writer's."""
         self._refuse_changes_while_asking()
-        self.run("BEGIN IMMEDIATE")
+        self.run("BEGIN IMMEDIATE" if write else "BEGIN")
+        self.only_reads = not write
         self._now = self._clock()
 
+    def lock(self, table: str) -> None:
+        """Let the open transaction write from now on. If it has read and another process has
+        committed since, it cannot: its changes would be based on what is no longer true.
+
+        SQLite takes the lock with the first statement that could write, so a statement on any
+        `table` of ours will do."""
+        self._refuse_changes_while_asking()
+        with faults.translated():
+            self._retry_while_busy(lambda: self.raw.execute(f"DELETE FROM main.{table} WHERE 0"))
+        self.only_reads = False
+
     def commit(self) -> None:
+        if not self.only_reads:
+            self._check_files()
         with self.watch.committing(), faults.translated():
             self.raw.execute("COMMIT")
         self._now = None
+        self.only_reads = False
+
+    def _check_files(self) -> None:
+        """SQLite goes on writing to a file that was removed, or replaced by another: what is
+        committed there is lost."""
+        if not self.in_memory and len(self._files) == 1:
+            self._files[self.raw.filename_wal] = _identity(self.raw.filename_wal)
+        lost = self._lost_file()
+        if lost is not None:
+            raise StorageError(
+                f"{lost} was removed or replaced while the database was open; "
+                "the transaction was undone",
+                code="file-lost",
+                hint="close the database, put the file back, and open it again",
+            )
+
+    def _lost_file(self) -> str | None:
+        for path, known in self._files.items():
+            if _identity(path) != known:
+                return path
+        return None
 
     def rollback(self) -> None:
         """Undo everything; safe to call when SQLite already did (a full disk, for instance)."""
         self._now = None
+        self.only_reads = False
         if self.in_transaction:
             with faults.translated():
                 self.raw.execute("ROLLBACK")
@@ -395,3 +470,12 @@ class Connection:
             yield
         finally:
             self.raw.set_busy_handler(self._wait)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file a path means now; None if there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -37,7 +37,6 @@ CREATE_MARKS = (
     "(name TEXT PRIMARY KEY, passed INTEGER NOT NULL) WITHOUT ROWID"
 )
 READ_MARKS = f"SELECT name, passed FROM temp.{MARKS}"
-EXISTS = "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = ?)"
 CLEAR_MARKS = f"DELETE FROM temp.{MARKS}"
 
 ANNOUNCED = 16
@@ -64,7 +63,7 @@ class DeltaSet:
 
     def create(self) -> None:
         """Make the table if it is not there."""
-        if self._connection.value(EXISTS, (stored_name(delta(self.relation).id),)):
+        if self._connection.has_table(stored_name(delta(self.relation).id), "temp"):
             return
         key = self._columns or self.weight
         columns = f"{layout.typed_columns(self.relation)}, " if self._columns else ""

@@ -68,6 +68,14 @@ def fault(error: Exception) -> HarkenError:
             return ValueFault("a text holds half of a surrogate pair", code="bad-value")
         case apsw.ConnectionClosedError():
             return StorageError("the database is closed", code="closed")
+        case apsw.BusyError() if is_stale(error):
+            return StorageError(
+                "another process has committed since this transaction first read, "
+                "so it cannot change anything",
+                code="stale-snapshot",
+                hint="roll it back and begin again; one that changes something before it reads "
+                "holds the write lock from then on",
+            )
         case apsw.BusyError() | apsw.LockedError():
             return StorageError(
                 "another process is writing to this database",
@@ -112,6 +120,11 @@ def fault(error: Exception) -> HarkenError:
         if sign in text:
             return too_complex(words, hint)
     return StorageError(f"the database engine refused the work ({text})", code="storage")
+
+
+def is_stale(error: apsw.BusyError) -> bool:
+    """Did a transaction that has read ask for the write lock after somebody else committed?"""
+    return getattr(error, "extendedresult", None) == apsw.SQLITE_BUSY_SNAPSHOT
 
 
 def too_complex(words: str, hint: str | None = None) -> SafetyFault:

@@ -2,13 +2,15 @@
 
 A statement needs an index where it looks a column up by a value it brings, and where SQLite says
 it would otherwise build one for the single run. An index is only speed: where it cannot be made
-now (a reader, another writer at work, a full disk) the statement runs without it.
+now (a reader, a transaction that has only read, another writer at work, a full disk) the statement
+runs without it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.connection import Connection
@@ -25,6 +27,8 @@ class Indexes:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._known: set[str] = set()
+        self._postponed: set[tuple[Relation, tuple[int, ...]]] = set()
+        """Those that a transaction wanted which may only read; see `make_postponed`."""
         self.temporary: set[str] = set()
         """The ids of the relations whose tables are temporary."""
         self.reload()
@@ -70,6 +74,9 @@ class Indexes:
         }
         if not missing or self._connection.read_only:
             return False
+        if self._connection.only_reads:
+            self._postponed |= missing
+            return False
         before = self._connection.in_transaction
         try:
             with self._connection.without_waiting():
@@ -84,6 +91,13 @@ class Indexes:
                 raise
             return False
         return True
+
+    def make_postponed(self) -> None:
+        """A transaction is over that could only read, at least at first: make what it wanted."""
+        if self._postponed:
+            wanted, self._postponed = self._postponed, set()
+            with suppress(StorageError):  # another process may have dropped the table
+                self.ensure(wanted)
 
     def wanted_by(
         self, sql: str, slots: int, aliases: Mapping[str, Relation]

@@ -223,7 +223,7 @@ class Fixpoint:
         """Make the tables if they are not there. They were made together: a rollback took all of
         them or none."""
         own = [table for table in self.tables if not table.kept]
-        if not own or connection.value(EXISTS, (stored_name(own[-1].name),)):
+        if not own or connection.has_table(stored_name(own[-1].name), "temp"):
             return
         for table in own:
             for sql in (table.drop, *table.create(), *map(table.index, table.lookups)):
@@ -240,9 +240,6 @@ class Fixpoint:
         for table in self.tables:
             if not table.kept:
                 connection.run(table.drop)
-
-
-EXISTS = "SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE name = ?)"
 
 
 def make_tables(
