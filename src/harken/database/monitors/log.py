@@ -36,6 +36,11 @@ CREATE = (
 EXISTS = f"SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = '{LOGS}')"
 COLUMNS = "id, view, function, condition, floor, size, oldest, seconds, bytes, asked"
 POSITION = f"SELECT value FROM {META} WHERE key = 'transaction'"
+VERSION = f"SELECT value FROM {META} WHERE key = 'watching'"
+NEXT = (
+    f"INSERT INTO {META} VALUES (?, 1) "
+    "ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,10 @@ class Logs:
         """The number of the last transaction that changed anything watched."""
         return int(self._connection.value(POSITION) or 0)
 
+    def version(self) -> int:
+        """Changes whenever a log or a durable monitor begins or ends, or is kept another way."""
+        return int(self._connection.value(VERSION) or 0)
+
     def all(self) -> dict[Watched, Log]:
         if not self._connection.value(EXISTS):
             return {}
@@ -101,12 +110,10 @@ class Logs:
     # --- in a transaction ------------------------------------------------------------------
 
     def next_position(self) -> int:
-        return int(
-            self._connection.value(
-                f"INSERT INTO {META} VALUES ('transaction', 1) "
-                "ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value"
-            )
-        )
+        return int(self._connection.value(NEXT, ("transaction",)))
+
+    def next_version(self) -> int:
+        return int(self._connection.value(NEXT, ("watching",)))
 
     def add(self, watched: Watched, view: str, keep: Keep) -> None:
         """It begins after all positions that were given: nobody knows what happened before."""

@@ -173,7 +173,7 @@ class Subscription:
                 self._monitors.outbox.remove(name)
             else:
                 self._monitors.logs.forget(self._receiver.watched)
-            self._runtime.catalog.touch_rules()
+            self._monitors.touch()
             self._monitors.synchronise()  # what cannot be watched here keeps nobody any longer
         self.close()
 
@@ -230,10 +230,10 @@ def subscribe(
     where = None if wishes.where is None else condition_text(wishes.where)
     watched = Watched(function.id, where)
     try:
-        monitors.compile(watched)
+        monitors.select(watched)
     except HarkenError:
         if isinstance(wishes.where, str):  # its error points into the text that its author wrote
-            monitors.compile(Watched(function.id, wishes.where))
+            monitors.select(Watched(function.id, wishes.where))
         known = None if wishes.durable is None else monitors.durable(wishes.durable)
         if known is None or known.watched != watched:
             raise  # what a durable monitor has recorded can be had, and be deleted, all the same
@@ -292,8 +292,8 @@ def _ensure_log(
         else:
             logs.keep(log, keep or log.keep)
             logs.renew([log])
-        runtime.catalog.touch_rules()
-    monitors.synchronise()
+        monitors.touch()
+    monitors.note_log(watched)
 
 
 def _ensure_durable(
@@ -306,7 +306,7 @@ def _ensure_durable(
             if monitors.durable(wanted.name) is None:
                 monitors.share_moment(wanted.watched)
                 monitors.outbox.add(wanted)
-                runtime.catalog.touch_rules()
+                monitors.touch()
         monitors.synchronise()
     known = monitors.durable(wanted.name)
     if known is not None and known.function != wanted.function:

@@ -266,6 +266,7 @@ class Rules:
     def after_undo(self) -> None:
         """Triggers and Δ-sets were undone with the rest: see that they fit what is left."""
         if not self.network.is_empty or self._runtime.catalog.rules:
+            self.monitors.restore()
             self.synchronise()
             self.network.capture_again()
 
