@@ -20,8 +20,15 @@ from harken.database.intake import Step, take_step
 from harken.database.lake import register
 from harken.database.load import load_objects
 from harken.database.monitors.audience import Listener
+from harken.database.monitors.changes import Change
 from harken.database.monitors.log import Keep
-from harken.database.monitors.subscription import Subscription, Wishes, subscribe
+from harken.database.monitors.subscription import (
+    Subscription,
+    Wishes,
+    read_view,
+    subscribe,
+)
+from harken.database.monitors.view import Watched
 from harken.database.names import unknown_name
 from harken.database.objects import Object
 from harken.database.opening import open_database
@@ -287,6 +294,18 @@ class Database:
             return subscribe(
                 self._runtime, self._transactions, self._rules.monitors, function, name, wishes
             )
+
+    def snapshot(self, name: str, *, where: str | Mapping[str, Any] | None = None) -> Change:
+        """All rows of a function as they are now, or those that meet a condition, as a change that
+        is `fresh`. Its position is where `db.monitor(name, where=..., since=...)` goes on, if
+        changes were kept from before it."""
+        return self._snapshot(name, where)[1]
+
+    def _snapshot(self, name: str, where: str | Mapping[str, Any] | None) -> tuple[Watched, Change]:
+        self._look_at_others()
+        check_text(name, "the name of a function")
+        function = self._find(name)
+        return read_view(self._transactions, self._rules.monitors, function, name, where)
 
     def _find(self, name: str, rules: Collection[str] = ()) -> Function:
         overloads = self._runtime.catalog.named(name)

@@ -148,8 +148,9 @@ class Service:
 
     async def snapshot(self, view: str, where: str | None, keep: bool = False) -> str:
         def take(db: Database) -> str:
-            kept = self._keep if keep else None
-            with db.monitor(view, where=where, keep=kept) as subscription:
+            if not keep:
+                return snapshot_json(db, *db._snapshot(view, where))
+            with db.monitor(view, where=where, keep=self._keep) as subscription:
                 return snapshot_json(db, subscription.watched, subscription.snapshot())
 
         return await (self._reader if keep else self._readers).do(take)

@@ -32,6 +32,7 @@ CREATE = (
     "ON DELETE CASCADE, position INTEGER NOT NULL, at REAL NOT NULL, size INTEGER NOT NULL, "
     "change TEXT NOT NULL, "
     "PRIMARY KEY (log, position)) STRICT",
+    f"CREATE INDEX IF NOT EXISTS harken_changes_in_order ON {CHANGES} (position)",
 )
 EXISTS = f"SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE name = '{LOGS}')"
 COLUMNS = "id, view, function, condition, floor, size, oldest, seconds, bytes, asked"
@@ -226,6 +227,40 @@ class Logs:
                 (log.id, position),
             )
         return [(each, read_change(text)) for each, text in rows]
+
+    def news(self, after: int) -> News:
+        """What all logs have after a position, in as many statements for one as for a thousand."""
+        with self._connection.snapshot():
+            position = self.position()
+            if not self._connection.value(EXISTS):
+                return News(position, {}, {})
+            logs = self._connection.rows(f"SELECT id, function, condition, floor FROM {LOGS}")
+            rows = self._connection.rows(
+                f"SELECT log, position, change FROM {CHANGES} WHERE position > ? ORDER BY position",
+                (after,),
+            )
+        watched = {id: Watched(function, where or None) for id, function, where, _ in logs}
+        changes: dict[Watched, list[tuple[int, StoredChange]]] = {}
+        for log, at, text in rows:
+            changes.setdefault(watched[log], []).append((at, read_change(text)))
+        return News(position, {watched[id]: floor for id, *_, floor in logs}, changes)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What all logs have after a position."""
+
+    position: int
+    """How far that reaches."""
+    floors: dict[Watched, int]
+    changes: dict[Watched, list[tuple[int, StoredChange]]]
+
+    def after(self, watched: Watched, position: int) -> list[tuple[int, StoredChange]] | None:
+        """The same as `Logs.after`, for a position that is not before the one asked for."""
+        if position < self.floors.get(watched, self.position + 1) or position > self.position:
+            return None
+        found = self.changes.get(watched, [])
+        return [each for each in found if each[0] > position]
 
 
 def _log(row: tuple[object, ...]) -> Log:

@@ -45,7 +45,6 @@ from harken.ir.clauses import Program
 from harken.ir.schema import Function
 from harken.planner.prepare import prepare
 
-
 MOST_PLANS = 200
 """For how many views and shapes of conditions a session keeps the plan that reads all rows. SQLite
 itself keeps 1,024 statements ready."""

@@ -227,16 +227,12 @@ def subscribe(
     wishes: Wishes,
 ) -> Subscription:
     refuse_in_transaction(transactions, "a monitor cannot begin")
-    where = None if wishes.where is None else condition_text(wishes.where)
-    watched = Watched(function.id, where)
-    try:
-        monitors.select(watched)
-    except HarkenError:
-        if isinstance(wishes.where, str):  # its error points into the text that its author wrote
-            monitors.select(Watched(function.id, wishes.where))
-        known = None if wishes.durable is None else monitors.durable(wishes.durable)
-        if known is None or known.watched != watched:
-            raise  # what a durable monitor has recorded can be had, and be deleted, all the same
+    known = None if wishes.durable is None else monitors.durable(wishes.durable)
+    if known is not None and known.watched == Watched(function.id):
+        # What it has recorded can be had, and be deleted, even if it cannot be watched here.
+        watched = known.watched
+    else:
+        watched = _checked(monitors, function, wishes.where)
     if wishes.durable is not None:
         durable = Durable(wishes.durable, view, function.id)
         _ensure_durable(runtime, transactions, monitors, durable)
@@ -254,6 +250,34 @@ def subscribe(
     receiver.position = _start(monitors, wishes.since)
     monitors.attach(receiver)
     return Subscription(runtime, transactions, monitors, receiver)
+
+
+def _checked(
+    monitors: Monitors, function: Function, where: str | Mapping[str, Any] | None
+) -> Watched:
+    """What is to be watched, if it can be."""
+    watched = Watched(function.id, None if where is None else condition_text(where))
+    try:
+        monitors.select(watched)
+    except HarkenError:
+        if isinstance(where, str):  # its error points into the text that its author wrote
+            monitors.select(Watched(function.id, where))
+        raise
+    return watched
+
+
+def read_view(
+    transactions: Transactions,
+    monitors: Monitors,
+    function: Function,
+    view: str,
+    where: str | Mapping[str, Any] | None,
+) -> tuple[Watched, Change]:
+    """All rows as they are now, with their position, for someone who does not stay."""
+    refuse_in_transaction(transactions, "no snapshot is taken")
+    watched = _checked(monitors, function, where)
+    receiver = Receiver(view, watched, kept=True)  # it has no place in the queue of this session
+    return watched, monitors.begin_anew(receiver)
 
 
 def _start(monitors: Monitors, since: int | None) -> int:

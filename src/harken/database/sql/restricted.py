@@ -174,9 +174,7 @@ class _Translation:
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def _translated(
-    view: _View, where: str, others: SqlTables | None, owner: str
-) -> _Translation:
+def _translated(view: _View, where: str, others: SqlTables | None, owner: str) -> _Translation:
     with _located(view.name, where):
         statement = _statement(view.name, where)
         select = statement.node
