@@ -95,8 +95,10 @@ ROWS = st.tuples(
 )
 CHANGES = st.one_of(
     ROWS.map(
-        lambda row: f"DELETE FROM t WHERE id = {row[0]}; INSERT INTO t VALUES "
-        f"({row[0]}, {row[1]}, {row[2]}, {row[3]}, NULL)"
+        lambda row: (
+            f"DELETE FROM t WHERE id = {row[0]}; INSERT INTO t VALUES "
+            f"({row[0]}, {row[1]}, {row[2]}, {row[3]}, NULL)"
+        )
     ),
     NUMBERS.map(lambda id: f"DELETE FROM t WHERE id = {id}"),
     st.tuples(NUMBERS, WHOLE).map(lambda p: f"UPDATE t SET qty = {p[1]} WHERE id = {p[0]}"),
