@@ -6,6 +6,7 @@ import datetime
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from harken.database.load import load_objects
 from harken.database.monitors.audience import Listener
 from harken.database.monitors.changes import Change
 from harken.database.monitors.log import Keep
+from harken.database.monitors.outbox import OutboxStatus
 from harken.database.monitors.subscription import (
     Subscription,
     Wishes,
@@ -307,6 +309,11 @@ class Database:
         function = self._find(name)
         return read_view(self._transactions, self._rules.monitors, function, name, where)
 
+    def outboxes(self) -> list[OutboxStatus]:
+        """How full the outbox of each durable monitor is; an `alarm` says if that needs care."""
+        self._look_at_others()
+        return self._rules.monitors.outbox.status()
+
     def _find(self, name: str, rules: Collection[str] = ()) -> Function:
         overloads = self._runtime.catalog.named(name)
         if not overloads:
@@ -387,7 +394,8 @@ class Database:
             return explain_rule(self._runtime, self._rules.network, compiled)
         function = self._find(name, self._runtime.catalog.rules)
         told = followed(self._rules.network, function.id)
-        return explain_function(self._runtime, function, self._rules.network, told)
+        found = explain_function(self._runtime, function, self._rules.network, told)
+        return replace(found, outboxes=tuple(self._rules.monitors.outboxes_of(function)))
 
     def trace(self, listener: Callable[[str], None] | None) -> None:
         """Be told what happens in each check phase, a line at a time; None ends it."""

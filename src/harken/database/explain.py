@@ -38,6 +38,8 @@ class Explanation:
     strategies: tuple[str, ...] = ()
     """For a recursive one: how its changes can be found, how they are, and why all is computed
     again where it is."""
+    outboxes: tuple[str, ...] = ()
+    """How full those of its durable monitors are."""
     title: str = ""
     """What it is, as its author says."""
 
@@ -52,6 +54,7 @@ class Explanation:
         parts += self.maintenance
         if self.measured:
             parts += ["Kept up to date:", "\n".join(self.measured)]
+        parts += ["\n".join(self.outboxes)] if self.outboxes else []
         return "\n\n".join(parts)
 
     def as_json(self) -> dict[str, object]:
@@ -87,7 +90,7 @@ def explain_function(
         measured,
         maintenance,
         recursion,
-        _title(function),
+        title=_title(function),
     )
 
 

@@ -146,6 +146,12 @@ class Service:
     async def views(self) -> str:
         return await self._readers.do(_views)
 
+    async def outboxes(self) -> str:
+        def take(db: Database) -> str:
+            return to_json({"outboxes": [each.as_json() for each in db.outboxes()]})
+
+        return await self._reader.do(take)
+
     async def snapshot(self, view: str, where: str | None, keep: bool = False) -> str:
         def take(db: Database) -> str:
             if not keep:

@@ -80,6 +80,8 @@ class Log:
 class Logs:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self.has_deleted = False
+        """Was anything deleted, so that the file may have room to give back?"""
 
     @property
     def now(self) -> float:
@@ -137,6 +139,7 @@ class Logs:
         """With a position of its own, so that who follows it sees that something happened."""
         self.next_position()
         self._connection.run(f"DELETE FROM {LOGS} WHERE id = ?", (log.id,))
+        self.has_deleted = True
 
     def forget(self, watched: Watched) -> None:
         log = self.find(watched)
@@ -207,6 +210,7 @@ class Logs:
         self._connection.run(
             f"DELETE FROM {CHANGES} WHERE log = ? AND position <= ?", (log.id, floor)
         )
+        self.has_deleted = True
         self._connection.run(
             f"UPDATE {LOGS} SET floor = max(floor, ?), size = ?, oldest = ? WHERE id = ?",
             (floor, size, oldest, log.id),

@@ -77,13 +77,20 @@ class Monitors:
         self._log_ended = False
         self._has_news = False
         self._telling = False
-        self.outbox = Outbox(runtime.engine.connection)
+        self.outbox = Outbox(runtime.engine.connection, runtime.settings)
         self.logs = Logs(runtime.engine.connection)
 
     # --- who watches what ------------------------------------------------------------------
 
     def durable(self, name: str) -> Durable | None:
         return self._durables.get(name)
+
+    def outboxes_of(self, function: Function) -> Iterator[str]:
+        """How full the outboxes of the durable monitors of a function are."""
+        for status in self.outbox.status() if self._durables else ():
+            durable = self._durables.get(status.name)
+            if durable is not None and durable.function == function.id:
+                yield str(status)
 
     def attach(self, receiver: Receiver) -> None:
         self._audiences.setdefault(receiver.watched, Audience()).join(receiver)
@@ -445,6 +452,9 @@ class Monitors:
         self._at_start.clear()
         self._redefined.clear()
         self._places.after_transaction()
+        if self.outbox.has_deleted or self.logs.has_deleted:
+            self.outbox.has_deleted = self.logs.has_deleted = False
+            self._runtime.engine.connection.give_back_room()
         if self._log_ended:
             self._log_ended = False
             self.synchronise()
@@ -480,6 +490,8 @@ class Monitors:
         """All rows, in the place of what was not handed out yet."""
         with self._runtime.engine.connection.snapshot():
             rows, position = self.rows(receiver.watched), self.logs.position()
+            if receiver.durable is not None:
+                receiver.place = self.outbox.last(receiver.durable)
         receiver.position = position
         if receiver.reads_queue:
             receiver.place = self._audiences[receiver.watched].queue.end
@@ -527,10 +539,13 @@ class Monitors:
             waiting = self.waiting(receiver)
             if waiting == []:
                 return
+            before = receiver.place, receiver.position
             number, change = waiting[0] if waiting else (0, self.begin_anew(receiver))
             try:
                 receiver.listener(change)
             except Exception as error:
+                if change.fresh:
+                    receiver.place, receiver.position = before
                 yield _failed(receiver, error)
                 return
             self._handed_out(receiver, number, change)  # the listener may have asked for more
