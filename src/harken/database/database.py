@@ -29,6 +29,7 @@ from harken.database.monitors.subscription import (
     Wishes,
     read_view,
     subscribe,
+    watched_view,
 )
 from harken.database.monitors.view import Watched
 from harken.database.names import unknown_name
@@ -304,10 +305,14 @@ class Database:
         return self._snapshot(name, where)[1]
 
     def _snapshot(self, name: str, where: str | Mapping[str, Any] | None) -> tuple[Watched, Change]:
+        watched = self._watched(name, where)
+        return watched, read_view(self._transactions, self._rules.monitors, watched, name)
+
+    def _watched(self, name: str, where: str | Mapping[str, Any] | None) -> Watched:
+        """What a monitor of this function with this condition watches."""
         self._look_at_others()
         check_text(name, "the name of a function")
-        function = self._find(name)
-        return read_view(self._transactions, self._rules.monitors, function, name, where)
+        return watched_view(self._rules.monitors, self._find(name), where)
 
     def outboxes(self) -> list[OutboxStatus]:
         """How full the outbox of each durable monitor is; an `alarm` says if that needs care."""

@@ -168,12 +168,12 @@ class Service:
         where there is none, the answer is a fresh change."""
 
         def take(db: Database) -> tuple[list[Change], list[dict[str, Any]], int]:
-            with db.monitor(view, where=where) as subscription:
-                watched, logs = subscription.watched, db._rules.monitors.logs
-                columns = columns_json(db, watched)
-                if logs.find(watched) is None:
-                    check_position(since, logs.position())
-                    return [subscription.snapshot()], columns, subscription.position
+            watched, logs = db._watched(view, where), db._rules.monitors.logs
+            columns = columns_json(db, watched)
+            if logs.find(watched) is None:
+                check_position(since, logs.position())
+                _, change = db._snapshot(view, where)
+                return [change], columns, change.position
             with db.monitor(view, where=where, since=since) as subscription:
                 return subscription.changes(net=net), columns, subscription.position
 

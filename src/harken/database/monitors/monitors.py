@@ -301,9 +301,9 @@ class Monitors:
                 for each in here:
                     self._at_start.setdefault(each, (view.types, rows.get(each, Counter())))
 
-    def note_redefined(self, watched: Watched) -> None:
+    def note_redefined(self, view: MonitoredView) -> None:
         """What a view is computed by has changed, though its clauses say the same."""
-        self._redefined.add(watched)
+        self._redefined.update(self._places.at(view))
 
     def _mentioned(self, watched: Watched) -> set[str]:
         """The names of all functions that its rows depend on, and its own."""

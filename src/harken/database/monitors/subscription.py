@@ -232,7 +232,7 @@ def subscribe(
         # What it has recorded can be had, and be deleted, even if it cannot be watched here.
         watched = known.watched
     else:
-        watched = _checked(monitors, function, wishes.where)
+        watched = watched_view(monitors, function, wishes.where)
     if wishes.durable is not None:
         durable = Durable(wishes.durable, view, function.id)
         _ensure_durable(runtime, transactions, monitors, durable)
@@ -252,7 +252,7 @@ def subscribe(
     return Subscription(runtime, transactions, monitors, receiver)
 
 
-def _checked(
+def watched_view(
     monitors: Monitors, function: Function, where: str | Mapping[str, Any] | None
 ) -> Watched:
     """What is to be watched, if it can be."""
@@ -267,17 +267,12 @@ def _checked(
 
 
 def read_view(
-    transactions: Transactions,
-    monitors: Monitors,
-    function: Function,
-    view: str,
-    where: str | Mapping[str, Any] | None,
-) -> tuple[Watched, Change]:
+    transactions: Transactions, monitors: Monitors, watched: Watched, view: str
+) -> Change:
     """All rows as they are now, with their position, for someone who does not stay."""
     refuse_in_transaction(transactions, "no snapshot is taken")
-    watched = _checked(monitors, function, where)
     receiver = Receiver(view, watched, kept=True)  # it has no place in the queue of this session
-    return watched, monitors.begin_anew(receiver)
+    return monitors.begin_anew(receiver)
 
 
 def _start(monitors: Monitors, since: int | None) -> int:

@@ -157,7 +157,7 @@ class Rules:
         self.network.rebuild(conditions)
         for each in conditions:
             if isinstance(each, MonitoredView):
-                self.monitors.note_redefined(each.watched)
+                self.monitors.note_redefined(each)
             elif not isinstance(each, CompiledRule):
                 self.network.redefined.add(each.name)
 
