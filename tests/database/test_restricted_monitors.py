@@ -276,3 +276,10 @@ def test_a_snapshot_watches_nothing(shop: Database) -> None:
     assert shop.snapshot("low").plus == shop.monitor("low").rows()
     with pytest.raises(HarkenError, check=lambda error: error.column == 18):
         shop.snapshot("low", where="quantity > 1 AND quantty < 3")
+
+
+def test_texts_that_say_the_same_are_one_shape(shop: Database) -> None:
+    shop.monitor("low", where="quantity > 1 AND item = 'a'")
+    shop.monitor("low", where="(quantity > (2)) and (item = 'b')")
+    (name,) = conditions_of(shop)
+    assert name.startswith("monitor low() where quantity > ? ∧ item = ? [")

@@ -198,7 +198,7 @@ def _restricted_view(
 ) -> tuple[MonitoredView, Program]:
     """The condition that all subscriptions of one shape share, and what reads the rows of one."""
     relation, clause = _rows_of(function), restriction.clause
-    label = f"{function.id} where {restriction.shape}"
+    label = f"{function.id} where {restriction}"
     constants = [
         constant_variable(i, each.type.or_null(False))
         for i, each in enumerate(restriction.constants)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from harken.database.complaints import check_text
 from harken.database.sql.tables import SqlTables, table_of
 from harken.errors import HarkenError, Span, SyntaxFault, TypeFault
 from harken.ir.clauses import Clause, Definition
+from harken.ir.printer import print_literal
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function
 from harken.ir.terms import Constant, Variable
@@ -36,6 +38,8 @@ from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.queries import Queries
 from harken.planner.lift import lift_constants
 
+_CONSTANT = re.compile(r"CONSTANT#\d+")
+_COLUMN = re.compile(r"\b([A-Z][A-Z0-9_]*)#\d+")
 PARTS = {"expressions", "from_", "from", "where"}
 """What a query with nothing but a condition has."""
 
@@ -60,6 +64,8 @@ def _text_of(where: str) -> str:
     with _located("view", where):
         node = _statement("view", where).node.args["where"].this
     shown = str(node.sql("spark"))
+    if shown == where:
+        return shown
     try:
         same = _statement("view", shown).node.args["where"].this == node
     except HarkenError:
@@ -108,8 +114,7 @@ class Restriction:
     """The rows of a view that meet a condition: a clause without its constants, the constants, and
     the auxiliary relations that the clause mentions.
 
-    Conditions of the same `shape` differ in their constants alone. Its text, with a `?` for each
-    literal, is for people; the digest behind it tells shapes apart that read the same."""
+    Conditions of the same `shape`, which is a digest, differ in their constants alone."""
 
     shape: str
     clause: Clause
@@ -117,6 +122,13 @@ class Restriction:
     own: tuple[Definition, ...]
     mentions: frozenset[str]
     """The names of the tables that the condition mentions."""
+
+    def __str__(self) -> str:
+        """The condition as people can recognise it: equal for equal shapes."""
+        _, *tests = map(print_literal, self.clause.body)
+        shown = _CONSTANT.sub("?", " ∧ ".join(tests))
+        columns = _COLUMN.sub(lambda found: found[1].lower(), shown)
+        return f"{columns} [{self.shape}]"
 
 
 def restricted(function: Function, where: str, catalog: Catalog) -> Restriction:
@@ -145,7 +157,7 @@ def _restricted(view: _View, where: str, others: SqlTables | None) -> Restrictio
     (clause,) = translation.rows.clauses
     lifted, constants = lift_constants(clause, constant_variable)
     return Restriction(
-        f"{translation.shown} [{digest}]",
+        digest,
         lifted,
         constants,
         translation.own,
@@ -162,7 +174,6 @@ def constant_variable(number: int, type_: Type) -> Variable:
 class _Translation:
     """A condition as definitions: of the rows that meet it, and of what that mentions."""
 
-    shown: str
     rows: Definition
     own: tuple[Definition, ...]
     mentions: frozenset[str]
@@ -178,7 +189,6 @@ def _translated(view: _View, where: str, others: SqlTables | None, owner: str) -
     with _located(view.name, where):
         statement = _statement(view.name, where)
         select = statement.node
-        shown = _without_literals(select.args["where"].this)
         select.set("expressions", [exp.column(each.name, quoted=True) for each in view.columns])
         if view.relation.is_set:
             select.set("distinct", exp.Distinct())
@@ -186,20 +196,7 @@ def _translated(view: _View, where: str, others: SqlTables | None, owner: str) -
         queries = Queries(draft, _Tables(view, others))
         relation = queries.query(with_places(select)).relation
     own = tuple(each for name, each in draft.definitions.items() if name != relation.id)
-    return _Translation(shown, draft.definitions[relation.id], own, frozenset(queries.mentioned))
-
-
-def _without_literals(condition: exp.Expr) -> str:
-    """
-    >>> _without_literals(exp.condition("city = 'Oslo' AND qty > 5"))
-    'city = ? AND qty > ?'
-    """
-    shown = condition.transform(lambda each: exp.Placeholder() if _is_literal(each) else each)
-    return str(shown.sql("spark"))
-
-
-def _is_literal(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Literal)
+    return _Translation(draft.definitions[relation.id], own, frozenset(queries.mentioned))
 
 
 @contextmanager
