@@ -738,6 +738,18 @@ def test_nothing_in_the_lake(
     assert outcome == (0, "nothing of this database is in the lake\n", "")
 
 
+def test_the_status_shows_a_full_outbox(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with harken.connect(path, settings={"outbox_changes": 1}) as db:
+        db.sql("CREATE TABLE stock (item STRING)")
+        db.monitor("stock", durable="reports")
+        db.sql("INSERT INTO stock VALUES ('pen'); INSERT INTO stock VALUES ('ink')")
+    _, line = command("pipeline", "status", "--db", path).out.splitlines()
+    assert line.startswith("the durable monitor reports: 0 changes of stock in 0 bytes wait; 2 ")
+    *_, outbox = command("pipeline", "status", "--db", path, "--format", "json").results
+    assert (outbox["kind"], outbox["lost"]) == ("outbox", 2)
+
+
 def test_a_pipeline_of_nothing(command: Command, tmp_path: Path) -> None:
     for name in ("run", "status"):
         outcome = command("pipeline", name, "--db", tmp_path / "missing.db")

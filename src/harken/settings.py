@@ -132,6 +132,28 @@ SETTINGS: tuple[Setting, ...] = (
         served=2**30,
     ),
     Setting(
+        "outbox_alarm",
+        0.8,
+        "The part of a limit from which on an outbox counts as nearly full.",
+    ),
+    Setting(
+        "outbox_bytes",
+        256 * 2**20,
+        "What a durable monitor keeps for a subscriber that does not acknowledge; 0 is no limit.",
+        "bytes",
+    ),
+    Setting(
+        "outbox_changes",
+        1_000_000,
+        "How many changes a durable monitor keeps for such a subscriber; 0 is no limit.",
+    ),
+    Setting(
+        "outbox_seconds",
+        30 * 24 * 3600.0,
+        "How long a durable monitor keeps changes while nothing is acknowledged; 0 is no limit.",
+        "seconds",
+    ),
+    Setting(
         "row_limit",
         0,
         "Rows that one query may bring into memory, before LIMIT; 0 is no limit.",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections import Counter
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import harken
 from harken import Change, Database, HarkenError
 
 SCHEMA = """
@@ -177,3 +180,106 @@ def test_a_view_does_not_lose_the_columns_of_a_condition(shop: Database) -> None
     assert [(c.plus, c.minus) for c in sub.changes()] == [
         ([("ink", 50, decimal.Decimal("2.00"))], [])
     ]
+
+
+# --- conditions of one shape ---------------------------------------------------------------
+
+
+def conditions_of(db: Database) -> list[str]:
+    return [each.name for each in db._rules.network.conditions()]
+
+
+def test_conditions_that_differ_in_constants_are_one_node(shop: Database) -> None:
+    subs = [shop.monitor("low", where=f"quantity > {i} AND item <> 'x{i}'") for i in range(5)]
+    assert len(conditions_of(shop)) == 1
+    shop.sql("UPDATE stock SET quantity = 3 WHERE item = 'pen'")
+    price = decimal.Decimal("1.50")
+    lost, gained = [("pen", 5, price)], [("pen", 3, price)]
+    assert [[(c.plus, c.minus) for c in sub.changes()] for sub in subs] == [
+        *([(gained, lost)] for _ in range(3)),
+        *([([], lost)] for _ in range(2)),
+    ]
+    for sub in subs:
+        sub.close()
+    assert conditions_of(shop) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("price > 1.5", "price > 1.555"),  # digits are part of a decimal's type
+        ("quantity > 1", "quantity > 1.0"),
+        ("quantity = 1", "quantity = NULL"),
+        ("quantity IN (1, 2, 3)", "quantity IN (1, 2, 3, 4)"),
+        ("item IN (SELECT item FROM wanted WHERE item > 'a')", "item = 'a'"),
+    ],
+)
+def test_literals_that_make_another_type_or_plan_are_not_shared(
+    shop: Database, one: str, other: str
+) -> None:
+    subs = [shop.monitor("stock", where=where) for where in (one, other)]
+    assert len(conditions_of(shop)) == 2
+    shop.sql("INSERT INTO stock VALUES (2, 'a', 1.56, NULL)")
+    for sub in subs:
+        (found,) = shop.sql(f"SELECT item FROM stock WHERE {sub.where}")
+        assert {row[0] for row in sub.rows()} == {row[0] for row in found.rows}
+
+
+def test_a_rollback_does_not_take_subscriptions_away(tmp_path: Path) -> None:
+    """Another session notices them in the transaction that it then rolls back."""
+    path = str(tmp_path / "x.db")
+    with harken.connect(path) as db, harken.connect(path) as other:
+        db.sql(SCHEMA)
+        other.sql("SELECT * FROM stock")
+        subs = [db.monitor("low", where={"item": item}, keep=True) for item in ("pen", "ink")]
+        with suppress(ZeroDivisionError), other.transaction():
+            other.sql("UPDATE stock SET quantity = 1")
+            raise ZeroDivisionError
+        with other.transaction():
+            other.sql("UPDATE stock SET quantity = 2")
+        assert [[change.plus[0][:2] for change in sub.changes()] for sub in subs] == [
+            [("pen", 2)],
+            [("ink", 2)],
+        ]
+
+
+def test_a_subscription_that_ends_in_a_transaction_stays_ended(shop: Database) -> None:
+    subs = [shop.monitor("low", where={"item": item}) for item in ("pen", "ink")]
+    with suppress(ZeroDivisionError), shop.transaction():
+        shop.sql("UPDATE stock SET quantity = 1")
+        for sub in subs:
+            sub.close()
+        raise ZeroDivisionError
+    again = shop.monitor("low", where={"item": "ink"})
+    shop.sql("UPDATE stock SET quantity = 2")
+    assert [change.plus[0][:2] for change in again.changes()] == [("ink", 2)]
+
+
+def test_a_strategy_is_of_one_condition_alone(shop: Database) -> None:
+    plain = shop.monitor("low", where="quantity > 1")
+    naive = shop.monitor("low", where="quantity > 2", strategy="naive")
+    assert len(conditions_of(shop)) == 2
+    shop.sql("UPDATE stock SET quantity = 3 WHERE item = 'ink'")
+    assert len(plain.changes()) == len(naive.changes()) == 1
+
+
+def test_a_condition_on_the_time_is_of_its_own(shop: Database) -> None:
+    for where in ("day < current_date()", "day < current_date() - INTERVAL 1 DAY"):
+        assert [row[0] for row in shop.monitor("stock", where=where).rows()] == ["pen"]
+    assert len(conditions_of(shop)) == 2
+
+
+def test_a_snapshot_watches_nothing(shop: Database) -> None:
+    taken = shop.snapshot("low", where="quantity > 3")
+    assert (taken.plus, taken.fresh) == ([("pen", 5, decimal.Decimal("1.50"))], True)
+    assert conditions_of(shop) == []
+    assert shop.snapshot("low").plus == shop.monitor("low").rows()
+    with pytest.raises(HarkenError, check=lambda error: error.column == 18):
+        shop.snapshot("low", where="quantity > 1 AND quantty < 3")
+
+
+def test_texts_that_say_the_same_are_one_shape(shop: Database) -> None:
+    shop.monitor("low", where="quantity > 1 AND item = 'a'")
+    shop.monitor("low", where="(quantity > (2)) and (item = 'b')")
+    (name,) = conditions_of(shop)
+    assert name.startswith("monitor low() where quantity > ? ∧ item = ? [")

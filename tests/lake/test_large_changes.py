@@ -119,6 +119,34 @@ def change_outside(db: harken.Database, name: str, values: dict[int, int], rando
     lake.commit(table(values, name), table(before, name), expected_version=lake.version)
 
 
+@pytest.mark.parametrize("held", [0, limits.MOST_HELD], ids=["in the lake", "held here"])
+def test_subscriptions_of_one_shape_are_one_question(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    """Their constants are in a table of the session, wherever the change is."""
+    random = Random(held)
+    values = {item: random.randrange(100) for item in range(ITEMS)}
+    with harken.connect(tmp_path / "far.db", spark=spark) as db:
+        db.lake("quantity", table(values, "quantity"), key=["item"])
+        asked = ((10, 0), (50, 1), (50, 2), (99, 0))
+        subs = [
+            db.monitor("quantity", where=f"quantity > {least} AND item % 3 = {rest}")
+            for least, rest in asked
+        ]
+        assert len(list(db._rules.network.conditions())) == 1
+        copies = [Counter(sub.rows()) for sub in subs]
+        monkeypatch.setattr(limits, "MOST_HELD", held)
+        for _ in range(2):
+            change_outside(db, "quantity", values, random)
+            db.step()
+            for (least, rest), copy, sub in zip(asked, copies, subs, strict=True):
+                for change in sub.changes():
+                    copy.update(change.plus)
+                    copy.subtract(change.minus)
+                wanted = {(i, q) for i, q in values.items() if q > least and i % 3 == rest}
+                assert +copy == Counter(wanted) == Counter(sub.rows())
+
+
 def test_spark_is_not_lost_in_many_columns(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ from serving import Served
 
 import harken
 from harken import Change, Client, HarkenError
+from harken.database.monitors.monitors import Monitors
 from harken.settings import Settings
 
 TRANSACTIONS = "/api/v1/transactions"
@@ -29,6 +30,27 @@ def test_views_are_listed_with_their_columns(served: Served) -> None:
         {"name": "item", "type": "charstring", "nullable": False},
         {"name": "quantity", "type": "integer", "nullable": True},
     ]
+
+
+def test_a_full_outbox_raises_an_alarm(served: Served, path: str) -> None:
+    assert served.ask("GET", "/api/v1/outboxes") == (200, {"outboxes": []})
+    with harken.connect(path, settings={"outbox_changes": 1}) as db:
+        db.monitor("stock", durable="reports")
+        db.sql("UPDATE stock SET quantity = 1; UPDATE stock SET quantity = 2")
+    status, answer = served.ask("GET", "/api/v1/outboxes")
+    (outbox,) = answer["outboxes"]
+    assert (status, outbox["name"], outbox["changes"], outbox["lost"]) == (200, "reports", 0, 2)
+    assert outbox["alarm"].startswith("2 changes were dropped")
+
+
+def test_a_snapshot_with_a_condition_watches_nothing(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched: list[object] = []
+    monkeypatch.setattr(Monitors, "attach", lambda self, receiver: watched.append(receiver))
+    for quantity in (3, 4):
+        assert served.client.snapshot("low", where=f"quantity > {quantity}").plus == [("pen", 5)]
+    assert watched == []
 
 
 def test_each_listed_view_has_a_snapshot(served: Served, path: str) -> None:

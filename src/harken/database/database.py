@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,17 @@ from harken.database.intake import Step, take_step
 from harken.database.lake import register
 from harken.database.load import load_objects
 from harken.database.monitors.audience import Listener
+from harken.database.monitors.changes import Change
 from harken.database.monitors.log import Keep
-from harken.database.monitors.subscription import Subscription, Wishes, subscribe
+from harken.database.monitors.outbox import OutboxStatus
+from harken.database.monitors.subscription import (
+    Subscription,
+    Wishes,
+    read_view,
+    subscribe,
+    watched_view,
+)
+from harken.database.monitors.view import Watched
 from harken.database.names import unknown_name
 from harken.database.objects import Object
 from harken.database.opening import open_database
@@ -301,6 +311,27 @@ class Database:
                 warnings.warn(f"{name}: {message}", ClockWarning, stacklevel=2)
         return subscription
 
+    def snapshot(self, name: str, *, where: str | Mapping[str, Any] | None = None) -> Change:
+        """All rows of a function as they are now, or those that meet a condition, as a change that
+        is `fresh`. Its position is where `db.monitor(name, where=..., since=...)` goes on, if
+        changes were kept from before it."""
+        return self._snapshot(name, where)[1]
+
+    def _snapshot(self, name: str, where: str | Mapping[str, Any] | None) -> tuple[Watched, Change]:
+        watched = self._watched(name, where)
+        return watched, read_view(self._transactions, self._rules.monitors, watched, name)
+
+    def _watched(self, name: str, where: str | Mapping[str, Any] | None) -> Watched:
+        """What a monitor of this function with this condition watches."""
+        self._look_at_others()
+        check_text(name, "the name of a function")
+        return watched_view(self._rules.monitors, self._find(name), where)
+
+    def outboxes(self) -> list[OutboxStatus]:
+        """How full the outbox of each durable monitor is; an `alarm` says if that needs care."""
+        self._look_at_others()
+        return self._rules.monitors.outbox.status()
+
     def _find(self, name: str, rules: Collection[str] = ()) -> Function:
         overloads = self._runtime.catalog.named(name)
         if not overloads:
@@ -381,7 +412,8 @@ class Database:
             return explain_rule(self._runtime, self._rules.network, compiled)
         function = self._find(name, self._runtime.catalog.rules)
         told = followed(self._rules.network, function.id)
-        return explain_function(self._runtime, function, self._rules.network, told)
+        found = explain_function(self._runtime, function, self._rules.network, told)
+        return replace(found, outboxes=tuple(self._rules.monitors.outboxes_of(function)))
 
     def trace(self, listener: Callable[[str], None] | None) -> None:
         """Be told what happens in each check phase, a line at a time; None ends it."""

@@ -40,6 +40,8 @@ class Explanation:
     strategies: tuple[str, ...] = ()
     """For a recursive one: how its changes can be found, how they are, and why all is computed
     again where it is."""
+    outboxes: tuple[str, ...] = ()
+    """How full those of its durable monitors are."""
     title: str = ""
     """What it is, as its author says."""
     warnings: tuple[str, ...] = ()
@@ -56,6 +58,7 @@ class Explanation:
         parts += self.maintenance
         if self.measured:
             parts += ["Kept up to date:", "\n".join(self.measured)]
+        parts += ["\n".join(self.outboxes)] if self.outboxes else []
         parts += [f"Warning: {each}" for each in self.warnings]
         return "\n\n".join(parts)
 
@@ -95,8 +98,8 @@ def explain_function(
         measured,
         maintenance,
         recursion,
-        _title(function),
-        warnings,
+        title=_title(function),
+        warnings=warnings,
     )
 
 

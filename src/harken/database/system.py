@@ -6,7 +6,7 @@ functions on them like any other, so queries over the schema need nothing of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harken.ir.relations import Column, Kind, Relation, Semantics
@@ -147,6 +147,20 @@ def activation_function(rule: str, parameters: tuple[Column, ...]) -> Function:
     relation = Relation(name, results, 0, Kind.DERIVED)
     kind = FunctionKind.DERIVED
     return Function(name, (), results, kind, text="built in", relation=relation, system=True)
+
+
+PARAMETERS_OF = "parameters of "
+
+
+def parameters_relation(label: str, types: Sequence[Type]) -> Relation:
+    """The constants of all subscriptions that share a condition, by the number of each."""
+    constants = (Column(f"constant_{i}", type_) for i, type_ in enumerate(types, start=1))
+    columns = (Column("subscription", INTEGER), *constants)
+    return Relation(f"{PARAMETERS_OF}{label}", columns, 1, Kind.STORED, key=(0,))
+
+
+def is_parameters(relation: Relation) -> bool:
+    return relation.name.startswith(PARAMETERS_OF)
 
 
 def is_activations(relation: Relation) -> bool:

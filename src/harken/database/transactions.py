@@ -107,6 +107,8 @@ class Transactions:
             self._runtime.catalog.refresh_counter()
             if self._runtime.catalog.is_stale():
                 self._reread()
+            elif self._rules.monitors.is_stale():
+                self._rules.monitors.synchronise()
         self._data_version = version
 
     def commit(self) -> None:

@@ -328,6 +328,16 @@ def with_atoms(clause: Clause, changed: Callable[[Atom], Atom]) -> Clause:
     return Clause(changed(clause.head), tuple(map(literal, clause.body)))
 
 
+def with_terms(literal: Literal, changed: Callable[[Term], Term]) -> Literal:
+    """The literal with `changed` of every term that is compared or computed with."""
+    match literal:
+        case Comparison():
+            return replace(literal, left=changed(literal.left), right=changed(literal.right))
+        case Computation():
+            return replace(literal, arguments=tuple(map(changed, literal.arguments)))
+    return literal
+
+
 def written_out(program: Program) -> int:
     """How many literals a program has with every derived relation written out where it is
     mentioned: the length of a statement that says all of it."""

@@ -1,6 +1,9 @@
-"""Where each relation in the lake stands. Looks, and changes nothing."""
+"""Where each relation in the lake stands, and how full the outboxes of durable monitors are. Looks,
+and changes nothing."""
 
 from __future__ import annotations
+
+import datetime
 
 import harken
 from harken.database.intake import last_step
@@ -17,7 +20,15 @@ def show_status(database: harken.Database, *, as_json: bool) -> None:
         for each in inputs:
             print(to_json(each.as_json()))
         print(to_json({"kind": "step", "at": at.isoformat() if at is not None else None}))
+        for outbox in database.outboxes():
+            print(to_json(outbox.as_json()))
         return
+    _show_inputs(inputs, at)
+    for outbox in database.outboxes():
+        print(outbox)
+
+
+def _show_inputs(inputs: list[InputStatus], at: datetime.datetime | None) -> None:
     if not inputs:
         print("nothing of this database is in the lake")
         return

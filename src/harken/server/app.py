@@ -145,6 +145,11 @@ def _questions(service: Service) -> APIRouter:
         """All views and tables that can be followed."""
         return _json(await service.views())
 
+    @routes.get("/outboxes", response_model=models.Outboxes)
+    async def outboxes() -> Response:
+        """How full the outboxes of durable monitors are, and whether one needs care."""
+        return _json(await service.outboxes())
+
     @routes.get("/views/{view}", response_model=models.Snapshot)
     async def snapshot(view: str, where: Where = None) -> Response:
         """All rows of a view, and the position at which they are that."""

@@ -19,7 +19,7 @@ from itertools import takewhile
 
 from harken.database.database import Database
 from harken.database.monitors.changes import Change, StoredChange
-from harken.database.monitors.log import Logs
+from harken.database.monitors.log import Logs, News
 from harken.database.monitors.subscription import Subscription
 from harken.database.monitors.view import Watched
 from harken.engines.sqlite.connection import Connection
@@ -191,22 +191,24 @@ class Tail(threading.Thread):
 
     def _look(self) -> None:
         """What is new in one state of the file is told at once: no client of several feeds sees
-        half of a transaction."""
+        half of a transaction. However many feeds there are, it is read once for all."""
+        feeds = self._feeds()
+        found = self._logs.news(min((feed.seen for feed in feeds), default=0)) if feeds else None
         news = []
-        with self._connection.snapshot():
-            position = self._logs.position()
-            for feed in self._feeds():
-                if feed.seen < position:
-                    news.append(self._new(feed, position))
-                    feed.seen = position
+        for feed in feeds:
+            if found is not None and feed.seen < found.position:
+                tell = self._new(feed, found)
+                if tell is not None:
+                    news.append(tell)
+                feed.seen = found.position
         if news:
             self._loop.call_soon_threadsafe(lambda: [tell() for tell in news])
 
-    def _new(self, feed: Feed, position: int) -> Callable[[], None]:
+    def _new(self, feed: Feed, news: News) -> Callable[[], None] | None:
         try:
-            found = self._logs.after(feed.watched, feed.seen)
+            found = news.after(feed.watched, feed.seen)
             if found is None:
-                return partial(feed.begin_anew, position)
-            return partial(feed.publish, feed.entries(found))
+                return partial(feed.begin_anew, news.position)
+            return partial(feed.publish, feed.entries(found)) if found else None
         except HarkenError as error:  # a date that no calendar has, perhaps: the others go on
             return partial(feed.fail, error)

@@ -63,6 +63,26 @@ class Changes(BaseModel):
     position: int
 
 
+class Outbox(BaseModel):
+    """What waits for the subscriber of a durable monitor to acknowledge it. `lost` changes were
+    dropped; `alarm` says in words what needs care."""
+
+    kind: Literal["outbox"]
+    name: str
+    view: str
+    changes: int
+    bytes: int
+    waiting_since: str | None
+    filled: float
+    lost: int
+    dropped_at: str | None
+    alarm: str | None
+
+
+class Outboxes(BaseModel):
+    outboxes: list[Outbox]
+
+
 class Transaction(BaseModel):
     """Rows to delete and then rows to insert, by table, as one transaction."""
 

@@ -146,10 +146,18 @@ class Service:
     async def views(self) -> str:
         return await self._readers.do(_views)
 
+    async def outboxes(self) -> str:
+        def take(db: Database) -> str:
+            return to_json({"outboxes": [each.as_json() for each in db.outboxes()]})
+
+        return await self._reader.do(take)
+
     async def snapshot(self, view: str, where: str | None, keep: bool = False) -> str:
         def take(db: Database) -> str:
-            kept = self._keep if keep else None
-            with db.monitor(view, where=where, keep=kept, warn=_nobody) as found:
+            if not keep:
+                watched, change = db._snapshot(view, where)
+                return snapshot_json(db, watched, change, db._rules.monitors.warnings(watched))
+            with db.monitor(view, where=where, keep=self._keep, warn=_nobody) as found:
                 return snapshot_json(db, found.watched, found.snapshot(), found.warnings)
 
         return await (self._reader if keep else self._readers).do(take)
@@ -161,12 +169,12 @@ class Service:
         where there is none, the answer is a fresh change."""
 
         def take(db: Database) -> tuple[list[Change], list[dict[str, Any]], int]:
-            with db.monitor(view, where=where, warn=_nobody) as subscription:
-                watched, logs = subscription.watched, db._rules.monitors.logs
-                columns = columns_json(db, watched)
-                if logs.find(watched) is None:
-                    check_position(since, logs.position())
-                    return [subscription.snapshot()], columns, subscription.position
+            watched, logs = db._watched(view, where), db._rules.monitors.logs
+            columns = columns_json(db, watched)
+            if logs.find(watched) is None:
+                check_position(since, logs.position())
+                _, change = db._snapshot(view, where)
+                return [change], columns, change.position
             with db.monitor(view, where=where, since=since, warn=_nobody) as subscription:
                 return subscription.changes(net=net), columns, subscription.position
 

@@ -32,9 +32,15 @@ CREATE = (
     "ON DELETE CASCADE, position INTEGER NOT NULL, at REAL NOT NULL, size INTEGER NOT NULL, "
     "change TEXT NOT NULL, "
     "PRIMARY KEY (log, position)) STRICT",
+    f"CREATE INDEX IF NOT EXISTS harken_changes_in_order ON {CHANGES} (position)",
 )
 COLUMNS = "id, view, function, condition, floor, size, oldest, seconds, bytes, asked"
 POSITION = f"SELECT value FROM {META} WHERE key = 'transaction'"
+VERSION = f"SELECT value FROM {META} WHERE key = 'watching'"
+NEXT = (
+    f"INSERT INTO {META} VALUES (?, 1) "
+    "ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,8 @@ class Log:
 class Logs:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self.has_deleted = False
+        """Was anything deleted, so that the file may have room to give back?"""
 
     @property
     def now(self) -> float:
@@ -81,6 +89,10 @@ class Logs:
     def position(self) -> int:
         """The number of the last transaction that changed anything watched."""
         return int(self._connection.value(POSITION) or 0)
+
+    def version(self) -> int:
+        """Changes whenever a log or a durable monitor begins or ends, or is kept another way."""
+        return int(self._connection.value(VERSION) or 0)
 
     def all(self) -> dict[Watched, Log]:
         if not self._connection.has_table(LOGS):
@@ -100,12 +112,10 @@ class Logs:
     # --- in a transaction ------------------------------------------------------------------
 
     def next_position(self) -> int:
-        return int(
-            self._connection.value(
-                f"INSERT INTO {META} VALUES ('transaction', 1) "
-                "ON CONFLICT (key) DO UPDATE SET value = value + 1 RETURNING value"
-            )
-        )
+        return int(self._connection.value(NEXT, ("transaction",)))
+
+    def next_version(self) -> int:
+        return int(self._connection.value(NEXT, ("watching",)))
 
     def add(self, watched: Watched, view: str, keep: Keep) -> None:
         """It begins after all positions that were given: nobody knows what happened before."""
@@ -128,6 +138,7 @@ class Logs:
         """With a position of its own, so that who follows it sees that something happened."""
         self.next_position()
         self._connection.run(f"DELETE FROM {LOGS} WHERE id = ?", (log.id,))
+        self.has_deleted = True
 
     def forget(self, watched: Watched) -> None:
         log = self.find(watched)
@@ -198,6 +209,7 @@ class Logs:
         self._connection.run(
             f"DELETE FROM {CHANGES} WHERE log = ? AND position <= ?", (log.id, floor)
         )
+        self.has_deleted = True
         self._connection.run(
             f"UPDATE {LOGS} SET floor = max(floor, ?), size = ?, oldest = ? WHERE id = ?",
             (floor, size, oldest, log.id),
@@ -218,6 +230,40 @@ class Logs:
                 (log.id, position),
             )
         return [(each, read_change(text)) for each, text in rows]
+
+    def news(self, after: int) -> News:
+        """What all logs have after a position, in as many statements for one as for a thousand."""
+        with self._connection.snapshot():
+            position = self.position()
+            if not self._connection.has_table(LOGS):
+                return News(position, {}, {})
+            logs = self._connection.rows(f"SELECT id, function, condition, floor FROM {LOGS}")
+            rows = self._connection.rows(
+                f"SELECT log, position, change FROM {CHANGES} WHERE position > ? ORDER BY position",
+                (after,),
+            )
+        watched = {id: Watched(function, where or None) for id, function, where, _ in logs}
+        changes: dict[Watched, list[tuple[int, StoredChange]]] = {}
+        for log, at, text in rows:
+            changes.setdefault(watched[log], []).append((at, read_change(text)))
+        return News(position, {watched[id]: floor for id, *_, floor in logs}, changes)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What all logs have after a position."""
+
+    position: int
+    """How far that reaches."""
+    floors: dict[Watched, int]
+    changes: dict[Watched, list[tuple[int, StoredChange]]]
+
+    def after(self, watched: Watched, position: int) -> list[tuple[int, StoredChange]] | None:
+        """The same as `Logs.after`, for a position that is not before the one asked for."""
+        if position < self.floors.get(watched, self.position + 1) or position > self.position:
+            return None
+        found = self.changes.get(watched, [])
+        return [each for each in found if each[0] > position]
 
 
 def _log(row: tuple[object, ...]) -> Log:

@@ -4,6 +4,9 @@ A commit propagates several times, once for each rule that acts; what a view gai
 summed over all of them, and only what is left is a change. It is written down before the commit,
 with a number that the file keeps, and handed out after it: what is rolled back was never there.
 
+Views that are restricted by conditions of one shape are one condition of the network (`places`), so
+a change costs the same however many of them it does not concern.
+
 A transaction that defines a function again may change its views in a way that no Δ-set knows. Those
 are compared as a whole, with their rows at the start of the transaction.
 
@@ -29,16 +32,22 @@ from harken.database.monitors.changes import (
 )
 from harken.database.monitors.log import Log, Logs
 from harken.database.monitors.outbox import Durable, Outbox
-from harken.database.monitors.view import MonitoredView, Watched, compile_view
+from harken.database.monitors.places import Places
+from harken.database.monitors.view import MonitoredView, Selection, Views, Watched
 from harken.database.rules.check_phase import CheckPhase
 from harken.database.rules.network import Network
 from harken.database.rules.nodes import Planning
 from harken.database.runtime import Runtime, Watcher
 from harken.engines.sqlite import events
-from harken.errors import ForeignFault, HarkenError, IntegrityError, NameFault, is_of_data
+from harken.engines.sqlite.engine import Query
+from harken.errors import ForeignFault, HarkenError, IntegrityError, is_of_data
 from harken.ir.clauses import Program
 from harken.ir.schema import Function
 from harken.planner.prepare import prepare
+
+MOST_PLANS = 200
+"""For how many views and shapes of conditions a session keeps the plan that reads all rows. SQLite
+itself keeps 1,024 statements ready."""
 
 
 class Monitors:
@@ -48,6 +57,11 @@ class Monitors:
         self._check_phase = check_phase
         self._planning = Planning(runtime.engine, runtime.catalog)
         self._moments = network.moments
+        self._selections = Views(runtime.catalog)
+        self._places = Places(runtime.engine)
+        self._reading: dict[str, Query] = {}
+        """By what is read, the queries for all rows; those of one state of the catalog."""
+        self._reading_epoch = -1
         self._audiences: dict[Watched, Audience] = {}
         self._attached = 0
         self._reading_file: dict[Receiver, None] = {}
@@ -61,6 +75,8 @@ class Monitors:
         self._logs: dict[Watched, Log] = {}
         self._broken: dict[Watched, HarkenError] = {}
         self._epoch = -1
+        self._version = 0
+        """The file counts what begins and ends to be watched in it: how far that is known here."""
         self._at_start: dict[Watched, tuple[Types, Counter[Row] | None]] = {}
         """The rows that views had when the transaction began, if it changes the schema; None if
         they could not be computed."""
@@ -68,7 +84,7 @@ class Monitors:
         self._committing: tuple[int, dict[Watched, StoredChange]] | None = None
         self._log_ended = False
         self._telling = False
-        self.outbox = Outbox(runtime.engine.connection)
+        self.outbox = Outbox(runtime.engine.connection, runtime.settings)
         self.logs = Logs(runtime.engine.connection)
 
     # --- who watches what ------------------------------------------------------------------
@@ -76,13 +92,20 @@ class Monitors:
     def durable(self, name: str) -> Durable | None:
         return self._durables.get(name)
 
+    def outboxes_of(self, function: Function) -> Iterator[str]:
+        """How full the outboxes of the durable monitors of a function are."""
+        for status in self.outbox.status() if self._durables else ():
+            durable = self._durables.get(status.name)
+            if durable is not None and durable.function == function.id:
+                yield str(status)
+
     def attach(self, receiver: Receiver) -> None:
         self._audiences.setdefault(receiver.watched, Audience()).join(receiver)
         self._attached += 1
         receiver.number = self._attached
         if receiver.listener is not None and not receiver.reads_queue:
             self._reading_file[receiver] = None
-        self._follow()
+        self._follow(receiver.watched)
 
     def detach(self, receiver: Receiver) -> None:
         receiver.closed = True
@@ -94,7 +117,7 @@ class Monitors:
         self._failed.pop(receiver, None)
         if not audience.receivers:
             del self._audiences[receiver.watched]
-        self._follow()
+        self._follow(receiver.watched)
 
     def close(self) -> None:
         """The database is closed, and all that watch it."""
@@ -105,21 +128,45 @@ class Monitors:
         self._reading_file.clear()
         self._failed.clear()
 
-    def compile(self, watched: Watched) -> MonitoredView:
-        catalog = self._runtime.catalog
-        if not catalog.has_function(watched.function):
-            raise NameFault(f"{watched.function} was deleted", code="unknown-function")
-        view = compile_view(catalog.function(watched.function), catalog, watched.where)
-        return replace(view, strategy=self._strategy_of(watched))
+    def select(self, watched: Watched) -> Selection:
+        """Compile what is watched; an error says why that is not possible."""
+        return self._selections.select(watched, self._strategy_of(watched))
+
+    def warnings(self, watched: Watched) -> tuple[str, ...]:
+        """What those who watch it are not told of; nothing of what cannot be compiled here."""
+        try:
+            return self.select(watched).view.warnings
+        except HarkenError:
+            return ()
 
     def _strategy_of(self, watched: Watched) -> str:
         audience = self._audiences.get(watched)
         return audience.strategy if audience is not None else "auto"
 
-    def _follow(self) -> None:
-        self.synchronise()
+    def _follow(self, watched: Watched) -> None:
+        """Someone has begun or ended to watch it."""
+        if self._epoch != self._runtime.catalog.epoch:
+            self.synchronise()
+        elif not self._is_wanted(watched):
+            self._broken.pop(watched, None)
+            self._leave(watched)
+        elif not self._is_as_wanted(watched):
+            self._broken.pop(watched, None)
+            self._refresh(watched)
         if not self._runtime.engine.connection.in_transaction:
             self._network.release_idle()
+
+    def _is_wanted(self, watched: Watched) -> bool:
+        audience = self._audiences.get(watched)
+        return (
+            watched in self._logs
+            or watched in self._durables_of
+            or (audience is not None and any(r.durable is None for r in audience.receivers))
+        )
+
+    def _is_as_wanted(self, watched: Watched) -> bool:
+        view = self._places.view(watched)
+        return view is not None and view.strategy == self._strategy_of(watched)
 
     def _watched(self) -> dict[Watched, list[Watcher]]:
         """For each that is watched those who would miss it: logs would not."""
@@ -147,8 +194,25 @@ class Monitors:
             if node is not None and isinstance(node.condition, MonitoredView):
                 yield node.condition
 
+    def is_stale(self) -> bool:
+        """Has another session begun or ended to watch something in the file?"""
+        return self.logs.version() != self._version
+
+    def touch(self) -> None:
+        """In a transaction: other sessions are to look again at what the file says is watched."""
+        self._version = self.logs.next_version()
+
+    def note_log(self, watched: Watched) -> None:
+        """A log was begun here, or is kept in another way from now on."""
+        log = self.logs.find(watched)
+        if log is not None:
+            self._logs[watched] = log
+            self._moments.shared.add(watched.node)
+            self._follow(watched)
+
     def synchronise(self) -> None:
         """Let the network watch what the receivers and the file say, as the catalog means it."""
+        self._version = self.logs.version()
         self._durables = self.outbox.durables()
         self._durables_of = {}
         for durable in self._durables.values():
@@ -157,46 +221,66 @@ class Monitors:
         lasting = {*(each.watched for each in self._durables.values()), *self._logs}
         self._moments.shared = {each.node for each in lasting}
         watched = self._watched()
-        known = {view.watched for view in self._views()}
-        same = known | self._broken.keys() == watched.keys() and all(
-            view.strategy == self._strategy_of(view.watched) for view in self._views()
+        same = self._places.watched() | self._broken.keys() == watched.keys() and all(
+            map(self._is_as_wanted, self._places.watched())
         )
         if same and self._epoch == self._runtime.catalog.epoch:
             return
         self._epoch = self._runtime.catalog.epoch
-        for view in [each for each in self._views() if each.watched not in watched]:
-            self._network.remove(view.name)
-            if view.moves:
-                self._moments.end(view.name)
+        for each in self._places.watched() - watched.keys():
+            self._leave(each)
         self._broken.clear()
         for each in watched:
             self._refresh(each)
 
     def _refresh(self, watched: Watched) -> None:
-        """Bring a node up to date. A view that cannot be compiled here, for want of a Python
+        """Bring its condition up to date. A view that cannot be compiled here, for want of a Python
         function perhaps, must not keep the database from being opened."""
-        node = self._network.node(watched.node)
         try:
-            view = self.compile(watched)
+            selection = self.select(watched)
         except HarkenError as error:
             self._broken[watched] = error
-            if node is not None:
-                self._network.remove(node.condition.name)
+            self._leave(watched)
             return
-        if node is None or node.is_other_way(view):
-            if watched in self._at_start:  # dropped, and made again, by this transaction
-                self._redefined.add(watched)
-            self._network.insert(view)
-            made = self._network.node(watched.node)
-            if made is not None and made.counted is not None:
-                self._network.build_kept(made)
-            if view.moves:
-                self._moments.begin(view.name)
-        elif not node.is_for(view):
-            self._redefined.add(watched)
+        view, before = selection.view, self._places.view(watched)
+        node = self._network.node(view.name)
+        is_new = node is None or node.is_other_way(view)
+        if before is not None and before.name != view.name:
+            self._leave(watched)  # the same text means something else now
+            before = None
+        if watched in self._at_start and (is_new or before is None):
+            self._redefined.add(watched)  # perhaps dropped, and made again, by this transaction
+        if is_new:
+            self._insert(view)
+        elif node is not None and not node.is_for(view):
+            self._redefined.update(self._places.at(view))
+            self._places.open(view)
             self._network.insert(view)
             if view.moves and self._runtime.engine.connection.in_transaction:
                 self._moments.note(view.name)  # all its rows are compared, those of now
+        self._places.join(watched, selection)
+
+    def _insert(self, view: MonitoredView) -> None:
+        self._places.open(view)
+        self._network.insert(view)
+        made = self._network.node(view.name)
+        if made is not None and made.counted is not None:
+            self._network.build_kept(made)
+        if view.moves:
+            self._moments.begin(view.name)
+
+    def _leave(self, watched: Watched) -> None:
+        """Watch it no longer; what nobody watches is not in the network."""
+        view = self._places.leave(watched) if watched in self._places else None
+        if view is not None:
+            self._network.remove(view.name)
+            self._places.close(view)
+            if view.moves:
+                self._moments.end(view.name)
+
+    def restore(self) -> None:
+        """Something was undone: see that the subscriptions are as they should be."""
+        self._places.restore()
 
     def check_receiver(self, receiver: Receiver) -> None:
         """Another process may have deleted the function."""
@@ -230,7 +314,7 @@ class Monitors:
 
     def _end(self, log: Log) -> None:
         self.logs.remove(log)
-        self._runtime.catalog.touch_rules()
+        self.touch()
         self._log_ended = True
 
     # --- changes of the schema -------------------------------------------------------------
@@ -238,20 +322,25 @@ class Monitors:
     def before_change(self, names: Collection[str] | None) -> None:
         """The schema is about to change: functions of these names, or anything."""
         for view in list(self._views()):
-            concerned = names is None or not self._mentioned(view.watched).isdisjoint(names)
-            if concerned and view.watched not in self._at_start:
-                self._at_start[view.watched] = (view.types, self._rows_at_start(view))
+            here = self._places.at(view)
+            concerned = names is None or not self._mentioned(here[0]).isdisjoint(names)
+            if concerned and any(each not in self._at_start for each in here):
+                rows = self._rows_at_start(view)
+                split = {} if rows is None else dict(self._places.split(view, rows))
+                for each in here:
+                    before = None if rows is None else split.get(each, Counter())
+                    self._at_start.setdefault(each, (view.types, before))
 
-    def note_redefined(self, watched: Watched) -> None:
+    def note_redefined(self, view: MonitoredView) -> None:
         """What a view is computed by has changed, though its clauses say the same."""
-        self._redefined.add(watched)
+        self._redefined.update(self._places.at(view))
 
     def _mentioned(self, watched: Watched) -> set[str]:
         """The names of all functions that its rows depend on, and its own."""
-        catalog, node = self._runtime.catalog, self._network.node(watched.node)
+        catalog, view = self._runtime.catalog, self._places.view(watched)
         waiting = [watched.function.partition("(")[0]]
-        if node is not None and isinstance(node.condition, MonitoredView):
-            waiting += node.condition.mentions
+        if view is not None:
+            waiting += view.mentions
         found = set(waiting)
         while waiting:
             for each in catalog.overloads(waiting.pop()):
@@ -297,7 +386,7 @@ class Monitors:
 
     def share_moment(self, watched: Watched) -> None:
         """Other sessions are going to look at a view as well."""
-        if self.compile(watched).moves:
+        if self.select(watched).view.moves:
             self._moments.share(watched.node)
 
     def _count(self, program: Program) -> Counter[Row]:
@@ -309,7 +398,7 @@ class Monitors:
             if not watchers:
                 continue
             try:
-                self.compile(watched)
+                self.select(watched)
             except HarkenError as error:
                 raise IntegrityError(
                     f"this would break {watchers[0].title}: {error.message}",
@@ -374,21 +463,37 @@ class Monitors:
             weight.update(change.plus)
             weight.subtract(change.minus)
         found = {
-            view.watched: self._compared(view)
-            if view.watched in whole
-            else net_change(view.types, weights.get(view.name, {}), view.name in fresh)
-            for view in self._views_named([*weights, *(each.node for each in whole)])
+            watched: net_change(view.types, weight, view.name in fresh)
+            for view in self._views_named(weights)
+            for watched, weight in self._told(view, weights[view.name], view.name in fresh)
+            if watched not in whole
         }
+        for watched in whole & self._places.watched():
+            found[watched] = self._compared(watched)
         return {watched: change for watched, change in found.items() if change}
 
-    def _compared(self, view: MonitoredView) -> StoredChange:
+    def _told(
+        self, view: MonitoredView, rows: Counter[Row], is_fresh: bool
+    ) -> Iterator[tuple[Watched, Counter[Row]]]:
+        """Who is told of these rows. Of a fresh change all are told, also those who have none."""
+        split = self._places.split(view, rows)
+        if not is_fresh:
+            yield from split
+            return
+        found = dict(split)
+        for watched in self._places.at(view):
+            yield watched, found.get(watched, Counter())
+
+    def _compared(self, watched: Watched) -> StoredChange:
         """The rows now against those at the start, which may have been of other types."""
-        types, before = self._at_start[view.watched]
-        after = self._count(view.program)
+        types, before = self._at_start[watched]
+        selection = self.select(watched)
+        after = Counter(self._read(selection))
+        now = selection.view.types
         if before is None:
-            return net_change(view.types, after, fresh=True)
-        if types != view.types:
-            return StoredChange(stored_rows(view.types, after), stored_rows(types, before))
+            return net_change(now, after, fresh=True)
+        if types != now:
+            return StoredChange(stored_rows(now, after), stored_rows(types, before))
         after.subtract(before)
         return net_change(types, after)
 
@@ -409,6 +514,10 @@ class Monitors:
     def after_transaction(self) -> None:
         self._at_start.clear()
         self._redefined.clear()
+        self._places.after_transaction()
+        if self.outbox.has_deleted or self.logs.has_deleted:
+            self.outbox.has_deleted = self.logs.has_deleted = False
+            self._runtime.engine.connection.give_back_room()
         if self._log_ended:
             self._log_ended = False
             self.synchronise()
@@ -444,6 +553,8 @@ class Monitors:
         """All rows, in the place of what was not handed out yet."""
         with self._runtime.engine.connection.snapshot():
             rows, position = self.rows(receiver.watched), self.logs.position()
+            if receiver.durable is not None:
+                receiver.place = self.outbox.last(receiver.durable)
         receiver.position = position
         if receiver.reads_queue:
             receiver.place = self._audiences[receiver.watched].queue.end
@@ -452,11 +563,24 @@ class Monitors:
     def rows(self, watched: Watched) -> list[Row]:
         """All rows as they are now, in order; where they depend on the time, as of the last look,
         which is what the next change goes on from."""
-        catalog, view = self._runtime.catalog, self.compile(watched)
-        query = self._runtime.engine.compile(prepare(view.program, catalog.hierarchy))
-        with self._last_looked_at(view):
-            found = stored_rows(view.types, Counter(query.rows(())))
-        return found.values(catalog.home)
+        selection = self.select(watched)
+        with self._last_looked_at(selection.view):
+            found = stored_rows(selection.view.types, Counter(self._read(selection)))
+        return found.values(self._runtime.catalog.home)
+
+    def _read(self, selection: Selection) -> list[Row]:
+        """All rows for the constants, by a plan that all conditions of the shape share."""
+        catalog, program = self._runtime.catalog, selection.reading
+        if self._reading_epoch != catalog.epoch or len(self._reading) >= MOST_PLANS:
+            for query in self._reading.values():
+                query.release()
+            self._reading.clear()
+            self._reading_epoch = catalog.epoch
+        found = self._reading.get(program.goal.id)
+        if found is None:
+            found = self._runtime.engine.compile(prepare(program, catalog.hierarchy))
+            self._reading[program.goal.id] = found
+        return found.rows(selection.values)
 
     def tell(self) -> list[HarkenError]:
         """Call the listeners. One that fails is told again of the same change after the next."""
@@ -478,11 +602,14 @@ class Monitors:
             waiting = self.waiting(receiver)
             if waiting == []:
                 return
+            before = receiver.place, receiver.position
             number, change = waiting[0] if waiting else (0, self.begin_anew(receiver))
             try:
                 receiver.listener(change)
             except Exception as error:
                 self._failed[receiver] = None
+                if change.fresh:
+                    receiver.place, receiver.position = before
                 yield _failed(receiver, error)
                 return
             self._handed_out(receiver, number, change)  # the listener may have asked for more

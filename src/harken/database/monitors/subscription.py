@@ -178,7 +178,7 @@ class Subscription:
                 self._monitors.outbox.remove(name)
             else:
                 self._monitors.logs.forget(self._receiver.watched)
-            self._runtime.catalog.touch_rules()
+            self._monitors.touch()
             self._monitors.synchronise()  # what cannot be watched here keeps nobody any longer
         self.close()
 
@@ -232,17 +232,12 @@ def subscribe(
     wishes: Wishes,
 ) -> Subscription:
     refuse_in_transaction(transactions, "a monitor cannot begin")
-    where = None if wishes.where is None else condition_text(wishes.where)
-    watched = Watched(function.id, where)
-    warnings: tuple[str, ...] = ()
-    try:
-        warnings = monitors.compile(watched).warnings
-    except HarkenError:
-        if isinstance(wishes.where, str):  # its error points into the text that its author wrote
-            monitors.compile(Watched(function.id, wishes.where))
-        known = None if wishes.durable is None else monitors.durable(wishes.durable)
-        if known is None or known.watched != watched:
-            raise  # what a durable monitor has recorded can be had, and be deleted, all the same
+    known = None if wishes.durable is None else monitors.durable(wishes.durable)
+    if known is not None and known.watched == Watched(function.id):
+        # What it has recorded can be had, and be deleted, even if it cannot be watched here.
+        watched = known.watched
+    else:
+        watched = watched_view(monitors, function, wishes.where)
     if wishes.durable is not None:
         durable = Durable(wishes.durable, view, function.id)
         _ensure_durable(runtime, transactions, monitors, durable)
@@ -254,13 +249,36 @@ def subscribe(
         kept=wishes.kept,
         keep=wishes.keep if isinstance(wishes.keep, Keep) else None,
         strategy=wishes.strategy,
-        warnings=warnings,
+        warnings=monitors.warnings(watched),
     )
     if wishes.kept:
         _ensure_log(runtime, transactions, monitors, receiver)
     receiver.position = _start(monitors, wishes.since)
     monitors.attach(receiver)
     return Subscription(runtime, transactions, monitors, receiver)
+
+
+def watched_view(
+    monitors: Monitors, function: Function, where: str | Mapping[str, Any] | None
+) -> Watched:
+    """What is to be watched, if it can be."""
+    watched = Watched(function.id, None if where is None else condition_text(where))
+    try:
+        monitors.select(watched)
+    except HarkenError:
+        if isinstance(where, str):  # its error points into the text that its author wrote
+            monitors.select(Watched(function.id, where))
+        raise
+    return watched
+
+
+def read_view(
+    transactions: Transactions, monitors: Monitors, watched: Watched, view: str
+) -> Change:
+    """All rows as they are now, with their position, for someone who does not stay."""
+    refuse_in_transaction(transactions, "no snapshot is taken")
+    receiver = Receiver(view, watched, kept=True)  # it has no place in the queue of this session
+    return monitors.begin_anew(receiver)
 
 
 def _start(monitors: Monitors, since: int | None) -> int:
@@ -299,8 +317,8 @@ def _ensure_log(
         else:
             logs.keep(log, keep or log.keep)
             logs.renew([log])
-        runtime.catalog.touch_rules()
-    monitors.synchronise()
+        monitors.touch()
+    monitors.note_log(watched)
 
 
 def _ensure_durable(
@@ -313,7 +331,7 @@ def _ensure_durable(
             if monitors.durable(wanted.name) is None:
                 monitors.share_moment(wanted.watched)
                 monitors.outbox.add(wanted)
-                runtime.catalog.touch_rules()
+                monitors.touch()
         monitors.synchronise()
     known = monitors.durable(wanted.name)
     if known is not None and known.function != wanted.function:

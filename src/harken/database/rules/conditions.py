@@ -70,6 +70,11 @@ class Condition(ABC):
         return False
 
     @property
+    def may_be_counted(self) -> bool:
+        """May its derivations be counted?"""
+        return True
+
+    @property
     def moves(self) -> bool:
         """Does it ask for the time, so that rows come and go without a change?"""
         return False

@@ -13,7 +13,6 @@ Law: P(tables of now, now) − P(tables of before, last look) is what the last l
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection
 
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.values import decode_timestamp, encode_timestamp
@@ -25,7 +24,7 @@ COLUMNS = "(condition TEXT PRIMARY KEY, moment INTEGER NOT NULL) STRICT"
 class Moments:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self.shared: Collection[str] = ()
+        self.shared: set[str] = set()
         """The conditions that other sessions look at as well."""
 
     def last(self, condition: str) -> datetime.datetime:

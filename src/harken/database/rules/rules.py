@@ -157,7 +157,7 @@ class Rules:
         self.network.rebuild(conditions)
         for each in conditions:
             if isinstance(each, MonitoredView):
-                self.monitors.note_redefined(each.watched)
+                self.monitors.note_redefined(each)
             elif not isinstance(each, CompiledRule):
                 self.network.redefined.add(each.name)
 
@@ -266,6 +266,7 @@ class Rules:
     def after_undo(self) -> None:
         """Triggers and Δ-sets were undone with the rest: see that they fit what is left."""
         if not self.network.is_empty or self._runtime.catalog.rules:
+            self.monitors.restore()
             self.synchronise()
             self.network.capture_again()
 

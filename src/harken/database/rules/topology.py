@@ -39,7 +39,7 @@ from harken.database.rules.recursive import (
     kept_relations,
 )
 from harken.database.rules.rounds import RoundsNode
-from harken.database.system import ACTIVATED, is_activations
+from harken.database.system import ACTIVATED, is_activations, is_parameters
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Copy
@@ -220,6 +220,8 @@ class Topology:
         below = {part.relation.id: part for part in node.part.below}
         totals = node.keeps()
         for name, relation in node.depends_on().items():
+            if is_parameters(relation):
+                continue  # they change between transactions only, and that is no event
             if name in totals:
                 self._ensure_totals(totals[name], node, program)
             elif relation.kind is Kind.DERIVED:
@@ -471,6 +473,7 @@ def _may_count(part: Part, condition: Condition) -> bool:
     loses is wanted every time, and may have to be looked for."""
     return (
         condition.strategy == "auto"
+        and condition.may_be_counted
         and condition.needs_losses
         and condition.strict
         and not condition.events

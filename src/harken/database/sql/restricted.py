@@ -2,6 +2,9 @@
 
     SELECT columns of v FROM v WHERE condition
 
+The constants of the condition are lifted out of the clause that it becomes: conditions that differ
+in their constants alone have one shape, and one plan.
+
 Law: the rows are those of the view for which the condition is true, each as often as there.
 """
 
@@ -9,9 +12,12 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp
@@ -20,16 +26,25 @@ from harken.database.catalog import Catalog
 from harken.database.complaints import check_text
 from harken.database.sql.tables import SqlTables, table_of
 from harken.errors import HarkenError, Span, SyntaxFault, TypeFault
-from harken.ir.clauses import Definition
+from harken.ir.clauses import Clause, Definition
+from harken.ir.printer import print_literal
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function
+from harken.ir.terms import Constant, Variable
+from harken.ir.types import Type
 from harken.lang.sql.chance import with_places
 from harken.lang.sql.draft import Draft, Table
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.queries import Queries
+from harken.planner.lift import lift_constants
 
+_CONSTANT = re.compile(r"CONSTANT#\d+")
+_COLUMN = re.compile(r"\b([A-Z][A-Z0-9_]*)#\d+")
 PARTS = {"expressions", "from_", "from", "where"}
 """What a query with nothing but a condition has."""
+
+LONGEST_CACHED = 1_000
+"""In characters: longer conditions are translated anew each time, so that the cache stays small."""
 
 
 def condition_text(where: str | Mapping[str, Any]) -> str:
@@ -41,9 +56,16 @@ def condition_text(where: str | Mapping[str, Any]) -> str:
     if isinstance(where, Mapping):
         return _equal_to(where)
     check_text(where, "a condition")
+    return _text_of(where) if len(where) <= LONGEST_CACHED else _text_of.__wrapped__(where)
+
+
+@lru_cache(maxsize=4096)
+def _text_of(where: str) -> str:
     with _located("view", where):
         node = _statement("view", where).node.args["where"].this
     shown = str(node.sql("spark"))
+    if shown == where:
+        return shown
     try:
         same = _statement("view", shown).node.args["where"].this == node
     except HarkenError:
@@ -87,24 +109,94 @@ def _literal(value: Any) -> exp.Expr:
     )
 
 
-def restricted(
-    function: Function, where: str, catalog: Catalog
-) -> tuple[Relation, Iterable[Definition], frozenset[str]]:
-    """The rows that meet the condition, in the order of the view's own columns; what they are
-    defined by; and the names that the condition mentions."""
-    relation = function.relation
-    assert relation is not None
-    tables = _Tables(catalog, function)
-    with _located(function.name, where):
-        statement = _statement(function.name, where)
+@dataclass(frozen=True, slots=True)
+class Restriction:
+    """The rows of a view that meet a condition: a clause without its constants, the constants, and
+    the auxiliary relations that the clause mentions.
+
+    Conditions of the same `shape`, which is a digest, differ in their constants alone."""
+
+    shape: str
+    clause: Clause
+    constants: tuple[Constant, ...]
+    own: tuple[Definition, ...]
+    mentions: frozenset[str]
+    """The names of the tables that the condition mentions."""
+
+    def __str__(self) -> str:
+        """The condition as people can recognise it: equal for equal shapes."""
+        _, *tests = map(print_literal, self.clause.body)
+        shown = _CONSTANT.sub("?", " ∧ ".join(tests))
+        columns = _COLUMN.sub(lambda found: found[1].lower(), shown)
+        return f"{columns} [{self.shape}]"
+
+
+def restricted(function: Function, where: str, catalog: Catalog) -> Restriction:
+    """The rows that meet the condition, in the order of the view's own columns."""
+    view = _View.of(function)
+    alone = _restricted_alone if len(where) <= LONGEST_CACHED else _restricted_alone.__wrapped__
+    try:
+        return alone(view, where)
+    except _ReadsMore:
+        return _restricted(view, where, SqlTables(catalog))
+
+
+@lru_cache(maxsize=4096)
+def _restricted_alone(view: _View, where: str) -> Restriction:
+    """A condition on nothing but the columns of the view. It means the same in all sessions, so
+    those of one process translate it once."""
+    return _restricted(view, where, None)
+
+
+def _restricted(view: _View, where: str, others: SqlTables | None) -> Restriction:
+    translation = _translated(view, where, others, "restricted")
+    digest = translation.digest()
+    if translation.own:  # what was made for the condition is named after what it says
+        owner = f"{view.relation.name} where {digest}"
+        translation = _translated(view, where, others, owner)
+    (clause,) = translation.rows.clauses
+    lifted, constants = lift_constants(clause, constant_variable)
+    return Restriction(
+        digest,
+        lifted,
+        constants,
+        translation.own,
+        translation.mentions,
+    )
+
+
+def constant_variable(number: int, type_: Type) -> Variable:
+    """What stands for a constant in the clause of a restriction."""
+    return Variable(f"CONSTANT#{number}", type_)
+
+
+@dataclass(frozen=True, slots=True)
+class _Translation:
+    """A condition as definitions: of the rows that meet it, and of what that mentions."""
+
+    rows: Definition
+    own: tuple[Definition, ...]
+    mentions: frozenset[str]
+
+    def digest(self) -> str:
+        """Stands for what the condition says, its constants left out."""
+        lifted = [lift_constants(clause, constant_variable)[0] for clause in self.rows.clauses]
+        text = repr((self.rows.relation, lifted, self.own))
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _translated(view: _View, where: str, others: SqlTables | None, owner: str) -> _Translation:
+    with _located(view.name, where):
+        statement = _statement(view.name, where)
         select = statement.node
-        select.set("expressions", [exp.column(each.name, quoted=True) for each in tables.columns])
-        if relation.is_set:
+        select.set("expressions", [exp.column(each.name, quoted=True) for each in view.columns])
+        if view.relation.is_set:
             select.set("distinct", exp.Distinct())
-        draft = Draft(statement, f"{relation.name} where {where}")
-        queries = Queries(draft, tables)
-        rows = queries.query(with_places(select))
-    return rows.relation, draft.definitions.values(), frozenset(queries.mentioned)
+        draft = Draft(statement, owner)
+        queries = Queries(draft, _Tables(view, others))
+        relation = queries.query(with_places(select)).relation
+    own = tuple(each for name, each in draft.definitions.items() if name != relation.id)
+    return _Translation(draft.definitions[relation.id], own, frozenset(queries.mentioned))
 
 
 @contextmanager
@@ -141,20 +233,51 @@ def _statement(name: str, where: str) -> Statement:
     return found[0]
 
 
-class _Tables(SqlTables):
-    """All tables, and under its own name the view, whose columns all have different names."""
+@dataclass(frozen=True, slots=True)
+class _View:
+    """A view as its condition sees it: a table whose columns all have different names."""
 
-    def __init__(self, catalog: Catalog, view: Function) -> None:
-        super().__init__(catalog)
-        table = table_of(view)
-        ordered = sorted(zip(table.positions, table.columns, strict=True), key=lambda each: each[0])
-        self.columns = tuple(_different(column for _, column in ordered))
-        self._view = replace(table, columns=self.columns, positions=tuple(range(len(self.columns))))
+    name: str
+    relation: Relation
+    table: Table
+
+    @classmethod
+    def of(cls, function: Function) -> _View:
+        assert function.relation is not None
+        columns = row_columns(function)
+        positions = tuple(range(len(columns)))
+        table = replace(table_of(function), columns=columns, positions=positions)
+        return cls(function.name, function.relation, table)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.table.columns
+
+
+class _ReadsMore(Exception):
+    """A condition mentions another table than its view."""
+
+
+class _Tables:
+    """The view under its own name, and all other tables."""
+
+    def __init__(self, view: _View, others: SqlTables | None) -> None:
+        self._view = view
+        self._others = others
 
     def table(self, name: str) -> Table | None:
-        found = super().table(name)
-        same = found is not None and found.name == self._view.name
-        return self._view if same else found
+        if self._others is None:
+            if name == self._view.name:
+                return self._view.table
+            raise _ReadsMore
+        found = self._others.table(name)
+        same = found is not None and found.name == self._view.table.name
+        return self._view.table if same else found
+
+    def table_names(self) -> list[str]:
+        if self._others is None:
+            raise _ReadsMore
+        return self._others.table_names()
 
 
 def row_columns(view: Function) -> tuple[Column, ...]:

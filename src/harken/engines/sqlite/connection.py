@@ -40,6 +40,11 @@ BUSY_SECONDS = (0.001, 0.05)
 LOCK_POLL = 0.002
 """Seconds between two attempts to take a lock, where SQLite does not wait by itself."""
 HAS_TABLE = "SELECT EXISTS (SELECT 1 FROM pragma_table_info(?, ?))"
+ROOM_KEPT = 1_024
+"""Free pages (of 4 KiB) that stay in the file for what is written next. Fewer are not worth moving
+other pages for; more are given back to the file system."""
+PAGES_MOVED = 4_096
+"""Free pages given back in one transaction, at most: others may write in between."""
 
 
 SchemaVersions: TypeAlias = tuple[int, int]
@@ -139,6 +144,8 @@ class Connection:
         with self.snapshot():  # another process may be creating it
             is_new = self._identify()
         if not self.in_memory and not self.read_only:
+            if is_new:  # it cannot be chosen any more when there is a table
+                self.raw.pragma("auto_vacuum", "incremental")
             self._use_write_ahead_log()
             self.raw.pragma("synchronous", "full")
         self.raw.pragma("foreign_keys", True)
@@ -461,6 +468,24 @@ class Connection:
                 code="side-effect",
                 hint="call it as a statement of its own",
             )
+
+    def give_back_room(self) -> None:
+        """Let the file become smaller, if much of it is free. This may as well be left: to a file
+        of an earlier version, which keeps its room, or while others write."""
+        if self.in_memory or self.read_only or self.in_transaction:
+            return
+        free = int(self.value("PRAGMA freelist_count"))
+        try:
+            with self.without_waiting():
+                while free > ROOM_KEPT:
+                    self.rows(f"PRAGMA incremental_vacuum({min(free - ROOM_KEPT, PAGES_MOVED)})")
+                    before, free = free, int(self.value("PRAGMA freelist_count"))
+                    if free >= before:
+                        return
+                    self.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+        except StorageError as error:
+            if error.code not in ("locked", "disk-full", "disk-error"):
+                raise
 
     @contextmanager
     def without_waiting(self) -> Iterator[None]:

@@ -73,6 +73,11 @@ class Statistics:
         if relation in self._known:
             self._known[relation].changed += rows
 
+    def tell(self, relation: Relation, rows: int) -> None:
+        """A relation has so many rows now."""
+        known = self._known.setdefault(relation.id, Known(float(rows)))
+        known.rows = float(rows)
+
     def forget(self) -> None:
         self._known.clear()
 

@@ -1,0 +1,71 @@
+"""The constants of the subscriptions that share a condition, in a temporary table of the session.
+
+A subscription is a row: who begins or ends to watch changes a row, and neither a plan nor a node.
+Rows come and go between transactions, before there are changes that they could miss, so that is no
+event. A rollback may undo it, as it undoes all that a transaction did to temporary tables.
+
+Law: the table holds exactly the rows of the subscriptions that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harken.engines.lake.engine import LakeEngine
+from harken.engines.sqlite import layout
+from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.names import stored_name
+from harken.ir.relations import Relation
+
+
+@dataclass(slots=True)
+class Parameters:
+    """`looked_up` are the columns that get an index."""
+
+    engine: LakeEngine
+    relation: Relation
+    looked_up: Sequence[int]
+    rows: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    """For each subscription its constants, as they are stored."""
+
+    def create(self) -> None:
+        """A table of that name may be left over: a rollback takes back that it was dropped."""
+        self.engine.connection.run(f"DROP TABLE IF EXISTS temp.{quote(self._table)}")
+        self.engine.connection.run(layout.create_table(self.relation, temporary=True))
+        self.engine.indexes.temporary.add(self.relation.id)
+        self.engine.indexes.ensure([(self.relation, (each,)) for each in self.looked_up])
+
+    def drop(self) -> None:
+        self.engine.connection.run(f"DROP TABLE IF EXISTS temp.{quote(self._table)}")
+        self.engine.indexes.temporary.discard(self.relation.id)
+        self.engine.indexes.reload()
+
+    def add(self, subscription: int, constants: tuple[Any, ...]) -> None:
+        self.rows[subscription] = constants
+        self.engine.set_row(self.relation, (subscription, *constants))
+        self.engine.statistics.tell(self.relation, len(self.rows))
+
+    def remove(self, subscription: int) -> None:
+        del self.rows[subscription]
+        self.engine.clear(self.relation, (subscription,))
+        self.engine.statistics.tell(self.relation, len(self.rows))
+
+    def restore(self) -> None:
+        """After a rollback: let the table be what it should be."""
+        if not self.engine.connection.has_table(stored_name(self._table), "temp"):
+            self.create()
+        stored = {number for (number,) in self.engine.connection.rows(self._numbers)}
+        for number in stored - self.rows.keys():
+            self.engine.clear(self.relation, (number,))
+        for number in self.rows.keys() - stored:
+            self.engine.set_row(self.relation, (number, *self.rows[number]))
+
+    @property
+    def _table(self) -> str:
+        return layout.table_name(self.relation)
+
+    @property
+    def _numbers(self) -> str:
+        return f"SELECT c0 FROM temp.{quote(self._table)}"
