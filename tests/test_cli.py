@@ -796,3 +796,107 @@ def test_a_pipeline_that_keeps_going(warehouse: Warehouse, how: int) -> None:
     assert running.wait(PATIENCE) == 0
     assert running.stdout.read() == ""
     running.stdout.close()
+
+
+def test_a_pipeline_sets_a_bad_file_aside(command: Command, warehouse: Warehouse) -> None:
+    """It says so once, goes on with the others, and reads the file again when it has changed."""
+    arguments = ["pipeline", "run", "--watch", "--every", "0.05", "--format", "json"]
+    running = subprocess.Popen(
+        [sys.executable, "-m", "harken", *arguments, "--db", str(warehouse.database)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    assert running.stderr is not None
+
+    def next_step() -> list[dict[str, object]]:
+        lines = [json.loads(running.stdout.readline())]
+        while lines[-1]["kind"] != "step":
+            lines.append(json.loads(running.stdout.readline()))
+        return lines
+
+    warehouse.arrive("bad", "pen,many\n")
+    (error,) = (each for each in next_step() if each["kind"] == "error")
+    assert (error["code"], error["file"]) == ("bad-file", "bad.csv")
+    warehouse.arrive("good", "item1,1\n")
+    assert [each["kind"] for each in next_step()] == ["print", "input", "step"]
+    status = command("pipeline", "status", "--db", warehouse.database)
+    assert "stock: bad.csv is set aside until it changes: cannot read " in status.out
+    (told,) = (
+        each
+        for each in command(
+            "pipeline", "status", "--db", warehouse.database, "--format", "json"
+        ).results
+        if each["kind"] == "input"
+    )
+    assert list(told["set_aside"]) == ["bad.csv"]  # type: ignore[call-overload]
+    warehouse.arrive("bad", "item2,2\n")
+    assert next_step()[0] == {"kind": "print", "values": ["order", "item2"]}
+    assert "set aside" not in command("pipeline", "status", "--db", warehouse.database).out
+    running.send_signal(signal.SIGINT)
+    assert running.wait(60) == 0
+    assert running.stderr.read().count("[bad-file]") == 1
+    running.stdout.close()
+    running.stderr.close()
+
+
+def test_a_strict_pipeline_ends_at_a_bad_file(warehouse: Warehouse) -> None:
+    warehouse.arrive("bad", "pen,many\n")
+    arguments = ["pipeline", "run", "--watch", "--strict", "--db", str(warehouse.database)]
+    ended = subprocess.run(
+        [sys.executable, "-m", "harken", *arguments], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("[bad-file] cannot read ")
+
+
+def test_rows_of_a_file_that_went_bad_stay(warehouse: Warehouse) -> None:
+    with harken.connect(warehouse.database) as db:
+        warehouse.arrive("first", "pen,many\n")
+        step = db.step(strict=False)
+        assert list(step.set_aside["stock"]) == ["first.csv"]
+        assert sorted(db.function("stock").items()) == [("ink", 30), ("pen", 12)]
+        assert db.step(strict=False).set_aside == {}
+        with pytest.raises(harken.StorageError, match="cannot read"):
+            db.step()
+        warehouse.arrive("first", "pen,7\n")
+        assert db.step().taken == {"stock": 3}
+        assert sorted(db.function("stock").items()) == [("pen", 7)]
+        warehouse.arrive("first", "pen,many\n")
+        db.step(strict=False)
+        warehouse.gone("first")
+        db.step(strict=False)
+        assert list(db.function("stock").items()) == []
+
+
+def test_modules_beside_a_script_are_found(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each script has its own, and Python's search path is as it was."""
+    before = list(sys.path)
+    declare = 'create function post(integer x) -> integer as foreign "beside_me:post";\n'
+    for number, name in enumerate(("one", "two"), start=1):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "beside_me.py").write_text(
+            f"import helper_{name}\ndef post(x):\n    return x + helper_{name}.number\n"
+        )
+        (tmp_path / name / f"helper_{name}.py").write_text(f"number = {number}\n")
+        (tmp_path / name / "script.amosql").write_text(f"{declare}select post(10);\n")
+    monkeypatch.chdir(tmp_path / "one")
+    for number, name in enumerate(("one", "two"), start=1):
+        assert command("run", tmp_path / name / "script.amosql").out == f"<{10 + number}>\n"
+    assert sys.path == before
+
+
+def test_without_java_the_demo_says_so_once(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "harken", "demo"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "JAVA_HOME": str(tmp_path), "PATH": str(tmp_path)},
+    )
+    assert ended.returncode == 1
+    assert (ended.stdout + ended.stderr).count("[no-java]") == 1
+    assert "harken demo language" in ended.stderr

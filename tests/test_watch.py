@@ -96,6 +96,8 @@ def test_each_transaction_is_answered(tmp_path: Path, strategy: str, engine: str
         ('{"insert":{},"insert":{}}', "2:2", "bad-change"),
         ('{"insert":{"edge":[["x",null]]}}', "2:12", "bad-value"),
         ("[]", "2:1", "bad-change"),
+        ("[" * 100_000, "2:1", "bad-change"),
+        ('{"insert":{"edge":[[' + "9" * 5000 + "]]}}", "2:1", "bad-change"),
     ],
 )
 def test_a_bad_line_is_named_and_what_was_before_it_stays(
@@ -106,6 +108,37 @@ def test_a_bad_line_is_named_and_what_was_before_it_stays(
     assert f"changes.jsonl:{place}: [{code}]" in result.stderr
     assert told[-2] == {"kind": "commit", "transaction": 1}
     assert told[-1]["kind"] == "error"
+
+
+def test_lines_after_a_bad_one_are_done(tmp_path: Path) -> None:
+    lines = ("nonsense", '{"insert":{"edge":[["q","r"]]}}', '{"insert":{"edge":[["q"]]}}', "")
+    lines += ('{"delete":{"edge":[["q","r"]]}}',)
+    result, told = watched(tmp_path, CLOSURE, ".dl", *lines)
+    assert result.exit_code == 1
+    kinds = [each["kind"] for each in told if each["kind"] != "change"]
+    assert kinds == ["error", "commit", "error", "commit"]
+    assert [each["line"] for each in told if each["kind"] == "error"] == [1, 3]
+    assert [each["transaction"] for each in told if each["kind"] == "commit"] == [1, 2]
+
+
+def test_bytes_that_are_no_text_are_a_bad_line(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text(".decl e(x: number) .output e")
+    changes = tmp_path / "changes.jsonl"
+    changes.write_bytes(b'\xef\xbb\xbf{"insert":{"e":[[1]]}}\n\xff\n{"insert":{"e":[[2]]}}\n')
+    result = CliRunner().invoke(app, ["watch", str(tmp_path / "p.dl"), "--changes", str(changes)])
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [each["kind"] for each in told] == ["change", "commit", "error", "change", "commit"]
+    assert told[2]["code"] == "not-utf-8"
+
+
+def test_strict_ends_at_the_first_bad_line(tmp_path: Path) -> None:
+    (tmp_path / "p.dl").write_text(".decl e(x: number) .output e")
+    changes = tmp_path / "changes.jsonl"
+    changes.write_text('nonsense\n{"insert":{"e":[[2]]}}\n')
+    options = ["--changes", str(changes), "--strict"]
+    result = CliRunner().invoke(app, ["watch", str(tmp_path / "p.dl"), *options])
+    assert result.exit_code == 1
+    assert [json.loads(line)["kind"] for line in result.stdout.splitlines()] == ["error"]
 
 
 def test_all_of_a_line_or_nothing(tmp_path: Path) -> None:

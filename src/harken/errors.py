@@ -21,8 +21,8 @@
     │   └── LimitFault         timeout, cancelled, row-limit, memory-limit
     ├── EngineError            no-java, wrong-java, wrong-python, no-spark, no-memory,
     │                          no-temporary-space, spark-start, stream (Spark), missing-package
-    ├── IntegrityError         in-use, transaction, rolled-back, lake-conflict, no-such-row,
-    │                          row-exists, not-unique, null, constraint
+    ├── IntegrityError         in-use, transaction, other-thread, rolled-back, lake-conflict,
+    │                          no-such-row, row-exists, not-unique, null, constraint
     └── StorageError           not-a-database, newer-format, disk-full, disk-error, locked,
                                stale-snapshot, file-lost, read-only, cannot-open, closed, storage,
                                no-lake-table, not-a-lake-table, no-such-version, input-changed,
@@ -81,6 +81,7 @@ class HarkenError(Exception):
         span: Span | None = None,
         hint: str | None = None,
     ) -> None:
+        message = printable(message)
         super().__init__(message)
         self.message = message
         self.code = code or self.default_code
@@ -133,7 +134,16 @@ class HarkenError(Exception):
         shown, before = _window(whole, column - 1)
         width = max(1, min(self.span.end - self.span.start, len(shown) - before))
         tabs = "".join("\t" if char == "\t" else " " for char in shown[:before])
-        return f"  {shown}\n  {tabs}{'^' * width}"
+        return f"  {printable(shown)}\n  {tabs}{'^' * width}"
+
+
+def printable(text: str) -> str:
+    """A text that can be encoded: half of a surrogate pair is shown as a question mark.
+
+    >>> printable("a\\ud800b")
+    'a?b'
+    """
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _window(line: str, place: int) -> tuple[str, int]:

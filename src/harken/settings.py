@@ -184,6 +184,12 @@ class Settings(Mapping[str, Any]):
 
     def __init__(self, given: Mapping[str, Any] | None = None, *, serving: bool = False) -> None:
         known = {setting.name: setting for setting in SETTINGS}
+        if given is not None and not isinstance(given, Mapping):
+            raise ValueFault(
+                "the settings are a mapping of names to values",
+                code="bad-value",
+                hint='as settings={"name": value}',
+            )
         for name in given or {}:
             if name not in known:
                 raise unknown_setting(name)
@@ -234,7 +240,7 @@ class Settings(Mapping[str, Any]):
 
 def unknown_setting(name: str) -> ValueFault:
     names = [setting.name for setting in SETTINGS]
-    meant = nearest(name, names)
+    meant = nearest(str(name), names)
     return ValueFault(
         f"there is no setting {name}",
         code="bad-value",

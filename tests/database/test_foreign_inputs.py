@@ -7,6 +7,7 @@ that says what is wrong with which table; and once it is mended, the next step g
 from __future__ import annotations
 
 import datetime
+import json
 import math
 import shutil
 from collections.abc import Callable, Iterator
@@ -462,3 +463,47 @@ def overwrite(path: Path, given: list[Any], configuration: dict[str, str]) -> No
 def arrow(given: list[Any]) -> pa.Table:
     columns = list(zip(*given, strict=True)) or [(), ()]
     return pa.table([pa.array(column, pa.int64()) for column in columns], names=["k", "v"])
+
+
+# --- logs that others wrote ----------------------------------------------------------------
+
+
+def last_entry(path: Path) -> Path:
+    return sorted((path / "_delta_log").glob("*.json"))[-1]
+
+
+def set_statistics(path: Path, value: Any) -> None:
+    actions = [json.loads(line) for line in last_entry(path).read_text().splitlines()]
+    for action in actions:
+        if "add" in action:
+            action["add"]["stats"] = value
+    last_entry(path).write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+@pytest.mark.parametrize("value", [None, '{"numRecords":-1}', "{}"])
+def test_files_without_statistics_are_counted(
+    db: harken.Database, stock: Path, value: str | None
+) -> None:
+    """Statistics are optional in Delta."""
+    set_statistics(stock, value)
+    db.lake("f", str(stock), key=["k"])
+    assert rows(db) == [(1, 10), (2, 20)]
+    write(stock, [3], [30])
+    set_statistics(stock, value)
+    assert db.step().taken == {"f": 1}
+    assert rows(db) == [(1, 10), (2, 20), (3, 30)]
+
+
+@pytest.mark.parametrize("value", ["junk", "{", "[]", "5", 7, '{"numRecords":"x"}'])
+def test_broken_statistics_are_said_to_be(db: harken.Database, stock: Path, value: Any) -> None:
+    set_statistics(stock, value)
+    refused("lake-damaged", lambda: db.lake("f", str(stock), key=["k"]))
+
+
+@pytest.mark.parametrize("entry", ["", "{}\n", '{"add":null}\n'])
+def test_an_entry_of_the_log_without_a_commit(db: harken.Database, stock: Path, entry: str) -> None:
+    db.lake("f", str(stock), key=["k"])
+    number = int(last_entry(stock).stem) + 1
+    (stock / "_delta_log" / f"{number:020}.json").write_text(entry)
+    assert db.step().taken == {"f": 0}
+    assert rows(db) == [(1, 10), (2, 20)]

@@ -55,6 +55,11 @@ FILES = {
         [(31, 3, -1500.0)],
     ),
     "no attributes": ("()\n", "", "", [()]),
+    "no attributes, and an empty line": ("\n", "", "", [()]),
+    "no attributes, and an empty line after the fact": ("()\n\n", "", "", [()]),
+    "no attributes, and no line": ("", "", "", []),
+    "a byte-order mark": ("\ufeffa\nb\n", "x: symbol", "", [("a",), ("b",)]),
+    "a byte-order mark before a number": ("\ufeff1\n", "x: number", "", [(1,)]),
     "quotes that stand for themselves": ('"a"\n', "x: symbol", "", [('"a"',)]),
 }
 
@@ -97,6 +102,9 @@ BAD_FILES = {
     "too few values": ("1\n", "x: number, y: number", "", "bad-value", "this line has 1 value"),
     "below zero": ("-1\n", "x: unsigned", "", "bad-value", "-1 is not unsigned"),
     "too large": ("9223372036854775808\n", "x: number", "", "bad-value", "64 bits"),
+    "a number of 5,000 digits": ("9" * 5000, "x: number", "", "bad-value", "5,000 digits"),
+    "columns beyond counting": ("", "x: number", f'(columns="{"9" * 5000}")', "bad-value", "which"),
+    "a name that no file has": ("", "x: number", '(filename="\0")', "cannot-read", "cannot be"),
     "another form": ("", "x: number", "(IO=sqlite)", "unsupported", "IO=sqlite"),
     "an unknown parameter": ("", "x: number", "(compress=true)", "unsupported", "compress"),
     "no attributes": ("1\n", "", "", "bad-value", "has ()"),

@@ -516,6 +516,19 @@ AGGREGATES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
         " .decl out(c: number) out(c) :- c = count : { up(_) }.",
         [(5,)],
     ),
+    "count of false": (".decl out(n: number) out(n) :- n = count : { false }.", [(0,)]),
+    "sum over false": (
+        ".decl out(n: number) out(n) :- n = sum v : { r(_, v), false }.",
+        [(0,)],
+    ),
+    "max over what is not true": (
+        ".decl out(n: number) out(n) :- n = max v : { r(_, v), !true }.",
+        [],
+    ),
+    "a count over false for each row": (
+        ".decl out(k: symbol) out(k) :- r(k, _), 0 = count : { r(k, _), (false; !true) }.",
+        [("a",), ("b",)],
+    ),
     "max in parentheses": (".decl out(m: number) out(m) :- m = max (v) : { r(_, v) }.", [(2,)]),
     "sum of floats": (
         ".decl f(x: float) f(0.5). f(1). .decl out(s: float) out(s) :- s = sum x : { f(x) }.",

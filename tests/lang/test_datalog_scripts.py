@@ -314,3 +314,20 @@ def test_a_fact_of_an_aggregate_follows_what_it_is_made_of() -> None:
         db.datalog("-r(1). -r(2). -r(5).")
         changes = [(each.plus, each.minus) for each in told.changes()]
         assert changes == [([(8,)], [(3,)]), ([(0,)], [(8,)])]
+
+
+def test_a_type_that_only_a_cast_names_is_kept(tmp_path: Path) -> None:
+    """It stays with the relation, also when the database is opened again."""
+    path = tmp_path / "types.db"
+    program = (
+        '.type T <: symbol .decl a(x: symbol) a("1"). .decl b(x: symbol) b(as(x, T)) :- a(x).'
+        " .type N <: number .decl c(n: number)"
+        " c(n) :- n = count : { a(as(x, T)) }, 0 < as(n, N). .output b"
+    )
+    with harken.connect(path) as db:
+        assert db.datalog(program).rows == [("1",)]
+    with harken.connect(path) as db:
+        watching = db.monitor("b")
+        db.datalog('+a("2"). .commit')
+        assert [change.plus for change in watching.changes()] == [[("2",)]]
+        assert db.datalog("?- c(n).").rows == [(2,)]

@@ -310,6 +310,8 @@ def test_what_is_not_committed_is_undone(client: Client) -> None:
         ("application/x-www-form-urlencoded", '{"insert": {}}', "taken for JSON only if"),
         ("application/json", '{"insert": {}', "the body is not JSON"),
         ("application/json", '{"upsert": {}}', "upsert"),
+        ("application/json", "[" * 100_000, "nested too deeply"),
+        ("application/json", '{"insert": {"t": [[' + "9" * 5000 + "]]}}", "too many digits"),
     ],
 )
 def test_a_wrong_body_is_explained(served: Served, kind: str, body: str, said: str) -> None:

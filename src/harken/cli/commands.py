@@ -33,6 +33,7 @@ def shell(
 
     settings = settings_of(set)
     with harken.connect(db, engine=engine.value, spark=own_session, settings=settings) as database:
+        database.find_modules_in(Path.cwd())
         raise typer.Exit(start(database))
 
 
@@ -66,6 +67,9 @@ def pipeline_run(
     every: Annotated[
         float, typer.Option(min=0.0, help="Seconds between two steps of --watch.")
     ] = 1.0,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="With --watch: end at a file that cannot be read.")
+    ] = False,
     format: Output = Format.TEXT,
 ) -> None:
     """Take in what has changed in the inputs, as one transaction with all that rules do about it.
@@ -77,7 +81,7 @@ def pipeline_run(
     as_json = format is Format.JSON
     with reported(format), opened(db) as database, database.listening(writer(format)):
         if watch:
-            keep_running(database, every, as_json=as_json)
+            keep_running(database, every, as_json=as_json, strict=strict)
         else:
             run_once(database, as_json=as_json)
 

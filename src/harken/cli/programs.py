@@ -27,19 +27,24 @@ def read_program(name: str) -> str:
     return decode(data, name)
 
 
-def lines_of(name: str) -> Iterator[str]:
+def beside(name: str) -> Path:
+    """The directory of a program; the current one for standard input."""
+    return Path.cwd() if name in ("-", STDIN) else Path(name).resolve().parent
+
+
+def lines_of(name: str) -> Iterator[bytes]:
     """The lines of a file, as they come."""
     try:
         with sys.stdin.buffer if name == "-" else Path(name).open("rb") as lines:
-            for number, line in enumerate(lines):
-                yield decode(line, name, number)
+            yield from lines
     except OSError as error:
         raise _unreadable(name, error) from None
 
 
 def decode(data: bytes, name: str, lines_before: int = 0) -> str:
+    """The text of a file; a byte-order mark at its beginning is no part of it."""
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8" if lines_before else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = lines_before + data.count(b"\n", 0, error.start) + 1
         raise _located(

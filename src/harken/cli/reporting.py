@@ -41,10 +41,10 @@ def reported(format: Format, source: Callable[[], str | None] = lambda: None) ->
     except (BrokenPipeError, typer.Exit):
         raise
     except Exception as error:
-        raise typer.Exit(_report(as_ours(error), source(), format)) from None
+        raise typer.Exit(report(as_ours(error), source(), format)) from None
 
 
-def _report(error: HarkenError, source: str | None, format: Format) -> int:
+def report(error: HarkenError, source: str | None, format: Format) -> int:
     if format is Format.JSON:
         print(_error_line(error, source), flush=True)
     return fail(error, source)

@@ -19,10 +19,14 @@ from harken.cli.options import (
     Overrides,
     Strategy,
 )
-from harken.cli.programs import STDIN, lines_of, read_program
-from harken.cli.reporting import reported, writer
+from harken.cli.programs import STDIN, beside, decode, lines_of, read_program
+from harken.cli.reporting import report, reported, writer
 from harken.cli.sessions import own_session, settings_of
 from harken.database.results import to_json
+from harken.errors import HarkenError
+
+FATAL = ("closed", "disk-full", "disk-error", "storage", "no-memory")
+"""Errors of the machine: no other line would fare better."""
 
 
 def run(
@@ -69,6 +73,7 @@ def run(
             if format is Format.JSON and any(suffix == ".sql" for _, _, suffix in programs):
                 database.watch_views(lambda change: print(change.json_line(), flush=True), _warn)
             for source, text, suffix in programs:
+                database.find_modules_in(beside(source))
                 if suffix == ".dl":
                     _run_datalog(database, text, source, facts, output, format)
                 else:
@@ -88,27 +93,42 @@ def watch(
         Strategy, typer.Option(help="How the changes of views are found.")
     ] = Strategy.AUTO,
     engine: Home = Engine.RESIDENT,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End at the first line that cannot be done.")
+    ] = False,
 ) -> None:
     """Tell how the views of a program change with each transaction, as lines of JSON.
 
     A line of the file is `{"insert": {"edge": [["h", "d"]]}, "delete": {"edge": [["b", "c"]]}}`.
+    One that cannot be done is reported and skipped; the exit code is then 1.
     """
     from harken.database.watching import Watch
 
-    source, number = file, 0
+    source, number, skipped = file, 0, 0
     with reported(Format.JSON, lambda: source):
         text = read_program(file)
         with harken.connect(engine=engine.value, spark=own_session) as database:
+            database.find_modules_in(beside(file))
             suffix = Path(file).suffix
             watching = Watch(database, suffix, lambda line: print(line, flush=True), _warn)
             if not watching.begin(text, file, facts, strategy.value):
                 print(f"{file} has no views: nothing of it is watched [warning]", file=sys.stderr)
             source = STDIN if changes == "-" else changes
             for line_number, line in enumerate(lines_of(changes), start=1):
-                if line.strip():
-                    watching.apply(line, line_number)
-                    number += 1
-                    print(to_json({"kind": "commit", "transaction": number}), flush=True)
+                if not line.strip():
+                    continue
+                try:
+                    watching.apply(decode(line, changes, line_number - 1), line_number)
+                except HarkenError as error:
+                    if strict or error.code in FATAL:
+                        raise
+                    report(error, source, Format.JSON)
+                    skipped += 1
+                    continue
+                number += 1
+                print(to_json({"kind": "commit", "transaction": number}), flush=True)
+            if skipped:
+                raise typer.Exit(1)
 
 
 def _warn(message: str) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from harken.errors import LanguageError, NameFault, SafetyFault, Span, TypeFault, nearest
+from harken.errors import (
+    LanguageError,
+    NameFault,
+    SafetyFault,
+    Span,
+    SyntaxFault,
+    TypeFault,
+    nearest,
+)
 from harken.ir.schema import Function, Schema, example
 from harken.ir.types import Type
 from harken.lang.amosql import syntax
@@ -21,6 +29,22 @@ def check_text(value: object, what: str) -> None:
             code="type-mismatch",
             hint="give a Python str",
         )
+    refuse_half_characters(value, what)
+
+
+def refuse_half_characters(text: str, what: str) -> None:
+    """No file and no connection can hold half of a surrogate pair."""
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        fault = SyntaxFault(
+            f"{what} holds half of a surrogate pair, which is not a character",
+            code="bad-value",
+            span=Span(error.start, error.start + 1),
+        )
+        raise fault.locate(text) from None
 
 
 def check_numbers(values: object) -> list[int]:

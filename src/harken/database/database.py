@@ -13,8 +13,18 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from harken.database import foreign
+from harken.database.arguments import (
+    LONGEST_TIME,
+    check_callable,
+    check_flag,
+    check_names,
+    check_number,
+    check_path,
+    check_whole,
+)
 from harken.database.complaints import check_name, check_numbers, check_text
 from harken.database.datalog.session import DatalogSession
+from harken.database.exclusive import Turn, exclusive
 from harken.database.explain import Explanation, explain_function
 from harken.database.feeds import prepare_table, start_feed
 from harken.database.handles import FunctionHandle
@@ -74,8 +84,12 @@ def connect(
     `timeout` is how many seconds to wait for another process that is writing. `clock` stands in
     for the time of day in tests. `settings` overrides what `harken.settings` lists.
     """
-    place = os.fspath(path) if isinstance(path, os.PathLike) else path
-    check_text(place, "the path of a database")
+    check_path(path, "the path of a database")
+    check_flag(read_only, "read_only")
+    check_number(timeout, "the timeout", most=LONGEST_TIME)
+    if clock is not None:
+        check_callable(clock, "the clock")
+    place = os.fspath(path)
     if engine not in ("resident", "lake"):
         raise TypeFault(
             f"there is no engine {engine}", code="bad-value", hint="it is resident or lake"
@@ -89,8 +103,8 @@ def connect(
 
 
 class Database:
-    """A session on a database. Not for several threads at once: open one each. Only `cancel` may be
-    called from another thread."""
+    """A session on a database. One thread at a time can use it: open one for each thread. Only
+    `cancel` may be called from another thread."""
 
     def __init__(
         self,
@@ -103,6 +117,7 @@ class Database:
         settings: Settings,
     ) -> None:
         self._watch = Watch(settings)
+        self.turn = Turn(self._watch)
         connection = Connection(
             path, read_only=read_only, timeout=timeout, clock=clock, watch=self._watch
         )
@@ -121,6 +136,7 @@ class Database:
 
     # --- programs --------------------------------------------------------------------------
 
+    @exclusive
     def amosql(self, text: str) -> Results:
         """Run AMOSQL. If a statement fails, all of the text since its last `commit` is undone.
 
@@ -130,11 +146,13 @@ class Database:
         self.run(text, results.append)
         return results
 
+    @exclusive
     def run(self, text: str, listener: Callable[[Result], None], source: str | None = None) -> None:
         """Run AMOSQL and hand each result on as soon as it is there."""
         with self._running(text, listener):
             self._session.run(text, source)
 
+    @exclusive
     def sql(self, text: str) -> Results:
         """Run SQL. Outside of BEGIN and COMMIT every statement is a transaction of its own; if one
         fails, what is not committed of the text is undone."""
@@ -142,6 +160,7 @@ class Database:
         self.run_sql(text, results.append)
         return results
 
+    @exclusive
     def run_sql(
         self, text: str, listener: Callable[[Result], None], source: str | None = None
     ) -> None:
@@ -149,6 +168,7 @@ class Database:
         with self._running(text, listener):
             self._sql.run(text, source)
 
+    @exclusive
     def datalog(
         self,
         text: str,
@@ -166,6 +186,7 @@ class Database:
         self.run_datalog(text, results.append, facts=facts, output=output)
         return results
 
+    @exclusive
     def run_datalog(
         self,
         text: str,
@@ -181,6 +202,11 @@ class Database:
         read and has no effect; without it, Python's warnings are. What the text monitors is
         monitored by the `strategy`, see `monitor`."""
         with self._running(text, listener):
+            check_path(facts, "the directory of fact files")
+            if output is not None:
+                check_path(output, "the directory of output files")
+            if warn is not None:
+                check_callable(warn, "warn")
             directory = None if output is None else Path(output)
             self._datalog.run(text, source, Path(facts), directory, warn, strategy)
 
@@ -188,6 +214,7 @@ class Database:
     def _running(self, text: str, listener: Callable[[Result], None]) -> Iterator[None]:
         self._check_open()
         check_text(text, "a program")
+        check_callable(listener, "the listener")
         with self.listening(listener):
             yield
 
@@ -208,16 +235,19 @@ class Database:
         """The settings of this session; `set` changes one."""
         return self._runtime.settings
 
+    @exclusive
     def view_names(self) -> list[str]:
         """The views of SQL, those that are materialized as well, and the derived functions of
         AMOSQL."""
         self._look_at_others()
         return [each.name for each in self._runtime.catalog.functions() if is_view(each)]
 
+    @exclusive
     def watch_views(self, listener: Listener, warn: Callable[[str], None] | None = None) -> None:
         """Be told of the changes of all views of SQL, also of those still to be created. `warn` is
         as for `monitor`."""
 
+        check_callable(listener, "the listener")
         watching: dict[str, Subscription] = {}
 
         def watch(name: str) -> None:
@@ -240,6 +270,7 @@ class Database:
 
         Outside of any, what a rule prints goes to standard output.
         """
+        check_callable(listener, "the listener")
         before = self._runtime.listener
         self._runtime.listener = listener
         try:
@@ -249,6 +280,7 @@ class Database:
 
     # --- Python ----------------------------------------------------------------------------
 
+    @exclusive
     def function(self, name: str) -> FunctionHandle:
         """A function as a mapping: `db.function("quantity")[item] = 130`.
 
@@ -256,8 +288,9 @@ class Database:
         """
         self._look_at_others()
         check_text(name, "the name of a function")
-        return FunctionHandle(self._runtime, self._transactions, self._find(name))
+        return FunctionHandle(self._runtime, self._transactions, self._find(name), self.turn)
 
+    @exclusive
     def monitor(
         self,
         name: str,
@@ -302,15 +335,22 @@ class Database:
         )
         with self.one_statement():
             subscription = subscribe(
-                self._runtime, self._transactions, self._rules.monitors, function, name, wishes
+                self._runtime,
+                self._transactions,
+                self._rules.monitors,
+                function,
+                name,
+                wishes,
+                self.turn,
             )
         for message in subscription.warnings:
             if warn is not None:
                 warn(f"{name}: {message}")
             else:
-                warnings.warn(f"{name}: {message}", ClockWarning, stacklevel=2)
+                warnings.warn(f"{name}: {message}", ClockWarning, stacklevel=3)
         return subscription
 
+    @exclusive
     def snapshot(self, name: str, *, where: str | Mapping[str, Any] | None = None) -> Change:
         """All rows of a function as they are now, or those that meet a condition, as a change that
         is `fresh`. Its position is where `db.monitor(name, where=..., since=...)` goes on, if
@@ -327,6 +367,7 @@ class Database:
         check_text(name, "the name of a function")
         return watched_view(self._rules.monitors, self._find(name), where)
 
+    @exclusive
     def outboxes(self) -> list[OutboxStatus]:
         """How full the outbox of each durable monitor is; an `alarm` says if that needs care."""
         self._look_at_others()
@@ -344,6 +385,7 @@ class Database:
             )
         return overloads[0]
 
+    @exclusive
     def foreign(self, name: str, function: Callable[..., Any]) -> None:
         """Register a Python function as an AMOSQL function or procedure.
 
@@ -366,6 +408,17 @@ class Database:
             for each in replaced:
                 self._rules.foreign_changed(each)
 
+    @exclusive
+    def find_modules_in(self, *directories: str | os.PathLike[str]) -> None:
+        """Look for the modules of `foreign "module:function"` in these directories first.
+
+        `harken run` does this with the directory of each script, the shell with the current one.
+        """
+        for each in directories:
+            check_path(each, "the directory of modules")
+        self._runtime.module_directories = tuple(str(Path(each).resolve()) for each in directories)
+
+    @exclusive
     def load(
         self, name: str, rows: Any, properties: Sequence[str] | None = None
     ) -> Sequence[Object]:
@@ -377,6 +430,8 @@ class Database:
         """
         self._check_open()
         check_text(name, "the name of a type or table")
+        if properties is not None:
+            properties = check_names(properties, "the properties")
         with self.one_statement(), self._alone():
             table = table_to_load(self._runtime, name)
             if table is not None:
@@ -389,6 +444,7 @@ class Database:
         """The interface variables: `db.variables["toys"]` is the object that `:toys` holds."""
         return MappingProxyType(self._runtime.interface)
 
+    @exclusive
     def assign(self, name: str, value: Any) -> None:
         """Give the interface variable `:name` a value."""
         check_text(name, "the name of a variable")
@@ -400,6 +456,7 @@ class Database:
             encode(value, literal_type(value))
         self._runtime.assign(name, value)
 
+    @exclusive
     def explain(self, name: str) -> Explanation | RuleExplanation:
         """How a rule is monitored, or how a function is evaluated: clauses and SQL.
 
@@ -415,26 +472,34 @@ class Database:
         found = explain_function(self._runtime, function, self._rules.network, told)
         return replace(found, outboxes=tuple(self._rules.monitors.outboxes_of(function)))
 
+    @exclusive
     def trace(self, listener: Callable[[str], None] | None) -> None:
         """Be told what happens in each check phase, a line at a time; None ends it."""
+        if listener is not None:
+            check_callable(listener, "the listener")
         self._rules.check_phase.trace = listener
 
+    @exclusive
     def round_limit(self, rounds: int) -> None:
         """How many actions a check phase may run before it is taken for an endless one."""
+        check_whole(rounds, "the limit", least=1)
         self._rules.check_phase.limit = rounds
 
+    @exclusive
     def detached_actions(self) -> list[DetachedAction]:
         """The actions of detached rules that have not been carried out, oldest first: they failed,
         or their process died before. SQL and AMOSQL have them as `detached_actions`."""
         self._look_at_others()
         return self._rules.detached.listed()
 
+    @exclusive
     def retry_actions(self, numbers: Iterable[int] | None = None) -> int:
         """Try detached actions again, all of them unless told which; how many were tried. Each has
         a transaction of its own; when all have been tried, the first failure is raised."""
         self._check_open()
         return self._transactions.retry(None if numbers is None else check_numbers(numbers))
 
+    @exclusive
     def discard_actions(self, numbers: Iterable[int]) -> None:
         """Give detached actions up: they are not carried out any more."""
         self._check_open()
@@ -442,11 +507,14 @@ class Database:
         with self._alone():
             self._rules.detached.discard(wanted)
 
+    @exclusive
     def action_limit(self, tuples: int) -> None:
         """On how many tuples a rule may act at once. More are refused, and the transaction is
         undone: for so many, an action is one update over the whole set."""
+        check_whole(tuples, "the limit", least=1)
         self._rules.check_phase.largest = tuples
 
+    @exclusive
     def monitoring(self, strategy: str) -> None:
         """How conditions are monitored: `adaptive`, or always `incremental` or `naive`."""
         if strategy not in ("adaptive", "incremental", "naive"):
@@ -459,6 +527,7 @@ class Database:
 
     # --- the lake --------------------------------------------------------------------------
 
+    @exclusive
     def lake(
         self,
         name: str,
@@ -483,6 +552,15 @@ class Database:
         that says how many there are; without it, a `LakeWarning` is issued.
         """
         self._check_open()
+        check_flag(unique, "unique")
+        if not isinstance(key, str):
+            key = check_names(key, "the key")
+        if format is not None:
+            check_text(format, "the format")
+        if columns is not None:
+            columns = check_names(columns, "the columns")
+        if version is not None:
+            check_whole(version, "the version")
         with self._alone():
             missing = register(
                 self._runtime,
@@ -500,8 +578,9 @@ class Database:
             if warn is not None:
                 warn(missing)
             else:
-                warnings.warn(missing, LakeWarning, stacklevel=2)
+                warnings.warn(missing, LakeWarning, stacklevel=3)
 
+    @exclusive
     def feed(
         self,
         name: str,
@@ -522,6 +601,11 @@ class Database:
         with `available_now` it ends when it has all that is there.
         """
         self._look_at_others()
+        check_text(name, "the name of a function")
+        check_path(checkpoint, "the checkpoint")
+        check_flag(available_now, "available_now")
+        if latest_by is not None:
+            check_text(latest_by, "latest_by")
         function = self._find(name)
         self._check_committed("a stream feeds what is committed")
         with self.transaction():
@@ -537,13 +621,19 @@ class Database:
             available_now=available_now,
         )
 
-    def step(self) -> Step:
+    @exclusive
+    def step(self, *, strict: bool = True) -> Step:
         """Take in what has changed in the inputs since the last step, as one transaction with all
-        that rules do about it."""
+        that rules do about it.
+
+        A file of a directory that cannot be read is an error. With `strict=False` it is set aside
+        until it changes, and the step's `set_aside` names it."""
+        check_flag(strict, "strict")
         self._check_open()
         self._check_committed("a step is a transaction of its own")
-        return take_step(self._runtime, self._transactions, self._rules)
+        return take_step(self._runtime, self._transactions, self._rules, strict=strict)
 
+    @exclusive
     def flush(self) -> None:
         """Write what is committed, and not yet in the lake, to the tables there."""
         self._check_open()
@@ -561,19 +651,23 @@ class Database:
         commit meanwhile. Should it change something after all, it takes the lock then, and fails
         with `stale-snapshot` if others have committed since its first read.
         """
-        self._check_open()
-        with self._transactions.block(write=write):
-            yield self
+        check_flag(write, "write")
+        with self.turn:
+            self._check_open()
+            with self._transactions.block(write=write):
+                yield self
 
     @property
     def in_transaction(self) -> bool:
         return self._transactions.active
 
+    @exclusive
     def commit(self) -> None:
         self._check_open()
         with self.one_statement():
             self._transactions.commit()
 
+    @exclusive
     def rollback(self) -> None:
         self._check_open()
         self._transactions.rollback()
@@ -588,6 +682,7 @@ class Database:
             with self.transaction():
                 yield
 
+    @exclusive
     def close(self) -> None:
         """Commit what is open and close the file."""
         if self._closed:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import collections.abc
 import datetime
-import importlib
 import inspect
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 from harken import limits
+from harken.database.modules import find_module
 from harken.database.objects import Object
 from harken.database.runtime import Runtime
 from harken.database.system import relation_of
@@ -55,7 +55,7 @@ SESSION = "db.foreign"
 BAGS = (list, collections.abc.Iterator, collections.abc.Iterable, collections.abc.Generator)
 
 
-def load_target(target: str, span: Span | None) -> Callable[..., Any]:
+def load_target(directories: Sequence[str], target: str, span: Span | None) -> Callable[..., Any]:
     """The Python function named `module:function`."""
     module_name, separator, path = target.partition(":")
     if not separator or not module_name or not path:
@@ -66,7 +66,7 @@ def load_target(target: str, span: Span | None) -> Callable[..., Any]:
             hint='write it as "module:function"',
         )
     try:
-        found: Any = importlib.import_module(module_name)
+        found: Any = find_module(module_name, directories)
         for part in path.split("."):
             found = getattr(found, part)
     except Exception as error:
@@ -74,7 +74,7 @@ def load_target(target: str, span: Span | None) -> Callable[..., Any]:
             f'"{target}" cannot be loaded: {type(error).__name__}: {error}',
             code="foreign",
             span=span,
-            hint="check that the module can be imported from here",
+            hint="a module is looked for beside the script, and where Python looks",
         ) from error
     if not callable(found):
         raise ForeignFault(
@@ -86,16 +86,19 @@ def load_target(target: str, span: Span | None) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def deferred(function: Function, target: str | None) -> Callable[..., Any]:
-    """The Python function of a reopened database, looked for when it is first called."""
+def deferred(runtime: Runtime, function: Function, target: str | None) -> Callable[..., Any]:
+    """The Python function of a reopened database, looked for when it is first called: beside the
+    script that declared it, or else beside the one that runs."""
+    declared_in = runtime.module_directories
 
     def call(*arguments: Any) -> Any:
         if target is None:
             raise no_python(function)
+        directories = declared_in or runtime.module_directories
         watch = limits.current()
         if watch is None:
-            return load_target(target, None)(*arguments)
-        return watch.call(lambda *given: load_target(target, None)(*given), arguments)
+            return load_target(directories, target, None)(*arguments)
+        return watch.call(lambda *given: load_target(directories, target, None)(*given), arguments)
 
     return call
 
@@ -103,7 +106,7 @@ def deferred(function: Function, target: str | None) -> Callable[..., Any]:
 def register_declared(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:
     """Put Python behind a function declared `as foreign`, if possible where it is called."""
     assert isinstance(node.body, syntax.ForeignBody)
-    python = runtime.replaced.get(function.id) or deferred(function, node.body.target)
+    python = runtime.replaced.get(function.id) or deferred(runtime, function, node.body.target)
     register(runtime, function, python)
 
 

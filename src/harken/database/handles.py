@@ -16,7 +16,9 @@ from dataclasses import replace
 from typing import Any
 
 from harken.database import updates
+from harken.database.arguments import shown
 from harken.database.evaluation import decode_rows
+from harken.database.exclusive import Turn, exclusive
 from harken.database.results import rows_as_values
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
@@ -46,7 +48,10 @@ class NoValue(ValueFault, KeyError):
 class FunctionHandle:
     """One function. It stays right when the schema changes: it looks itself up again."""
 
-    def __init__(self, runtime: Runtime, transactions: Transactions, function: Function) -> None:
+    def __init__(
+        self, runtime: Runtime, transactions: Transactions, function: Function, turn: Turn
+    ) -> None:
+        self.turn = turn
         self._runtime = runtime
         self._transactions = transactions
         self._id = function.id
@@ -91,6 +96,15 @@ class FunctionHandle:
 
     def __getitem__(self, arguments: Any) -> Any:
         """The value; all values of a bag or of a function with several."""
+        if not self.turn.acquire(False):
+            with self.turn:
+                return self._get(arguments)
+        try:
+            return self._get(arguments)
+        finally:
+            self.turn.release()
+
+    def _get(self, arguments: Any) -> Any:
         if self._single and type(arguments) is not tuple:
             value = self._read_one(arguments)
             if value is not None and self._transactions.saw_known_state:
@@ -112,6 +126,7 @@ class FunctionHandle:
         except faults.RAISED:
             return None
 
+    @exclusive
     def get(self, arguments: Any, default: Any = None) -> Any:
         rows = self._results(arguments)
         if not rows and self._keyed:
@@ -119,9 +134,11 @@ class FunctionHandle:
         values = rows_as_values(self._decoded(rows))
         return values[0] if self._keyed else values
 
+    @exclusive
     def __contains__(self, arguments: Any) -> bool:
         return bool(self._results(arguments))
 
+    @exclusive
     def __call__(self, *arguments: Any) -> list[Any]:
         """All values for the arguments, as a list."""
         return rows_as_values(self._decoded(self._results(arguments)))
@@ -132,8 +149,9 @@ class FunctionHandle:
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         """Every row, as (arguments, value)."""
-        self._refresh()
-        rows = decode_rows(self._all_rows(), self._types, self._runtime.catalog.home)
+        with self.turn:
+            self._refresh()
+            rows = decode_rows(self._all_rows(), self._types, self._runtime.catalog.home)
         for row in rows:
             (arguments,) = rows_as_values([row[: self._inputs]])
             (value,) = rows_as_values([row[self._inputs :]])
@@ -179,6 +197,16 @@ class FunctionHandle:
     # --- changing --------------------------------------------------------------------------
 
     def __setitem__(self, arguments: Any, value: Any) -> None:
+        if not self.turn.acquire(False):
+            with self.turn:
+                self._set(arguments, value)
+                return
+        try:
+            self._set(arguments, value)
+        finally:
+            self.turn.release()
+
+    def _set(self, arguments: Any, value: Any) -> None:
         connection = self._connection
         slow = self._runtime.immediate_rules or connection.asking or value is None
         in_write = connection.in_transaction and not connection.only_reads
@@ -199,9 +227,10 @@ class FunctionHandle:
         except faults.RAISED as error:
             raise faults.fault(error) from error
 
+    @exclusive
     def update(self, values: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
         """Set many values, as one statement: `quantity.update({item: 5, other: 7})`."""
-        pairs = list(values.items() if isinstance(values, Mapping) else values)
+        pairs = _pairs(values)
         self._refresh()
         target = updates.find_target(self._function, self._runtime.catalog, None)
         changes = [(self._encode(given), self._encode_values(value)) for given, value in pairs]
@@ -220,18 +249,22 @@ class FunctionHandle:
         with self._transactions.block(), self._transactions.statement():
             yield
 
+    @exclusive
     def __delitem__(self, arguments: Any) -> None:
         """Leave the function without a value for the arguments."""
         self._change("set", arguments, None)
 
+    @exclusive
     def add(self, *row: Any) -> None:
         """`add f(...) = value`: the arguments, then the value."""
         self._change("add", row[: self._inputs], row[self._inputs :])
 
+    @exclusive
     def put(self, *row: Any) -> None:
         """Let the row be there: of a function with one value for its arguments, it is the value."""
         self._change("set" if self._keyed else "add", row[: self._inputs], row[self._inputs :])
 
+    @exclusive
     def remove(self, *row: Any) -> None:
         self._change("remove", row[: self._inputs], row[self._inputs :])
 
@@ -282,6 +315,19 @@ class FunctionHandle:
 
     def __repr__(self) -> str:
         return f"<function {self._id}>"
+
+
+def _pairs(values: Any) -> list[tuple[Any, Any]]:
+    """What `update` was given, as arguments with their values."""
+    given = values.items() if isinstance(values, Mapping) else values
+    found = list(given) if isinstance(given, Iterable) else [given]
+    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in found):
+        raise TypeFault(
+            "the values are a mapping, or pairs of arguments and value, and this is "
+            + shown(values),
+            hint="as {item: 5, other: 7}",
+        )
+    return [(arguments, value) for arguments, value in found]
 
 
 def compile_call(runtime: Runtime, relation: Relation) -> CompiledQuery:

@@ -39,17 +39,22 @@ class Step:
     views: dict[str, float] = field(default_factory=dict)
     """For each condition, monitored view and node between that was evaluated, the seconds."""
     seconds: float = 0.0
+    set_aside: dict[str, dict[str, str]] = field(default_factory=dict)
+    """For each input, the files that could not be read and why, if they are new to this step."""
 
 
-def take_step(runtime: Runtime, transactions: Transactions, rules: Rules) -> Step:
-    """Take everything in that is new, in a transaction of its own."""
+def take_step(
+    runtime: Runtime, transactions: Transactions, rules: Rules, *, strict: bool = True
+) -> Step:
+    """Take everything in that is new, in a transaction of its own. A file of a directory that
+    cannot be read ends a step that is `strict`; otherwise it is set aside."""
     started = time.monotonic()
     network, fired = rules.network, rules.firings()
     views: dict[str, float] = {}
     network.timing = views
     try:
         with transactions.block():
-            step, written = take_in(runtime, network)
+            step, written = take_in(runtime, network, strict=strict)
     finally:
         network.timing = None
         network.forget_large()
@@ -69,13 +74,21 @@ def _more(counts: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int
     return {name: change for name, change in changes.items() if change}
 
 
-def take_in(runtime: Runtime, network: Network) -> tuple[Step, dict[str, float]]:
+def take_in(
+    runtime: Runtime, network: Network, *, strict: bool = True
+) -> tuple[Step, dict[str, float]]:
     """Move every input on to its newest version, inside the open transaction, and let the network
     know what changed; and when each version was written. A large change stays where it is: Spark
     reads it there."""
     engine = runtime.engine
-    taken, versions, written = {}, {}, {}
-    for far, version in engine.news():
+    taken, versions, written, set_aside = {}, {}, {}, {}
+    for far, version in engine.news(set_aside=not strict):
+        known = far.set_aside(far.place.version).items()
+        unread = {
+            file: why for file, why in far.set_aside(version).items() if (file, why) not in known
+        }
+        if unread:
+            set_aside[far.relation.name] = unread
         change = engine.take_in(far, version)
         if isinstance(change, int):
             network.note_large(far.relation.id, change)
@@ -88,7 +101,7 @@ def take_in(runtime: Runtime, network: Network) -> tuple[Step, dict[str, float]]
             written[far.relation.name] = when
     if taken:
         _remember(engine.connection)
-    return Step(taken, versions), written
+    return Step(taken, versions, set_aside=set_aside), written
 
 
 def _size(change: list[tuple[Any, ...]]) -> int:

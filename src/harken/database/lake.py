@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harken.database.arguments import check_path
 from harken.database.runtime import Runtime
 from harken.database.schema_changes import declare_stored
 from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, OWN, Place
@@ -143,6 +144,8 @@ def _look_at(
     from harken.engines.spark.delta_input import DeltaInput
 
     is_path = isinstance(source, str | Path)
+    if is_path:
+        check_path(source, "the path of a table")
     if version is not None and not (is_path and _is_delta(str(source))):
         raise TypeFault(
             "only a Delta table has versions to begin with",

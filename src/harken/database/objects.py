@@ -12,7 +12,7 @@ from typing import Any
 
 from harken.database.catalog import Catalog
 from harken.engines.lake.engine import LakeEngine
-from harken.engines.sqlite.values import Encoder, encoder, not_an_object
+from harken.engines.sqlite.values import Encoder, encode_object, encoder, not_an_object
 from harken.errors import IntegrityError, ValueFault
 from harken.ir.relations import extent_relation
 from harken.ir.types import FUNCTION, OBJECT, RULE, TYPE, Type
@@ -127,8 +127,7 @@ class Objects:
                 return None
             if not isinstance(value, Object):
                 raise not_an_object(value)
-            self.own(value)
-            return value.oid
+            return encode_object(self.own(value))
 
         return number
 

@@ -65,6 +65,8 @@ class Runtime:
     """The Python functions behind foreign functions, by function id."""
     replaced: dict[str, Callable[..., Any]] = field(default_factory=dict)
     """What `db.foreign` put behind functions that are declared in AMOSQL."""
+    module_directories: tuple[str, ...] = ()
+    """Where modules of foreign functions are looked for before all other places."""
     interface: dict[str, Any] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
     """The interface variable by which an object is printed."""

@@ -194,7 +194,7 @@ def declare_stored(runtime: Runtime, function: Function) -> Function:
 def _create_foreign(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:
     assert isinstance(node.body, syntax.ForeignBody)
     if node.body.target is not None:
-        load_target(node.body.target, node.body.span)
+        load_target(runtime.module_directories, node.body.target, node.body.span)
     catalog = runtime.catalog
     known = catalog.function(function.id) if catalog.has_function(function.id) else None
     replaced = runtime.replaced.pop(function.id, None)

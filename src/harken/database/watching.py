@@ -3,7 +3,7 @@
 Each line of the file is a transaction: for tables the rows that go and the rows that come, as JSON.
 It is answered with the change of every view that it changes, and then with its number.
 
-Law: what was answered is committed; a line that cannot be done is undone as a whole, and ends it.
+Law: what was answered is committed; a line that cannot be done is undone as a whole.
 """
 
 from __future__ import annotations
@@ -110,6 +110,8 @@ def _watched(text: str) -> Iterable[str]:
 def _read(line: str) -> Mapping[str, Rows]:
     try:
         found = read_json(line, object_pairs_hook=_once_each)
+    except RecursionError:
+        raise _bad(line, "", "this is nested too deeply for a transaction") from None
     except KeyError as error:
         (name,) = error.args
         raise _bad(line, json.dumps(name), f"{name} stands here twice") from None
@@ -117,6 +119,8 @@ def _read(line: str) -> Mapping[str, Rows]:
         bad = _bad(line, "", f"this is not JSON: {error.msg}")
         bad.span = Span(error.pos, error.pos + 1)
         raise bad from None
+    except ValueError:  # Python converts no more than 4,300 digits
+        raise _bad(line, "", "a number in this line has too many digits") from None
     if not isinstance(found, dict):
         raise _bad(line, line.strip(), "a transaction is an object with `insert` and `delete`")
     for side, tables in found.items():

@@ -51,8 +51,7 @@ def play(console: Console | None = None) -> None:
         with console.status("Starting Spark on this machine ..."):
             spark = local_session()
     except EngineError as error:
-        console.print(Text(error.report(), style="red"))
-        console.print("\nThe demonstration of the language needs no Spark: harken demo language\n")
+        error.hint = f"{error.hint}; `harken demo language` needs no Spark"
         raise
     with ExitStack() as stack:
         stack.callback(spark.stop)

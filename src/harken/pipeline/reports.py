@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harken.database.intake import Step
@@ -69,7 +69,27 @@ def step_json(step: Step, changes: Iterable[Change], name: NameObject) -> list[s
         "views": {name: _rounded(seconds) for name, seconds in step.views.items()},
         "seconds": _rounded(step.seconds),
     }
-    return [*inputs, *(_change_json(each, name) for each in changes), to_json(whole)]
+    unread = [
+        to_json(
+            {
+                "kind": "error",
+                "code": "bad-file",
+                "message": reason,
+                "file": file,
+                "line": None,
+                "column": None,
+                "hint": "it is set aside until it changes",
+            }
+        )
+        for file, reason in step_set_aside(step)
+    ]
+    changed = (_change_json(each, name) for each in changes)
+    return [*unread, *inputs, *changed, to_json(whole)]
+
+
+def step_set_aside(step: Step) -> list[tuple[str, str]]:
+    """The files that a step could not read, each with the reason."""
+    return [each for files in step.set_aside.values() for each in files.items()]
 
 
 def _change_json(change: Change, name: NameObject) -> str:
@@ -101,6 +121,8 @@ class InputStatus:
     rows: int
     pending: int
     bytes: int
+    set_aside: dict[str, str] = field(default_factory=dict)
+    """The files that cannot be read, and why."""
 
     def as_json(self) -> dict[str, Any]:
         values = asdict(self)

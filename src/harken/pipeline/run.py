@@ -21,7 +21,7 @@ from harken.database.intake import Step
 from harken.database.monitors.changes import Change
 from harken.database.monitors.subscription import Subscription
 from harken.errors import HarkenError
-from harken.pipeline.reports import step_json, step_line
+from harken.pipeline.reports import step_json, step_line, step_set_aside
 
 SHOW_AFTER = 0.5
 """A load that takes longer than so many seconds shows how far it is."""
@@ -58,8 +58,11 @@ def _warn(message: str) -> None:
     print(f"{message} [warning]", file=sys.stderr, flush=True)
 
 
-def keep_running(database: harken.Database, every: float, *, as_json: bool) -> None:
-    """Until Ctrl-C or SIGTERM: the step under way is finished first, at the second it is undone."""
+def keep_running(
+    database: harken.Database, every: float, *, as_json: bool, strict: bool = False
+) -> None:
+    """Until Ctrl-C or SIGTERM: the step under way is finished first, at the second it is undone.
+    A file that cannot be read is set aside, unless the run is `strict`."""
     stop, views = threading.Event(), Views(database)
     before = {each: signal.getsignal(each) for each in Signals}
     try:
@@ -68,7 +71,7 @@ def keep_running(database: harken.Database, every: float, *, as_json: bool) -> N
             for each in Signals:
                 signal.signal(each, _stopping(stop))
             views.refresh()
-            step = _patient_step(database)
+            step = _patient_step(database, strict)
             changes = views.changes()
             if step is not None and step.taken:
                 _tell(database, step, changes, as_json)
@@ -89,19 +92,19 @@ def _stopping(stop: threading.Event) -> Callable[..., None]:
     return handle
 
 
-def _patient_step(database: harken.Database) -> Step | None:
+def _patient_step(database: harken.Database, strict: bool) -> Step | None:
     """None if another process is writing: there is always another time."""
     try:
-        return _step(database)
+        return _step(database, strict)
     except HarkenError as error:
         if error.code != "locked":
             raise
         return None
 
 
-def _step(database: harken.Database) -> Step:
+def _step(database: harken.Database, strict: bool = True) -> Step:
     with _progress(database):
-        return database.step()
+        return database.step(strict=strict)
 
 
 @contextmanager
@@ -134,6 +137,8 @@ def _progress(database: harken.Database) -> Iterator[None]:
 
 
 def _tell(database: harken.Database, step: Step, changes: list[Change], as_json: bool) -> None:
+    for file, reason in step_set_aside(step):
+        print(f"[bad-file] {reason}\nhint: {file} is set aside until it changes", file=sys.stderr)
     lines = [step_line(step, changes)]
     if as_json:
         lines = step_json(step, changes, database._runtime.name_object)

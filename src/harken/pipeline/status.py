@@ -37,6 +37,9 @@ def _show_inputs(inputs: list[InputStatus], at: datetime.datetime | None) -> Non
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print("  ".join(cells).rstrip())
+    for each in inputs:
+        for file, reason in each.set_aside.items():
+            print(f"{each.name}: {file} is set aside until it changes: {reason}")
     print(moment(at))
 
 
@@ -51,4 +54,5 @@ def _status(far: FarRelation) -> InputStatus:
         rows=far.size() + (far.pending.balance() if place.is_own else 0),
         pending=far.pending.size() if place.is_own else 0,
         bytes=far.bytes(),
+        set_aside=far.set_aside(place.version),
     )

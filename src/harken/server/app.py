@@ -383,7 +383,8 @@ async def _http_error(request: Request, error: Exception) -> Response:
     fault = HarkenError(
         f"there is no {request.method} {request.url.path}"
         if unknown
-        else "the body cannot be read as JSON",
+        else "the body cannot be read as JSON: it is nested too deeply, or a number in it has too "
+        "many digits",
         code="bad-value",
         hint=f"see {API}/openapi.json",
     )

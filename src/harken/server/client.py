@@ -13,11 +13,20 @@ from __future__ import annotations
 import http.client
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import urlencode, urlsplit
 
+from harken.database.arguments import (
+    LONGEST_TIME,
+    check_flag,
+    check_names,
+    check_number,
+    check_text,
+    check_whole,
+    wrong,
+)
 from harken.database.json_values import Row, column_type, read_json, row_reader
 from harken.database.monitors.changes import Change
 from harken.database.sql.restricted import condition_text
@@ -57,6 +66,10 @@ class Client:
     def __init__(
         self, address: str, token: str | None = None, *, timeout: float = SILENCE_SECONDS
     ) -> None:
+        check_text(address, "the address of a service")
+        check_number(timeout, "the timeout", above=True, most=LONGEST_TIME)
+        if token is not None:
+            check_text(token, "a token")
         try:
             parts = urlsplit(address)
             port = parts.port
@@ -87,16 +100,19 @@ class Client:
     def snapshot(self, view: str, *, where: Where = None, keep: bool = False) -> Change:
         """All rows of a view, as a change that is fresh. With `keep` what comes after it can be
         asked for; without it that is so only if somebody follows the view."""
+        check_flag(keep, "keep")
         condition = _condition(where)
         if keep:
-            return _snapshot(self._ask("POST", address(view, "/keep"), {"where": condition}))
-        return _snapshot(self._ask("GET", address(view, where=condition)))
+            return _snapshot(self._ask("POST", _address(view, "/keep"), {"where": condition}))
+        return _snapshot(self._ask("GET", _address(view, where=condition)))
 
     def changes(
         self, view: str, since: int, *, where: Where = None, net: bool = False
     ) -> list[Change]:
         """What came after a position; with `net` as one change at most."""
-        asked = address(view, "/changes", since=since, where=_condition(where), net=net or None)
+        check_flag(net, "net")
+        check_whole(since, "the position")
+        asked = _address(view, "/changes", since=since, where=_condition(where), net=net or None)
         found = self._ask("GET", asked)
         read = _row_reader(found["columns"])
         return [_change(each, read) for each in found["changes"]]
@@ -108,11 +124,12 @@ class Client:
         delete: Mapping[str, Sequence[Sequence[Any]]] | None = None,
     ) -> int:
         """Delete rows and insert rows, as one transaction; the position after it."""
-        body = {"insert": _rows(insert or {}), "delete": _rows(delete or {})}
+        body = {"insert": _rows(insert), "delete": _rows(delete)}
         return int(self._ask("POST", f"{API}/transactions", body)["position"])
 
     def sql(self, text: str) -> list[Row]:
         """Run SQL: the rows of its last query."""
+        check_text(text, "a program")
         results = self._ask("POST", f"{API}/sql", {"text": text})["results"]
         if not results:
             return []
@@ -133,8 +150,8 @@ class Client:
         is fresh, with all rows; so is each that follows a pause that was too long.
 
         With `every` there is one in so many seconds at most, the sum of what happened."""
-        wishes = {"where": _condition(where), "every": every or None}
-        for changes in self._changes(address(view, "/events", **wishes), since):
+        wishes = {"where": _condition(where), "every": _interval(every)}
+        for changes in self._changes(_address(view, "/events", **wishes), since):
             yield from changes
 
     def follow_all(
@@ -142,8 +159,9 @@ class Client:
     ) -> Iterator[list[Change]]:
         """The changes of several views, in one stream: each time all that one transaction did to
         them, or with `every` all that happened in an interval."""
-        asked = [("view", view) for view in ([views] if isinstance(views, str) else views)]
-        asked += [("every", str(every))] if every else []
+        names = [views] if isinstance(views, str) else views
+        asked = [("view", view) for view in check_names(names, "the views")]
+        asked += [("every", str(every))] if _interval(every) else []
         yield from self._changes(f"{API}/events?{urlencode(asked)}", since)
 
     def _changes(self, asked: str, since: int | None) -> Iterator[list[Change]]:
@@ -172,8 +190,8 @@ class Client:
         every: float = 0.0,
     ) -> Iterator[Count]:
         """As `follow`, but only how many rows came and went."""
-        wishes = {"where": _condition(where), "every": every or None, "counts": "true"}
-        asked = address(view, "/events", **wishes)
+        wishes = {"where": _condition(where), "every": _interval(every), "counts": "true"}
+        asked = _address(view, "/events", **wishes)
         for kind, _, data in self._events(asked, since):
             if kind == "count":
                 yield Count(**{name: data[name] for name in Count.__slots__})
@@ -186,6 +204,8 @@ class Client:
         self, asked: str, since: int | None
     ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
         """All events, over as many connections as it takes, once there was one."""
+        if since is not None:
+            check_whole(since, "the position")
         last: str | None = None
         wait: float | None = None
         while True:
@@ -285,7 +305,21 @@ def _no_address(address: str) -> StorageError:
 
 
 def _condition(where: Where) -> str | None:
-    return condition_text(where) if isinstance(where, Mapping) else where
+    if isinstance(where, Mapping):
+        return condition_text(where)
+    if where is not None:
+        check_text(where, "a condition")
+    return where
+
+
+def _address(view: str, what: str = "", **parameters: Any) -> str:
+    check_text(view, "the name of a view")
+    return address(view, what, **parameters)
+
+
+def _interval(every: float) -> float | None:
+    check_number(every, "the interval", most=LONGEST_TIME)
+    return every or None
 
 
 class FollowedCopy(Copy):
@@ -345,9 +379,14 @@ def _change(data: Mapping[str, Any], read: Callable[[Sequence[Any]], Row]) -> Ch
     return Change(data["view"], plus, minus, data["position"], data["fresh"])
 
 
-def _rows(tables: Mapping[str, Sequence[Sequence[Any]]]) -> dict[str, Any]:
+def _rows(tables: Mapping[str, Sequence[Sequence[Any]]] | None) -> dict[str, Any]:
+    if tables is None:
+        return {}
+    if not isinstance(tables, Mapping):
+        raise wrong(tables, "what is inserted or deleted", "a mapping of names to rows", None)
     for name, rows in tables.items():
-        if isinstance(rows, str) or not all(isinstance(row, list | tuple) for row in rows):
+        check_text(name, "the name of a table")
+        if not isinstance(rows, Iterable) or not all(isinstance(r, list | tuple) for r in rows):
             raise TypeFault(f"the rows of {name} are a list of tuples", code="bad-value")
     return {name: rows_json([tuple(row) for row in rows]) for name, rows in tables.items()}
 

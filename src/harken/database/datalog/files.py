@@ -94,7 +94,8 @@ def _columns(given: str | None, span: Span) -> tuple[int, ...] | None:
     if given is None:
         return None
     parts = given.split(":")
-    if not all(part.isascii() and part.isdigit() for part in parts) or len(set(parts)) < len(parts):
+    plain = all(re.fullmatch("[0-9]{1,9}", part) for part in parts)
+    if not plain or len(set(parts)) < len(parts):
         raise ValueFault(
             f'"{given}" does not say which columns of the file are read',
             code="bad-value",
@@ -163,20 +164,20 @@ def _places(form: Form, known: Known, span: Span) -> tuple[int, ...]:
 def _text(form: Form, known: Known, span: Span) -> str:
     try:
         data = sys.stdin.buffer.read() if form.standard else form.path.read_bytes()
-        return data.decode("utf-8")
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise StorageError(
-            f"the facts of {known.name} cannot be read from {form.shown}: {reason}",
-            code="cannot-read",
-            span=span,
-            hint="-F says in which directory fact files are",
-        ) from None
+        return data.decode("utf-8-sig")  # programs of Windows begin a file with a byte-order mark
     except UnicodeDecodeError as error:
         raise StorageError(
             f"{form.shown} is not UTF-8: byte 0x{error.object[error.start]:02x}",
             code="not-utf-8",
             span=span,
+        ) from None
+    except (OSError, ValueError) as error:  # ValueError: a character that no path can hold
+        reason = str(getattr(error, "strerror", None) or error).lower()
+        raise StorageError(
+            f"the facts of {known.name} cannot be read from {form.shown}: {reason}",
+            code="cannot-read",
+            span=span,
+            hint="-F says in which directory fact files are",
         ) from None
 
 
@@ -218,7 +219,8 @@ def _quoted_lines(text: str, form: Form, span: Span) -> Iterator[tuple[int, list
 
 
 def _nothing(values: Sequence[str], form: Form, number: int, span: Span) -> Row:
-    if list(values) != [NOTHING]:
+    """A line states the fact, also an empty one, as for Soufflé."""
+    if list(values) not in ([NOTHING], [""]):
         raise _in_file(form, number, f"a relation without attributes has {NOTHING}", span)
     return ()
 
@@ -227,6 +229,8 @@ def _in_file(form: Form, number: int, message: str, span: Span) -> ValueFault:
     return ValueFault(f"{form.shown}, line {number}: {message}", code="bad-value", span=span)
 
 
+LONGEST_NUMBER = 100
+"""Characters of the longest number in a fact file: 64 bits in binary, with room for zeros."""
 _WHOLE = re.compile(
     r" *[-+]?(?:0x(?P<hexadecimal>[0-9a-fA-F]+)|0b(?P<binary>[01]+)|[0-9]+)", re.ASCII
 )
@@ -237,6 +241,8 @@ def _whole(text: str) -> int:
     if match is None:
         raise ValueFault(f'"{text}" is not a number')
     base = 16 if match["hexadecimal"] else 2 if match["binary"] else 10
+    if len(text) > LONGEST_NUMBER:
+        raise ValueFault(f"a number of {len(text):,} digits does not fit in 64 bits")
     return encode_integer(int(text, base))
 
 

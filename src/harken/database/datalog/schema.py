@@ -7,6 +7,7 @@ defined by each other, so all of them are known before any is checked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -159,7 +160,7 @@ class Schema:
 
     def _note_limit(self, node: syntax.Directive) -> None:
         given = node.parameters.get("n", "")
-        if not given.isdigit():
+        if not re.fullmatch("[0-9]{1,18}", given):
             raise SyntaxFault(
                 ".limitsize takes a number n",
                 span=node.span,
@@ -197,7 +198,9 @@ class Schema:
     def _provide(self, name: str, wanted: Wanted) -> tuple[Function, Wanted] | None:
         """Make a stored relation, or let a derived one be seen: what is returned is to be
         checked."""
-        text = relation_text(wanted.declaration, self.types, wanted.texts, wanted.limit)
+        text = relation_text(
+            wanted.declaration, self.types, wanted.texts, wanted.limit, wanted.rules
+        )
         columns = columns_of(wanted.declaration, self.types)
         if not wanted.is_derived:
             if wanted.known is None:

@@ -14,6 +14,7 @@ from harken.ir.schema import Function
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.parser import parse
+from harken.lang.datalog.rebuild import nodes
 
 FACTS = " facts"
 
@@ -57,11 +58,18 @@ def kept(text: str) -> Kept:
 
 
 def relation_text(
-    declaration: syntax.Declaration, types: Types, rules: Iterable[str], limit: int | None
+    declaration: syntax.Declaration,
+    types: Types,
+    rules: Iterable[str],
+    limit: int | None,
+    parsed: Iterable[syntax.Rule] = (),
 ) -> str:
-    """The text to keep."""
+    """The text to keep: the types that the attributes and the casts of the rules name, the
+    declaration and the rules, which are `parsed` as well."""
     attributes = ", ".join(f"{each.name}: {each.type}" for each in declaration.attributes)
-    lines = types.texts_of(each.type for each in declaration.attributes)
+    casts = [each for rule in parsed for each in nodes(rule) if isinstance(each, syntax.Cast)]
+    declared = [each.type for each in declaration.attributes]
+    lines = types.texts_of([*declared, *(each.type for each in casts)])
     lines.append(f".decl {declaration.name}({attributes})")
     lines += rules
     if limit is not None:

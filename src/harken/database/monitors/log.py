@@ -16,11 +16,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from harken.database.arguments import check_number, check_whole
 from harken.database.monitors.changes import StoredChange, read_change
 from harken.database.monitors.view import Watched
 from harken.database.system import META
 from harken.engines.sqlite.connection import Connection
-from harken.errors import StorageError, ValueFault
+from harken.errors import StorageError
 
 LOGS, CHANGES = "harken_logs", "harken_changes"
 CREATE = (
@@ -43,6 +44,10 @@ NEXT = (
 )
 
 
+FOREVER = 1e10
+"""The most seconds that changes are kept, 300 years."""
+
+
 @dataclass(frozen=True, slots=True)
 class Keep:
     """How long changes are kept for those who went away, and how much of them: bytes of text, as
@@ -52,8 +57,8 @@ class Keep:
     bytes: int = 16 * 2**20
 
     def __post_init__(self) -> None:
-        if not self.seconds > 0 or not self.bytes > 0:
-            raise ValueFault("changes are kept for a time and to a size above 0", code="bad-value")
+        check_number(self.seconds, "the time that changes are kept", above=True, most=FOREVER)
+        check_whole(self.bytes, "the size of the changes that are kept", least=1)
 
 
 @dataclass(frozen=True, slots=True)

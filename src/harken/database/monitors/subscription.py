@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from harken.database.arguments import check_callable, check_flag
+from harken.database.exclusive import Turn, exclusive
 from harken.database.monitors.audience import Listener, Receiver
 from harken.database.monitors.changes import Change, netted
 from harken.database.monitors.log import Keep
@@ -42,6 +44,10 @@ class Wishes:
 
     def __post_init__(self) -> None:
         check_strategy(self.strategy)
+        if self.listener is not None:
+            check_callable(self.listener, "the listener")
+        if self.keep is not None and not isinstance(self.keep, Keep):
+            check_flag(self.keep, "keep, where it is no harken.Keep,")
         if self.durable is not None and (self.where is not None or self.kept):
             raise LanguageError(
                 "a durable monitor keeps all changes of a whole view until they are acknowledged",
@@ -70,7 +76,9 @@ class Subscription:
         transactions: Transactions,
         monitors: Monitors,
         receiver: Receiver,
+        turn: Turn,
     ) -> None:
+        self.turn = turn
         self._runtime = runtime
         self._transactions = transactions
         self._monitors = monitors
@@ -102,11 +110,13 @@ class Subscription:
         """That of the last change that was handed out: `since` it one can go on."""
         return self._receiver.position
 
+    @exclusive
     def changes(self, *, net: bool = False) -> list[Change]:
         """What was committed since the last call, a change for each transaction; with `net` all of
         it as one change at most.
 
         A subscription that is too far behind gets one change that is `fresh`, with all rows."""
+        check_flag(net, "net")
         self._check_open()
         self.renew()
         found = self._monitors.hand_out(self._receiver)
@@ -117,6 +127,7 @@ class Subscription:
         one = netted(found) if net and found else None
         return ([one] if one is not None else []) if net else found
 
+    @exclusive
     def snapshot(self) -> Change:
         """All rows as they are now, as a change that is `fresh`; `changes()` goes on from it."""
         (change,) = snapshots([self])
@@ -131,6 +142,7 @@ class Subscription:
         if self._receiver.kept:
             _ensure_log(self._runtime, self._transactions, self._monitors, self._receiver)
 
+    @exclusive
     def rows(self) -> list[tuple[Any, ...]]:
         """The view as it is now, in order."""
         self._check_open()
@@ -138,6 +150,7 @@ class Subscription:
         self._monitors.check_receiver(self._receiver)
         return self._monitors.rows(self._receiver.watched)
 
+    @exclusive
     def renew(self) -> None:
         """Say, if it is time to, that what is kept is still wanted; if another process writes,
         next time. `changes()` does it as well."""
@@ -148,6 +161,7 @@ class Subscription:
         if log is not None and log.wants_renewal(logs.now):
             logs.renew_if_free([log])
 
+    @exclusive
     def acknowledge(self) -> None:
         """Let a durable monitor forget what it has handed out."""
         self._check_open()
@@ -163,10 +177,12 @@ class Subscription:
         """Keep nobody from dropping the view: then there are no changes of it any more."""
         self._receiver.gives_way = True
 
+    @exclusive
     def close(self) -> None:
         """Stop listening. A durable monitor goes on recording, in every session."""
         self._monitors.detach(self._receiver)
 
+    @exclusive
     def delete(self) -> None:
         """End a durable monitor for good, and forget what it has recorded; or let go of the
         changes that were kept for those who watch the same."""
@@ -230,6 +246,7 @@ def subscribe(
     function: Function,
     view: str,
     wishes: Wishes,
+    turn: Turn,
 ) -> Subscription:
     refuse_in_transaction(transactions, "a monitor cannot begin")
     known = None if wishes.durable is None else monitors.durable(wishes.durable)
@@ -255,7 +272,7 @@ def subscribe(
         _ensure_log(runtime, transactions, monitors, receiver)
     receiver.position = _start(monitors, wishes.since)
     monitors.attach(receiver)
-    return Subscription(runtime, transactions, monitors, receiver)
+    return Subscription(runtime, transactions, monitors, receiver, turn)
 
 
 def watched_view(

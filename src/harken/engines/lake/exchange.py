@@ -54,14 +54,14 @@ class Exchange(FarRelations):
 
     # --- taking changes in -----------------------------------------------------------------
 
-    def news(self) -> list[tuple[FarRelation, int]]:
+    def news(self, *, set_aside: bool = False) -> list[tuple[FarRelation, int]]:
         """The far relations that have changed where they come from, and their newest versions."""
         found = []
         for far in self.far.values():
             if far.place.is_own:
                 self._finish(far)
             if far.is_written or not far.place.is_own:
-                newest = far.newest(self._progress_of(far))
+                newest = far.newest(self._progress_of(far), set_aside=set_aside)
                 if newest != far.place.version:
                     found.append((far, newest))
         return found

@@ -17,7 +17,7 @@ from harken.engines.lake import faults, limits
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.cache import Cache
 from harken.engines.lake.catalog import UNWRITTEN, Pending, Place
-from harken.engines.lake.sources import Source, change_size, open_source
+from harken.engines.lake.sources import DirectorySource, Source, change_size, open_source
 from harken.engines.lake.tally import Tally
 from harken.engines.spark import weighted
 from harken.engines.spark.delta_input import DeltaInput
@@ -93,10 +93,20 @@ class FarRelation:
         log = Path(self.place.path) / "_delta_log"
         return (log / f"{self.place.version + 1:020}.json").exists()
 
-    def newest(self, progress: Callable[[int, int], None] | None = None) -> int:
+    def newest(
+        self, progress: Callable[[int, int], None] | None = None, *, set_aside: bool = False
+    ) -> int:
         """Look what is new where the relation comes from; the version that has it."""
         with self._translated():
-            return self.table.capture(progress)
+            return self.table.capture(progress, set_aside=set_aside)
+
+    def set_aside(self, version: int) -> dict[str, str]:
+        """The files of a directory that cannot be read, and why."""
+        table = self.table
+        if not isinstance(table, DirectorySource) or version < 0:
+            return {}
+        with self._translated():
+            return table.set_aside(version)
 
     def entry(self, version: int) -> str | None:
         """What tells a version of a Delta table from any other of that number."""

@@ -46,8 +46,9 @@ class Source(Protocol):
     def changes(self, from_version: int, to_version: int) -> pa.Table: ...
     def bounds(self, version: int, column: str) -> list[tuple[Any, Any]]: ...
     def may_be_null(self, version: int, column: str) -> bool: ...
-    def capture(self, progress: Progress | None = None) -> int:
-        """Look what is new; the version that has it."""
+    def capture(self, progress: Progress | None = None, *, set_aside: bool = False) -> int:
+        """Look what is new; the version that has it. With `set_aside` files that cannot be read
+        are left out and noted."""
 
     def written(self, version: int) -> float | None:
         """When what is new in a version was written, in seconds of the Unix epoch, if known."""
@@ -94,14 +95,17 @@ class DirectorySource(KeptSource):
     def written(self, version: int) -> float | None:
         return self._input.written(version)
 
-    def capture(self, progress: Progress | None = None) -> int:
+    def set_aside(self, version: int) -> dict[str, str]:
+        return self._input.set_aside(version)
+
+    def capture(self, progress: Progress | None = None, *, set_aside: bool = False) -> int:
         if not self._input.directory.is_dir():
             raise StorageError(
                 f"there is no directory {self._input.directory}",
                 code="no-lake-table",
                 hint=f"put it back, or {BEGIN_AGAIN}",
             )
-        return self._input.capture(progress)
+        return self._input.capture(progress, set_aside=set_aside)
 
 
 class FrameSource(KeptSource):
@@ -115,7 +119,7 @@ class FrameSource(KeptSource):
     def written(self, version: int) -> float | None:
         return None
 
-    def capture(self, progress: Progress | None = None) -> int:
+    def capture(self, progress: Progress | None = None, *, set_aside: bool = False) -> int:
         version = self.kept.version
         if self._frame is None:
             return version

@@ -71,7 +71,11 @@ def storage(path: str, storage_options: dict[str, str] | None) -> Any:
 
 def committed_at(delta: DeltaTable, version: int) -> float | None:
     """When a version was, in seconds of the Unix epoch, if the log still knows."""
-    for entry in delta.history(max(1, delta.version() - version + 1)):
+    try:
+        history = delta.history(max(1, delta.version() - version + 1))
+    except DeltaError:  # an entry of the log without a commit, which changes no row
+        return None
+    for entry in history:
         if entry["version"] == version and "timestamp" in entry:
             return float(entry["timestamp"]) / 1000
     return None

@@ -101,7 +101,9 @@ class DeltaInput:
                 hint=f"put the newer one back, or {BEGIN_AGAIN}",
             )
 
-    def capture(self, progress: Callable[[int, int], None] | None = None) -> int:
+    def capture(
+        self, progress: Callable[[int, int], None] | None = None, *, set_aside: bool = False
+    ) -> int:
         """What is newest is in the log already."""
         version = self.version
         _check_columns(self.schema, _columns(self._delta), f"{self.path} (version {version})")
@@ -224,7 +226,11 @@ class DeltaInput:
 
     def _load(self, version: int) -> Snapshot:
         actions = self._at(version).get_add_actions(flatten=True)
-        return Snapshot(version, self.path, pa.table(actions))
+        return Snapshot(version, self.path, pa.table(actions), self._count)
+
+    def _count(self, path: str) -> int:
+        with storage(self.path, self._options).open_input_file(path) as source:
+            return int(pq.ParquetFile(source).metadata.num_rows)
 
 
 def _columns(delta: DeltaTable, wanted: Sequence[str] | None = None) -> pa.Schema:

@@ -12,6 +12,7 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv
@@ -25,6 +26,12 @@ from harken.errors import StorageError
 Progress = Callable[[int, int], None]
 """Who is told how many files have been read, and of how many."""
 FILE = "_file"
+
+
+Stamp: TypeAlias = list[Any]
+"""Of a file: its size, its time in nanoseconds, and if it was set aside, why."""
+PLAIN = 2
+"""How many parts the stamp of a file has that could be read."""
 
 
 class DirectoryInput:
@@ -56,23 +63,33 @@ class DirectoryInput:
         schema = schema.append(pa.field(FILE, pa.string()))
         return cls(directory, LakeTable.create(path, schema, key=key, bag=True), format=format)
 
-    def capture(self, progress: Progress | None = None) -> int:
+    def capture(self, progress: Progress | None = None, *, set_aside: bool = False) -> int:
         """Bring the table up to date with the directory; the version that is.
 
         What was captured is noted in the commit itself: a capture that dies is simply repeated.
+        With `set_aside` a file that cannot be read is noted with the reason, and read again only
+        when it changes; until then the rows stay that it had when it could be read.
         """
         version = self.table.version
         old, new = self._captured(version), self._listing()
-        if old == new:
+        come = [name for name in new if not _is_known(old.get(name), new[name], set_aside)]
+        gone = [name for name in old if name not in new or name in come]
+        if not come and not gone:
             return version
-        gone = [name for name, stamp in old.items() if new.get(name) != stamp]
-        come = [name for name, stamp in new.items() if old.get(name) != stamp]
         parts = [self.table.schema.empty_table()]
+        listed = {name: old[name] for name in new if name not in come}
         for number, name in enumerate(come):
             if progress is not None:
                 progress(number, len(come))
-            parts.append(self._read(name))
-        listing = self._write_listing(new, version + 1)
+            listed[name] = new[name]
+            try:
+                parts.append(self._read(name))
+            except StorageError as error:
+                if not set_aside:
+                    raise
+                listed[name] = [*new[name], error.message]
+        gone = [name for name in gone if name not in listed or len(listed[name]) == PLAIN]
+        listing = self._write_listing(listed, version + 1)
         return self.table.commit(
             pa.concat_tables(parts),
             self._kept_rows(version, gone),
@@ -82,15 +99,20 @@ class DirectoryInput:
 
     def written(self, version: int) -> float | None:
         """When the newest file of a version was, in seconds of the Unix epoch."""
-        times = [nanoseconds for _, nanoseconds in self._captured(version).values()]
+        times = [nanoseconds for _, nanoseconds, *_ in self._captured(version).values()]
         return max(times) / 1e9 if times else None
+
+    def set_aside(self, version: int) -> dict[str, str]:
+        """The files of a version that cannot be read, and why."""
+        captured = self._captured(version)
+        return {name: stamp[PLAIN] for name, stamp in captured.items() if len(stamp) > PLAIN}
 
     def changes(self, from_version: int, to_version: int) -> pa.Table:
         """The net rows, with weights; a row that moved to another file is no change."""
         return weighted.project(self.table.changes(from_version, to_version), self.schema.names)
 
-    def _listing(self) -> dict[str, list[int]]:
-        listing = {}
+    def _listing(self) -> dict[str, Stamp]:
+        listing: dict[str, Stamp] = {}
         for path in sorted(self.directory.rglob("*")):
             name = path.relative_to(self.directory)
             if path.is_file() and not any(part.startswith(("_", ".")) for part in name.parts):
@@ -98,14 +120,14 @@ class DirectoryInput:
                 listing[name.as_posix()] = [status.st_size, status.st_mtime_ns]
         return listing
 
-    def _captured(self, version: int) -> Mapping[str, list[int]]:
+    def _captured(self, version: int) -> Mapping[str, Stamp]:
         path = self.table.notes(version).get("listing") if version else None
         if path is None:
             return {}
-        listing: dict[str, list[int]] = json.loads(self.table.read_beside(path))
+        listing: dict[str, Stamp] = json.loads(self.table.read_beside(path))
         return listing
 
-    def _write_listing(self, listing: Mapping[str, list[int]], version: int) -> str:
+    def _write_listing(self, listing: Mapping[str, Stamp], version: int) -> str:
         path = f"{SIDE}/{version:020}-{uuid.uuid4()}.listing.json"
         self.table.write_beside(path, json.dumps(listing).encode())
         return path
@@ -126,6 +148,12 @@ class DirectoryInput:
                 hint="mend the file or move it away; nothing of the directory was captured",
             ) from error
         return rows.append_column(FILE, pa.array([name] * rows.num_rows, pa.string()))
+
+
+def _is_known(before: Stamp | None, now: Stamp, set_aside: bool) -> bool:
+    """Has a file not changed since it was captured? One that was set aside is tried again where
+    nothing is set aside."""
+    return before is not None and before[:PLAIN] == now and (set_aside or len(before) == PLAIN)
 
 
 def check_format(format: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import datetime
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from harken.errors import StorageError
 
 
 @dataclass(frozen=True)
@@ -51,17 +53,46 @@ class Bounds:
 
 
 class Snapshot:
-    def __init__(self, version: int, uri: str, actions: pa.Table) -> None:
+    def __init__(
+        self,
+        version: int,
+        uri: str,
+        actions: pa.Table,
+        count: Callable[[str], int] | None = None,
+    ) -> None:
+        """`count` opens a file of which the log does not say how many rows it has: statistics are
+        optional, and some writers leave them out."""
         self.version = version
+        self._count = count
         self._uri = uri.rstrip("/")
         self._actions = actions
         self._bounds: dict[str, list[Bounds]] = {}
 
     @cached_property
     def files(self) -> list[LakeFile]:
-        columns = ("path", "size_bytes", "num_records")
-        values = zip(*(self._actions[name].to_pylist() for name in columns), strict=True)
-        return [LakeFile(path, f"{self._uri}/{path}", size, rows) for path, size, rows in values]
+        paths, sizes = (self._actions[name].to_pylist() for name in ("path", "size_bytes"))
+        values = zip(paths, sizes, self._records(), strict=True)
+        return [
+            LakeFile(path, f"{self._uri}/{path}", size, self._rows(path, rows))
+            for path, size, rows in values
+        ]
+
+    def _records(self) -> list[int | None]:
+        if "num_records" not in self._actions.column_names:
+            return [None] * self._actions.num_rows
+        found: list[int | None] = self._actions["num_records"].to_pylist()
+        return found
+
+    def _rows(self, path: str, logged: int | None) -> int:
+        if logged is not None and logged >= 0:
+            return logged
+        if self._count is None:
+            raise StorageError(
+                f"the log of {self._uri} does not say how many rows {path} has",
+                code="lake-damaged",
+                hint="restore the directory from a backup of the same time as the database",
+            )
+        return self._count(path)
 
     @property
     def rows(self) -> int:

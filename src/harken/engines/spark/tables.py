@@ -127,7 +127,7 @@ class LakeTable:
         self._delta.update_incremental()
         return self._delta.version()
 
-    def capture(self, progress: Any = None) -> int:
+    def capture(self, progress: Any = None, *, set_aside: bool = False) -> int:
         """What is newest is in the log already."""
         return self.version
 

@@ -124,6 +124,8 @@ def encode_object(value: Any) -> int:
     oid = getattr(value, "oid", None)
     if type(oid) is not int:
         raise not_an_object(value)
+    if not 0 <= oid <= LARGEST:
+        raise ValueFault(f"there is no object with the number {oid}", code="wrong-object")
     return oid
 
 

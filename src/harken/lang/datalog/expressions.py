@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
-from harken.errors import SyntaxFault
+from harken.errors import SyntaxFault, ValueFault
 from harken.lang.datalog import syntax
 from harken.lang.datalog.reader import Reader
 from harken.lang.datalog.tokens import Token, text_value, unsupported
@@ -43,6 +44,9 @@ WORDS = frozenset(word for level in LEVELS for word in level if word.isalpha()) 
 RESERVED = WORDS | set(AGGREGATES) | set(FUNCTORS) | {"match", "contains", "true", "false", "as"}
 """Names that no relation and no variable can have."""
 
+LONGEST_NUMBER = 1_000
+"""Characters of the longest whole number that is read; Python refuses to convert more than 4,300
+digits."""
 _NOT_HERE = {
     "[": "a record",
     "$": "the counter `$`, or a branch of an algebraic data type",
@@ -108,11 +112,15 @@ class Expressions:
 
     def _number(self, token: Token) -> syntax.Number:
         if token.kind == "float":
-            return syntax.Number(float(token.text), "float", token.span)
+            return syntax.Number(_finite(float(token.text), token), "float", token.span)
         if token.kind == "address":
             return syntax.Number(_address(token), "integer", token.span)
         digits = token.text.removesuffix("u") if token.kind == "unsigned" else token.text
-        value = int(digits, 0) if digits[:2] in ("0x", "0b") else int(digits)
+        base = {"0x": 16, "0b": 2}.get(digits[:2], 10)
+        if len(digits) > LONGEST_NUMBER:
+            raise _too_large(token)
+        value = int(digits, base)
+        _finite(value, token)  # it may become a float
         return syntax.Number(value, token.kind, token.span)
 
     def _word(self, token: Token) -> syntax.Expression:
@@ -191,6 +199,16 @@ class Expressions:
                 break
         reader.expect(")")
         return tuple(found)
+
+
+def _finite(value: float, token: Token) -> float:
+    if abs(value) > sys.float_info.max:
+        raise _too_large(token)
+    return value
+
+
+def _too_large(token: Token) -> ValueFault:
+    return ValueFault("this number is too large", code="overflow", span=token.span)
 
 
 def _address(token: Token) -> int:

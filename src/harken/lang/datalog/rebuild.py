@@ -1,8 +1,8 @@
-"""The same syntax tree with something changed in each of its nodes."""
+"""All nodes of a syntax tree, and the same tree with something changed in each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
@@ -18,6 +18,17 @@ def rebuild(node: Any, change: Callable[[Any], Any]) -> Any:
     parts = {each.name: getattr(node, each.name) for each in fields(node)}
     made = {name: rebuild(part, change) for name, part in parts.items()}
     return change(replace(node, **made))
+
+
+def nodes(node: Any) -> Iterator[Any]:
+    """A node and all nodes in it, those of aggregates too."""
+    if isinstance(node, tuple):
+        for each in node:
+            yield from nodes(each)
+    elif is_dataclass(node) and not isinstance(node, Span | type):
+        yield node
+        for part in fields(node):
+            yield from nodes(getattr(node, part.name))
 
 
 def placed(node: Any, span: Span) -> Any:

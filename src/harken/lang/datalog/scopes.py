@@ -8,14 +8,15 @@ an aggregate and what is around it, may use the same name for different things.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from harken.errors import SyntaxFault
 from harken.lang.datalog import syntax
 from harken.lang.datalog.bound import injected
 from harken.lang.datalog.inference import Inference, Use
 from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.known import Relations
 from harken.lang.datalog.normal import Conjunction, alternatives
+from harken.lang.datalog.rebuild import rebuild
 from harken.lang.datalog.tokens import unsupported
 
 
@@ -103,13 +104,25 @@ def _infer(literal: syntax.Formula, inference: Inference) -> None:
 
 
 def _single(aggregate: syntax.Aggregate) -> Conjunction:
+    """The body of an aggregate. One with `false` in it keeps its atoms, which say of which kinds
+    its variables are, beside a condition that never holds."""
     found = alternatives(aggregate.body)
+    if not found:
+        return alternatives(rebuild(aggregate.body, _as_constraint))[0]
     if len(found) > 1:
         raise unsupported(
             "a disjunction in an aggregate",
             aggregate.span,
             "give the disjunction a relation of its own",
         )
-    if not found:
-        raise SyntaxFault("an aggregate over `false`", span=aggregate.span)
     return found[0]
+
+
+def _as_constraint(node: Any) -> Any:
+    """`false` as `0 = 1`."""
+    if not isinstance(node, syntax.Truth):
+        return node
+    zero, other = (
+        syntax.Number(value, "integer", node.span) for value in (0, 0 if node.value else 1)
+    )
+    return syntax.Constraint("=", zero, other, node.span)

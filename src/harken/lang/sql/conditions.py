@@ -45,7 +45,7 @@ class Conditions:
             case exp.In() if node.args.get("query") is not None:
                 self._queries.require_in(node.this, node.args["query"].unnest(), scope, body)
             case exp.Is(expression=exp.Null()):
-                given = self._expressions.value(node.this, scope, body)
+                given = self._expressions.tested(node, scope, body)
                 body.add(Comparison("=", given, Constant(None, given.type.or_null())))
             case exp.Between():
                 low = exp.GTE(this=node.this.copy(), expression=node.args["low"])
@@ -72,7 +72,7 @@ class Conditions:
             case exp.In() if node.args.get("query") is not None:
                 self._queries.require_not_in(node.this, node.args["query"].unnest(), scope, body)
             case exp.Is(expression=exp.Null()):
-                body.not_null(self._expressions.value(node.this, scope, body))
+                body.not_null(self._expressions.tested(node, scope, body))
             case _ if type(node) in COMPARED and not _is_quantified(node):
                 operator = NEGATED_COMPARISON[COMPARED[type(node)]]
                 self._compare(operator, node, scope, body)

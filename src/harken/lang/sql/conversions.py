@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import Decimal
 
 from sqlglot import exp
 
@@ -213,8 +213,8 @@ class Conversions:
         found: Constant | None = None
         if NUMERAL.fullmatch(text) and type_ == NUMBER:
             found = Constant(float(text), NUMBER)
-        elif WHOLE.fullmatch(text) and type_ == INTEGER and abs(int(text)) < 2**63:
-            found = Constant(int(text), INTEGER)
+        elif type_ == INTEGER and (whole := whole_in(text)) is not None:
+            found = Constant(whole, INTEGER)
         elif NUMERAL.fullmatch(text) and is_decimal(type_) and "e" not in text.lower():
             found = Constant(Decimal(text), decimals.of_literal(plain))
         if found is None:
@@ -336,19 +336,23 @@ class Conversions:
         return LanguageError(message, code="unsupported", span=self._draft.place(node))
 
 
+def whole_in(text: str) -> int | None:
+    """The whole number of 64 bits that a text says, if it says one."""
+    digits = text.lstrip("+-").lstrip("0")
+    if not WHOLE.fullmatch(text) or len(digits) > len(str(2**63)):
+        return None
+    value = int(digits or "0")
+    return (-value if text[0] == "-" else value) if value < 2**63 else None
+
+
 def _read_at_once(text: str, wanted: Type) -> Constant | None:
     """A number that is written in a text; None where reading it fails, or needs more care."""
-    if wanted == INTEGER and WHOLE.fullmatch(text) and abs(int(text)) < 2**63:
-        return Constant(int(text), INTEGER)
+    if wanted == INTEGER and (whole := whole_in(text)) is not None:
+        return Constant(whole, INTEGER)
     if not is_decimal(wanted) or not NUMERAL.fullmatch(text) or len(text) > MOST_DIGITS:
         return None
-    precision, scale = decimal_digits(wanted)
-    try:
-        value = Decimal(text).quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
-    except InvalidOperation:
-        return None
-    units = abs(value.scaleb(scale))
-    return Constant(value, wanted) if units < min(10**precision, 2**63) else None
+    value = decimals.rounded(Decimal(text), wanted)
+    return None if value is None else Constant(value, wanted)
 
 
 def is_null(term: Term) -> bool:

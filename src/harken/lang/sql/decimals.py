@@ -6,6 +6,8 @@ have more than 38 digits it keeps those before the point, and at least six behin
 
 from __future__ import annotations
 
+import decimal
+
 from harken.ir.types import INTEGER, Type, decimal_digits, decimal_type
 
 MOST_DIGITS = 38
@@ -13,6 +15,25 @@ LEAST_SCALE = 6
 INTEGER_DIGITS = 20
 STORED_DIGITS = 18
 """So many digits always fit in 64 bits. A quotient has no more where Spark's would, beyond six."""
+
+_EXACT = decimal.Context(prec=2 * MOST_DIGITS, rounding=decimal.ROUND_HALF_UP)
+
+
+def rounded(value: decimal.Decimal, type_: Type) -> decimal.Decimal | None:
+    """A value with the digits of a type; None if it has too many before the point.
+
+    >>> rounded(decimal.Decimal("1.005"), decimal_type(5, 2)), rounded(
+    ...     decimal.Decimal(1), decimal_type(38, 30)
+    ... )
+    (Decimal('1.01'), None)
+    """
+    precision, scale = decimal_digits(type_)
+    try:
+        found = value.quantize(decimal.Decimal(1).scaleb(-scale), context=_EXACT)
+    except decimal.InvalidOperation:
+        return None
+    units = abs(found.scaleb(scale, context=_EXACT))
+    return found if units < min(10**precision, 2**63) else None
 
 
 def as_decimal(type_: Type) -> Type:

@@ -25,7 +25,8 @@ from harken.ir.clauses import (
 from harken.ir.operations import may_be_null
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER, NUMBER, Type, decimal_digits, is_decimal
+from harken.ir.types import BOOLEAN, INTEGER, NUMBER, Type, is_decimal
+from harken.lang.sql import decimals
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.types import shown
 
@@ -166,9 +167,8 @@ def _constant_as(term: Constant, type_: Type) -> Constant | None:
         if type_ == NUMBER:
             return Constant(float(value), NUMBER)
         if is_decimal(type_):
-            unit = decimal.Decimal(1).scaleb(-decimal_digits(type_)[1])
-            exact = decimal.Decimal(value).quantize(unit, rounding=decimal.ROUND_HALF_UP)
-            return Constant(exact, type_)
+            exact = decimals.rounded(decimal.Decimal(value), type_)
+            return None if exact is None else Constant(exact, type_)
     return None
 
 

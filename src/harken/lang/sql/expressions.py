@@ -347,8 +347,13 @@ class Expressions(TypedCalls):
     def _as_date(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
         return self._converted(self.value(node.this, scope, body), DATE, body, node)
 
+    def tested(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
+        """What IS NULL or IS UNKNOWN asks about: for UNKNOWN it is a condition."""
+        of_condition = node.meta.get("of_condition")
+        return (self.boolean if of_condition else self.value)(node.this, scope, body)
+
     def _is(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        given = self.value(node.this, scope, body)
+        given = self.tested(node, scope, body)
         right = node.expression
         if isinstance(right, exp.Null):
             return self._draft.compute("is null", (given,), BOOLEAN, body)

@@ -8,6 +8,7 @@ its own: at no distance from itself, and beyond every distance from the others.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -88,9 +89,12 @@ def _bound(
     distance: Distance
     if isinstance(value, exp.Interval):
         unit = str(value.args.get("unit")).lower().removesuffix("s") + "s"
-        if unit not in UNITS or not value.this.name.isdigit():
+        if unit not in UNITS or not re.fullmatch("[0-9]{1,19}", value.this.name):
             raise _fault(f"a distance in a frame is so many {', '.join(UNITS)}", node, draft)
-        distance = datetime.timedelta(**{unit: int(value.this.name)})
+        try:
+            distance = datetime.timedelta(**{unit: int(value.this.name)})
+        except OverflowError:
+            raise _fault("a distance in a frame is less than a billion days", node, draft) from None
     elif isinstance(value, exp.Literal) and not value.is_string and value.name.isdigit():
         distance = int(value.name)
     elif isinstance(value, exp.Literal) and not value.is_string and "e" not in value.name.lower():

@@ -144,7 +144,7 @@ def _spanned(text: str, unit: exp.Expr) -> Interval | None:
 
 def _sized(text: str, unit: str) -> Interval | None:
     """So many units: a whole number of them, or a fraction of seconds."""
-    if re.fullmatch(r"[+-]?\d+", text):
+    if re.fullmatch(r"[+-]?[0-9]{1,19}", text):
         return _of(unit, exp.Literal.number(int(text)))
     if re.fullmatch(r"[+-]?\d+\.\d+", text) and _singular(unit) == "SECOND":
         return _of(unit, exp.Literal.number(text))

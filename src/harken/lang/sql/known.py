@@ -97,8 +97,12 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.CurrentDate: "",
     exp.CurrentTimestamp: "",
     exp.In: "this expressions query negate",
+    exp.Transaction: "modes",
+    exp.Commit: "",
+    exp.Rollback: "",
 }
 CALLED: dict[tuple[type[exp.Expr], str], str] = {
+    (exp.Rollback, "savepoint"): "a savepoint",
     (exp.Delete, "tables"): "DELETE that does not say FROM",
     (exp.Create, "unique"): "a UNIQUE INDEX (a table has UNIQUE (...) among its columns)",
     (exp.Select, "locks"): "FOR UPDATE or FOR SHARE",
@@ -114,6 +118,8 @@ CALLED: dict[tuple[type[exp.Expr], str], str] = {
     (exp.CumeDist, "expressions"): "cume_dist of a value",
 }
 """Parts by the words that stand for them in a statement."""
+MODES = ("ISOLATION LEVEL SERIALIZABLE", "READ WRITE")
+"""What BEGIN may say of a transaction: what is so anyway."""
 _ALLOWED = {kind: frozenset(names.split()) for kind, names in PARTS.items()}
 _REFUSED = (exp.Pivot, exp.TableSample, exp.Into, exp.Lock, exp.Version)
 PLACED = (
@@ -144,8 +150,25 @@ def unknown_parts(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
                 yield each, "a * that stands for a value"
         if isinstance(each, exp.Table | exp.Column) and (each.args.get("db") or each.catalog):
             yield each, "the name of a schema, other than default,"
+        if isinstance(each, exp.Column) and not isinstance(each.this, exp.Identifier | exp.Star):
+            yield each, "a column that is not named"  # t.{x}
+        if isinstance(each, exp.Alias) and not _may_be_named(each):
+            yield each, "a name for a part of an expression"
+        if isinstance(each, exp.Transaction):
+            for mode in each.args.get("modes") or []:
+                if mode.upper() not in MODES:
+                    yield each, f"BEGIN {mode}"
         if isinstance(each, exp.Select) and not each.expressions:
             yield each, "SELECT of nothing"
+
+
+def _may_be_named(alias: exp.Alias) -> bool:
+    around = alias.parent
+    if isinstance(alias.args.get("alias"), exp.Placeholder):  # a:b
+        return False
+    if isinstance(around, exp.Tuple):
+        return isinstance(around.parent, exp.Values)
+    return not isinstance(around, exp.Paren | exp.Anonymous | exp.Insert)
 
 
 def _may_be_star(star: exp.Expr) -> bool:

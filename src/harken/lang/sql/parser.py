@@ -16,11 +16,11 @@ from typing import Any, ClassVar
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
-from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from harken.errors import LanguageError, Span, SyntaxFault, nearest
+from harken.errors import HarkenError, LanguageError, Span, SyntaxFault, ValueFault, nearest
 from harken.lang.sql.known import unknown_parts
+from harken.lang.sql.strict import LONGEST_NUMBER, StrictParser, complaints
 from harken.lang.sql.syntax import normalized_throughout
 from harken.settings import SETTINGS
 from harken.stack import NESTED, room_for
@@ -74,14 +74,14 @@ class HarkenSpark(Spark):
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES: ClassVar[list[str]] = [*Spark.Tokenizer.STRING_ESCAPES, "'"]
 
-    class Parser(SparkParser):
+    class Parser(StrictParser):
         SUPPORTS_TABLE_QUERY = True
         # It has log10(x) as log(10, x), which has other last digits, the patterns of date_format as
         # those of C, which say less, and shiftleft(a | b, c) as a | b << c, in which the other
         # operator is stronger; more units of trunc than there are; and group_concat, which is not
         # Spark's and has a comma where nothing is said, as string_agg, which has none.
         FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
-            **{name: _all_of(name, each) for name, each in SparkParser.FUNCTIONS.items()},
+            **{name: _all_of(name, each) for name, each in StrictParser.FUNCTIONS.items()},
             **{name.upper(): _called(name) for name in KEPT},
         }
 
@@ -216,7 +216,7 @@ def is_closed(text: str) -> bool:
     """Is this nothing but whole statements, each with its semicolon?"""
     try:
         return not _parts(text)[-1]
-    except SyntaxFault:
+    except HarkenError:
         return False
 
 
@@ -232,8 +232,15 @@ def _parts(text: str) -> list[list[Token]]:
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON:
             found.append([])
-        else:
-            found[-1].append(token)
+            continue
+        if token.token_type is TokenType.NUMBER and len(token.text) > LONGEST_NUMBER:
+            raise ValueFault(
+                f"this number has {len(token.text):,} digits",
+                code="overflow",
+                span=Span(token.start, token.end + 1),
+                hint="whole numbers have 64 bits, decimals at most 38 digits",
+            )
+        found[-1].append(token)
     return found
 
 
@@ -281,11 +288,22 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
             hint=SYSTEMS_OWN.get(word, _LISTED),
         )
     statement = Statement(normalized_throughout(node), own, start, explained, key)
+    _check_words(DIALECT.tokenize(own) if explained else tokens, start if explained else 0)
     for part, what in unknown_parts(statement.node):
         raise LanguageError(
             f"{what} is not in Harken's SQL", code="unsupported", span=statement.place(part)
         )
     return [statement]
+
+
+def _check_words(tokens: list[Token], offset: int) -> None:
+    for token, is_misplaced in complaints(tokens):
+        word = token.text or "``"
+        raise SyntaxFault(
+            f"{word} cannot stand here" if is_misplaced else f"something is missing after {word}",
+            code="syntax",
+            span=Span(offset + token.start, offset + token.end + 1),
+        )
 
 
 def _question(text: str) -> exp.Expr | None:

@@ -6,6 +6,8 @@ decimal has up to 38 digits, and its value, in units of its last digit, fits in 
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from harken.errors import Span, TypeFault
@@ -58,7 +60,7 @@ def type_of(node: exp.DataType, span: Span) -> Type:
 
 def _decimal(node: exp.DataType, span: Span) -> Type:
     written = [each.name for each in node.expressions]
-    digits = [int(each) if each.isdigit() else -1 for each in written]
+    digits = [int(each) if re.fullmatch("[0-9]{1,9}", each) else -1 for each in written]
     precision, scale = (*digits, 0)[:2] if digits else (10, 0)
     if not 0 <= scale <= precision <= MOST_DIGITS or precision == 0:
         raise TypeFault(

@@ -1,0 +1,80 @@
+"""One thread at a time: a session is not shared.
+
+Law: while one thread is in a method of a session, or in a `with db.transaction()` block, a call
+from another thread is refused before it does anything. Handing a session over between two calls is
+allowed.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from harken import limits
+from harken.errors import IntegrityError
+
+
+class Turn:
+    """Whose turn it is in a session. The same thread may enter again: a foreign function does."""
+
+    def __init__(self, watch: limits.Watch) -> None:
+        self._watch = watch
+        self._guests = threading.local()
+        lock = threading.RLock()
+        self.acquire = lock.acquire
+        """Called with False, it says whether it is this thread's turn; with `release`, for the hot
+        paths, where a `with` would cost as much as the work."""
+        self.release = lock.release
+
+    def __enter__(self) -> None:
+        if self.acquire(blocking=False):
+            return
+        if limits.current() is not self._watch:
+            raise other_thread()
+        # Under a time limit a foreign function runs in a thread of its own, for the one that waits.
+        self._guests.depth = getattr(self._guests, "depth", 0) + 1
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if getattr(self._guests, "depth", 0):
+            self._guests.depth -= 1
+        else:
+            self.release()
+
+
+def other_thread() -> IntegrityError:
+    return IntegrityError(
+        "another thread is using this session",
+        code="other-thread",
+        hint="open a session for each thread with harken.connect",
+    )
+
+
+class HasTurn(Protocol):
+    @property
+    def turn(self) -> Turn: ...
+
+
+Self = TypeVar("Self", bound=HasTurn)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def exclusive(
+    method: Callable[Concatenate[Self, P], R],
+) -> Callable[Concatenate[Self, P], R]:
+    """A method that only one thread at a time may be in."""
+
+    @functools.wraps(method)
+    def alone(self: Self, /, *given: P.args, **named: P.kwargs) -> R:
+        with self.turn:
+            return method(self, *given, **named)
+
+    return alone
