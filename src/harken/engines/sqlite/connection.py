@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeAlias
 
 import apsw
@@ -162,7 +163,9 @@ class Connection:
         self.raw.limit(apsw.SQLITE_LIMIT_LENGTH, settings["text_limit"])
         longest = SHORT_PATTERN if settings["statement_timeout"] else settings["text_limit"]
         self.raw.limit(apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, min(longest, 50_000))
-        heap.limit(id(self), settings["memory_limit"])
+        size = settings["memory_limit"]
+        self.watch.when_started = partial(heap.begin, id(self), size) if size else None
+        self.watch.when_ended = partial(heap.end, id(self)) if size else None
         if settings["statement_timeout"]:
             functions.use_linear(self.raw, self.watch)
 
@@ -222,7 +225,7 @@ class Connection:
         self.raw.pragma("user_version", FORMAT)
 
     def close(self) -> None:
-        heap.limit(id(self), 0)
+        heap.end(id(self))
         if self._lost_file() is not None:
             # The last connection to a file removes its log: here it would be the log of another.
             self.raw.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)

@@ -113,7 +113,7 @@ def fault(error: Exception) -> HarkenError:
                 "a value is too large", code="bad-value", hint="text_limit is the limit"
             )
         case apsw.NoMemError():
-            return out_of_memory(heap.largest())
+            return out_of_memory(heap.limit())
     if "integer overflow" in text:
         return overflow()
     for sign, words, hint in _LIMITS:

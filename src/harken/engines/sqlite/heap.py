@@ -1,5 +1,11 @@
-"""The memory that SQLite may take. SQLite has one heap for the whole process, so the sessions share
-one limit: the largest that any of them has."""
+"""The memory that SQLite may take while a statement with a limit runs.
+
+SQLite has one heap for the whole process, so statements that run at the same time, in several
+threads, share one limit: the largest that any of them has. A statement without a limit that runs
+beside them is under it, too.
+
+Law: while no statement with a limit runs, there is no limit.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +14,22 @@ import threading
 import apsw
 
 _lock = threading.Lock()
-_limits: dict[int, int] = {}
+_running: dict[int, int] = {}
 
 
-def limit(session: int, size: int) -> None:
-    """Give a session a limit in bytes; 0 takes its limit away."""
+def begin(session: int, size: int) -> None:
+    """A statement of a session begins, which may take so many bytes."""
     with _lock:
-        if size:
-            _limits[session] = size
-        else:
-            _limits.pop(session, None)
-        apsw.hard_heap_limit(largest())
+        _running[session] = size
+        apsw.hard_heap_limit(max(_running.values()))
 
 
-def largest() -> int:
-    """The limit of the process; 0 is none."""
-    return max(_limits.values(), default=0)
+def end(session: int) -> None:
+    with _lock:
+        if _running.pop(session, None) is not None:
+            apsw.hard_heap_limit(max(_running.values(), default=0))
+
+
+def limit() -> int:
+    """The bytes that may be taken now; 0 if there is no limit."""
+    return max(_running.values(), default=0)
