@@ -74,6 +74,8 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
             "keep": None,
             "since": None,
         },
+        "snapshot": {"name": "low", "where": None},
+        "outboxes": {},
         "foreign": {"name": "f", "function": print},
         "find_modules_in": {},
         "cancel": {"reason": "enough"},

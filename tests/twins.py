@@ -408,7 +408,8 @@ class Twins:
         text, query = question.text, question.query
         bag = self.is_bag(query)
         try:
-            program, parameters = self._program(query, bag)
+            program, values = self._program(query, bag)
+            parameters = [stored(value) for value in values]
             wanted = self.world.answer(query, bag)
             found = evaluate(program, self._stored(), parameters)
         except (HarkenError, EvaluationFailed, TooLong):
@@ -443,7 +444,7 @@ class Twins:
         translator.define(relation, (), branches)
         program = assemble(relation, translator.auxiliaries.values(), runtime.catalog)
         values = [self.world.interface[str(s.key)] for s in translator.parameters.sources]
-        return program, [stored(value) for value in values]
+        return program, values
 
     def _stored(self) -> dict[str, list[Row]]:
         """The model's data as ObjectLog sees it."""

@@ -39,8 +39,8 @@ def told(db: harken.Database) -> list[str]:
     found: list[str] = []
     propagate = db._rules.network.propagate
 
-    def listening(wants: object) -> object:
-        changes = propagate(wants)  # type: ignore[arg-type]
+    def listening(*given: object) -> object:
+        changes = propagate(*given)  # type: ignore[arg-type]
         found.extend(each.strategy for each in changes)
         return changes
 

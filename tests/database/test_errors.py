@@ -734,7 +734,7 @@ def test_an_error_inside_a_procedure_points_to_the_call(shop: Database) -> None:
 # --- what Python code may give -------------------------------------------------------------
 
 CALLS: dict[str, tuple[Any, str, str]] = {
-    "connect": (lambda db: harken.connect(5), "type-mismatch", "the path of a database is a text"),
+    "connect": (lambda db: harken.connect(5), "type-mismatch", "the path of a database is a path"),
     "bytes": (lambda db: harken.connect(b"x"), "type-mismatch", "b'x'"),
     "amosql": (
         lambda db: db.amosql(None),

@@ -379,7 +379,7 @@ def test_a_timestamp_without_a_zone_is_refused(shop: Database) -> None:
         (["name", "value"], "not-updatable", ""),
         (["name", "delivery"], "arity", ""),
         (["name", "name"], "arity", ""),
-        ("ab", "arity", "properties="),
+        ("ab", "type-mismatch", ""),
         (None, "arity", "properties="),
     ],
 )

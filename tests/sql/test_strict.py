@@ -87,6 +87,9 @@ WRONG = {
     "ROLLBACK TO x": None,
 }
 RIGHT = (
+    "SELECT 'from' FROM t",
+    "SELECT a AS `from`, `from` FROM (SELECT a, a AS `from` FROM t)",
+    "SELECT a `set`, 'set' FROM t",
     "SELECT rows, first, filter, end_ FROM (SELECT 1 AS rows, 2 AS first, 3 AS filter, 4 AS end_)",
     "SELECT rename FROM (SELECT 1 AS rename)",
     "CREATE TABLE z SELECT a FROM t",

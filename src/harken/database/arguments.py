@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from harken.database.complaints import check_text, refuse_half_characters
-from harken.errors import TypeFault, ValueFault
+from harken.errors import StorageError, TypeFault, ValueFault
 
 LONGEST_SHOWN = 60
 """Characters of a wrong value that an error repeats."""
@@ -22,16 +22,16 @@ LONGEST_TIME = 1e6
 bits."""
 
 
-def check_path(value: object, what: str) -> None:
+def check_path(value: object, what: str, code: str = "bad-path") -> None:
     try:
         place = os.fspath(value)  # type: ignore[call-overload]
     except TypeError:
         raise wrong(value, what, "a path", "give a Python str or a pathlib.Path") from None
     check_text(place, what)
     if "\0" in place:
-        raise ValueFault(f"{what} cannot hold the character NUL", code="bad-path")
+        raise StorageError(f"{what} cannot hold the character NUL", code=code)
     if any(len(os.fsencode(part)) > LONGEST_NAME for part in place.split(os.sep)):
-        raise ValueFault(f"{what} has a part of more than {LONGEST_NAME} bytes", code="bad-path")
+        raise StorageError(f"{what} has a part of more than {LONGEST_NAME} bytes", code=code)
 
 
 def check_callable(value: object, what: str) -> None:

@@ -84,7 +84,7 @@ def connect(
     `timeout` is how many seconds to wait for another process that is writing. `clock` stands in
     for the time of day in tests. `settings` overrides what `harken.settings` lists.
     """
-    check_path(path, "the path of a database")
+    check_path(path, "the path of a database", "cannot-open")
     check_flag(read_only, "read_only")
     check_number(timeout, "the timeout", most=LONGEST_TIME)
     if clock is not None:

@@ -74,7 +74,7 @@ def load_target(directories: Sequence[str], target: str, span: Span | None) -> C
             f'"{target}" cannot be loaded: {type(error).__name__}: {error}',
             code="foreign",
             span=span,
-            hint="a module is looked for beside the script, and where Python looks",
+            hint="a module is imported from beside the script, or from where Python looks",
         ) from error
     if not callable(found):
         raise ForeignFault(

@@ -20,6 +20,7 @@ from harken.engines.spark.expressions import fixed_time, literal, quote
 from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction
 from harken.engines.spark.recursion import CompileClauses, Fixpoint, compile_stratum
+from harken.engines.sqlite.values import encode_object
 from harken.errors import ForeignFault
 from harken.ir.relations import Relation
 from harken.ir.types import Type
@@ -116,9 +117,15 @@ class SparkQuery:
     def _texts(self, values: Sequence[Any], now: datetime.datetime | None) -> dict[str, str]:
         moment = now or datetime.datetime.now(datetime.UTC)
         given = {
-            mark: literal(values[index], type_) for mark, (index, type_) in self.parameters.items()
+            mark: literal(_constant(values[index], type_), type_)
+            for mark, (index, type_) in self.parameters.items()
         }
         return {**fixed_time(moment), **given}
+
+
+def _constant(value: Any, type_: Type) -> Any:
+    """A given value as a constant of the IR is: an object is its number."""
+    return encode_object(value) if type_.surrogate and value is not None else value
 
 
 def collected(relation: Relation, frame: DataFrame) -> list[tuple[Any, ...]]:

@@ -310,13 +310,18 @@ def complaints(tokens: Sequence[Token]) -> Iterator[Complaint]:
     """What is wrong with the words of a statement that sqlglot has accepted."""
     yield from _unbalanced(tokens)
     for place, token in enumerate(tokens):
-        before = [each.text.upper() for each in tokens[max(0, place - 3) : place]]
+        before = [_word(each) for each in tokens[max(0, place - 3) : place]]
         if _is_misplaced(token, before):
             yield token, True
         if _lacks_something(token, tokens[place + 1] if place + 1 < len(tokens) else None):
             yield token, False
     yield from _view_without_as(tokens)
     yield from _rename_without_to(tokens)
+
+
+def _word(token: Token) -> str:
+    """A word of SQL in capital letters; what stands in quotes is none."""
+    return "" if token.token_type in (_T.STRING, _T.IDENTIFIER) else token.text.upper()
 
 
 def _unbalanced(tokens: Sequence[Token]) -> Iterator[Complaint]:
@@ -332,12 +337,12 @@ def _unbalanced(tokens: Sequence[Token]) -> Iterator[Complaint]:
 
 def _is_misplaced(token: Token, before: Sequence[str]) -> bool:
     """`before` are the last three words before it."""
-    word = token.text.upper()
+    word = _word(token)
     match token.token_type:
         case _T.STRING:
             return False
-        case _T.IDENTIFIER if not word:  # ``
-            return True
+        case _T.IDENTIFIER:  # ``
+            return not token.text or "\0" in token.text
         case _ if "\0" in word:
             return True
         case _T.R_PAREN if before[-1:] == ["("]:
@@ -379,6 +384,6 @@ def _view_without_as(tokens: Sequence[Token]) -> Iterator[Complaint]:
 
 def _rename_without_to(tokens: Sequence[Token]) -> Iterator[Complaint]:
     """ALTER TABLE t RENAME TO u."""
-    words = [token.text.upper() for token in tokens]
+    words = [_word(token) for token in tokens]
     if words[:2] == ["ALTER", "TABLE"] and words[3:4] == ["RENAME"] and len(words) == 5:
         yield tokens[3], False
