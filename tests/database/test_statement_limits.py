@@ -19,7 +19,8 @@ BOMBS = {
     "SELECT count(*) FROM r",
     "levenshtein": "SELECT levenshtein(repeat('a', 1000000), repeat('b', 1000000))",
     "instr": "SELECT locate(concat(repeat('a', 2000000), 'b'), repeat('a', 6000000)) FROM n a, n b",
-    "backtracking": r"SELECT count(*) FROM n WHERE repeat('x', 40) RLIKE '^(x+x+)+\\1y'",
+    "backtracking": "SELECT count(*) FROM n WHERE concat(repeat('x', 5000), '-y') RLIKE "
+    r"'(x*)(x*)(x*)\\1\\2\\3y'",
 }
 
 

@@ -14,22 +14,23 @@ import threading
 import apsw
 
 _lock = threading.Lock()
-_running: dict[int, int] = {}
+_running: dict[int, tuple[int, int]] = {}
+"""For each session the largest heap that its statement may lead to, and its own limit."""
 
 
 def begin(session: int, size: int) -> None:
-    """A statement of a session begins, which may take so many bytes."""
+    """A statement of a session begins, which may take so many bytes beside what is taken now."""
     with _lock:
-        _running[session] = size
-        apsw.hard_heap_limit(max(_running.values()))
+        _running[session] = (apsw.memory_used() + size, size)
+        apsw.hard_heap_limit(max(_running.values())[0])
 
 
 def end(session: int) -> None:
     with _lock:
         if _running.pop(session, None) is not None:
-            apsw.hard_heap_limit(max(_running.values(), default=0))
+            apsw.hard_heap_limit(max(_running.values(), default=(0, 0))[0])
 
 
 def limit() -> int:
-    """The bytes that may be taken now; 0 if there is no limit."""
-    return max(_running.values(), default=0)
+    """The limit of the statements that run now; 0 if there is none."""
+    return max(_running.values(), default=(0, 0))[1]
