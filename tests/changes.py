@@ -20,7 +20,7 @@ from harken import LanguageError, Object
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.layout import table_name
 from harken.ir.relations import Relation, extent_relation, is_extent
-from harken.ir.types import Type
+from harken.values.types import Type
 
 OBJECTS = 5
 """So many objects are enough."""

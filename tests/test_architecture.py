@@ -1,7 +1,9 @@
-"""Imports point one way: lang → ir ← calculus ← planner ← engines ← database ← monitor, continual.
+"""Imports point one way, from the folders that serve people down to the values.
 
-`LAYERS` is that sentence as a table: what each package under `harken` may import besides itself.
-Every import statement counts, also one inside a function or under `if TYPE_CHECKING`.
+`PLAN` is the plan of `docs/architecture.md` as a table: which folders there are, and what each may
+import besides itself. Every import statement counts, also one inside a function or under
+`if TYPE_CHECKING`. `tests/import_debt.txt` lists the imports that still break the plan. The list
+may only shrink: a new wrong import fails, and so does a line whose import is gone.
 """
 
 import ast
@@ -13,28 +15,56 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).parents[1] / "src"
+DEBT = Path(__file__).with_name("import_debt.txt")
 
-BELOW_PLANNER = {"errors", "limits", "ir", "calculus"}
-BELOW_DATABASE = BELOW_PLANNER | {"lang", "planner", "engines", "settings", "stack"}
-BELOW_MONITOR = BELOW_DATABASE | {"database"}
-LAYERS = {
+GROUND = {"errors", "limits", "stack", "settings"}
+LANGUAGE = GROUND | {"values", "ir"}
+CORE = LANGUAGE | {"calculus", "planner"}
+ENGINE = CORE | {"engines"}
+BELOW_DATABASE = ENGINE | {"maintenance", "propagation", "sources"}
+BELOW_CONSUMERS = BELOW_DATABASE | {"database"}
+CONSUMERS = {"consumers", "consumers.rules", "consumers.constraints", "consumers.monitors"}
+LANGUAGES = {"lang", "lang.amosql", "lang.sql", "lang.datalog"}
+STATEMENTS = {"statements", "statements.amosql", "statements.sql", "statements.datalog"}
+PLAN = {
     "errors": set(),
+    "stack": set(),
     "settings": {"errors"},
     "limits": {"errors"},
-    "stack": set(),
-    "ir": {"errors", "limits"},
-    "lang": {"errors", "ir", "settings", "stack"},
-    "calculus": {"errors", "ir"},
-    "planner": BELOW_PLANNER,
-    "engines": BELOW_PLANNER | {"planner", "settings"},
+    "values": {"errors", "limits"},
+    "ir": {"errors", "limits", "values"},
+    "lang": LANGUAGE,
+    "lang.amosql": LANGUAGE | {"lang"},
+    "lang.sql": LANGUAGE | {"lang"},
+    "lang.datalog": LANGUAGE | {"lang"},
+    "calculus": {"errors", "ir", "values"},
+    "planner": CORE,
+    "engines": CORE,
+    "engines.sqlite": ENGINE,
+    "engines.delta": ENGINE,
+    "sources": ENGINE | {"engines.delta", "engines.spark"},
+    "engines.spark": ENGINE | {"engines.delta", "sources"},
+    "engines.lake": ENGINE | {"engines.sqlite", "engines.spark", "engines.delta", "sources"},
+    "maintenance": ENGINE,
+    "propagation": ENGINE | {"maintenance"},
     "database": BELOW_DATABASE,
-    "sources": BELOW_MONITOR,
-    "notify": BELOW_MONITOR,
-    "monitor": BELOW_MONITOR | {"notify"},
-    "continual": BELOW_MONITOR | {"notify", "sources"},
+    "consumers": BELOW_CONSUMERS,
+    "consumers.rules": BELOW_CONSUMERS | {"consumers"},
+    "consumers.constraints": BELOW_CONSUMERS | {"consumers"},
+    "consumers.monitors": BELOW_CONSUMERS | {"consumers"},
+    "statements": BELOW_CONSUMERS | CONSUMERS | LANGUAGES,
+    "statements.amosql": BELOW_CONSUMERS | CONSUMERS | {"lang.amosql", "statements"},
+    "statements.sql": BELOW_CONSUMERS | CONSUMERS | {"lang.sql", "statements"},
+    "statements.datalog": BELOW_CONSUMERS | CONSUMERS | {"lang.datalog", "statements"},
+    "api": BELOW_CONSUMERS | CONSUMERS | STATEMENTS | LANGUAGES | {"engines.lake"},
 }
-# The outermost ring, which may import anything; "harken" is the package's own __init__.py.
-SURFACE = {"harken", "__main__", "bench", "cli", "demo", "doctor", "pipeline", "server", "shell"}
+# The outermost ring: it may import anything but the engines.
+SURFACE = {
+    *("harken", "__main__", "doctor"),
+    *("client", "server", "cli", "shell", "pipeline"),
+    *("bench", "bench.tpch", "demo"),
+}
+SURFACE_ALLOWED = BELOW_CONSUMERS | CONSUMERS | STATEMENTS | LANGUAGES | {"api"} | SURFACE
 
 PYSPARK_ALLOWED = ("harken.engines.spark", "harken.pipeline", "harken.sources")
 NAMES_THAT_SAY_NOTHING = {"helper", "helpers", "manager", "managers", "misc", "util", "utils"}
@@ -49,9 +79,18 @@ def modules() -> list[tuple[str, Path]]:
     return [(module_name(path), path) for path in sorted(SRC.glob("harken/**/*.py"))]
 
 
-def layer(module: str) -> str:
-    """`harken.ir.terms` is in `ir`; `harken` itself is in `harken`."""
-    return module.split(".")[1] if "." in module else module
+def folder(module: str) -> str:
+    """The folder of the plan that holds a module or a name in it.
+
+    >>> folder("harken.ir.terms"), folder("harken.lang.sql.parser.parse"), folder("harken.connect")
+    ('ir', 'lang.sql', 'harken')
+    """
+    parts = module.split(".")[1:]
+    for length in (2, 1):
+        name = ".".join(parts[:length])
+        if len(parts) >= length and name in PLAN.keys() | SURFACE:
+            return name
+    return "harken"
 
 
 def is_inside(module: str, packages: tuple[str, ...]) -> bool:
@@ -77,37 +116,39 @@ def origin(node: ast.ImportFrom, module: str, is_package: bool) -> str:
     return ".".join([*base, node.module] if node.module else base)
 
 
-def imported_layer(name: str) -> str:
-    """`from harken import connect` imports the surface, `from harken import ir` the layer `ir`."""
-    inner = layer(name)
-    return inner if inner in LAYERS.keys() | SURFACE else "harken"
-
-
 def wrong_imports(source: str, module: str, *, is_package: bool = False) -> list[str]:
-    own = layer(module)
-    allowed = LAYERS.get(own, LAYERS.keys() | SURFACE) | {own}
+    own = folder(module)
+    allowed = PLAN.get(own, SURFACE_ALLOWED) | {own}
     return [
-        f"{module}:{line} imports {name}"
-        for line, name in imports(source, module, is_package=is_package)
-        if (name.split(".")[0] == "harken" and imported_layer(name) not in allowed)
+        f"{module} imports {name}"
+        for _, name in imports(source, module, is_package=is_package)
+        if (name.split(".")[0] == "harken" and folder(name) not in allowed)
         or (name.split(".")[0] == "pyspark" and not is_inside(module, PYSPARK_ALLOWED))
     ]
 
 
 def test_imports_point_one_way() -> None:
-    wrong = [
+    wrong = {
         complaint
         for module, path in modules()
         for complaint in wrong_imports(
             path.read_text("utf-8"), module, is_package=path.name == "__init__.py"
         )
-    ]
-    assert not wrong, "\n".join(wrong)
+    }
+    debt = set(DEBT.read_text("utf-8").splitlines())
+    assert not wrong - debt, "against the plan:\n" + "\n".join(sorted(wrong - debt))
+    paid = "\n".join(sorted(debt - wrong))
+    assert not debt - wrong, f"these are gone, take them off {DEBT.name}:\n{paid}"
 
 
-def test_every_module_has_a_layer() -> None:
-    homeless = {layer(module) for module, _ in modules()} - LAYERS.keys() - SURFACE
-    assert not homeless, f"give {sorted(homeless)} a place in LAYERS or SURFACE"
+def test_the_tree_has_the_folders_of_the_plan() -> None:
+    there = {
+        ".".join(path.parent.relative_to(SRC / "harken").parts)
+        for path in SRC.glob("harken/**/*.py")
+    } - {"", "bench.tpch.queries"}
+    modules_at_the_root = {path.stem for path in (SRC / "harken").glob("*.py")} - {"__init__"}
+    planned = (PLAN.keys() | SURFACE) - {"harken"}
+    assert there | modules_at_the_root == planned
 
 
 def test_module_names_say_what_is_inside() -> None:
@@ -128,9 +169,11 @@ def test_module_names_say_what_is_inside() -> None:
         ("harken.ir.terms", "import harken"),
         ("harken.ir.terms", "from ..lang import sql"),
         ("harken.ir.terms", "from .. import lang"),
-        ("harken.planner.cost", "def f():\n    from harken.engines import base"),
-        ("harken.lang.sql", "if TYPE_CHECKING:\n    import harken.database"),
-        ("harken.monitor.feed", "from harken.continual import stops"),
+        ("harken.planner.cost", "def f():\n    from harken.engines import protocol"),
+        ("harken.lang.sql.parser", "if TYPE_CHECKING:\n    import harken.database"),
+        ("harken.statements.sql.schema", "from harken.statements.datalog import text"),
+        ("harken.propagation.wave", "from harken.consumers.rules import rules"),
+        ("harken.propagation.wave", "from harken.engines.sqlite import engine"),
         ("harken.database.catalog", "import pyspark.sql"),
         ("harken.cli", "from pyspark.sql import SparkSession"),
     ],
@@ -145,7 +188,7 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
         ("harken.ir.terms", "from . import types\nfrom .types import Type\nimport math"),
         ("harken.ir.terms", "from ..errors import HarkenError"),
         ("harken.engines.spark.session", "from pyspark.sql import SparkSession"),
-        ("harken.database.catalog", "from harken import engines, ir, lang"),
+        ("harken.database.catalog", "from harken import engines, ir, values"),
         ("harken.cli", "import harken.server"),
     ],
 )

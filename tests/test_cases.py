@@ -19,8 +19,8 @@ import lakes
 import pytest
 
 import harken
-from harken.database.rules.check_phase import ROUND_LIMIT
 from harken.lang.amosql.shapes import split
+from harken.propagation.check_phase import ROUND_LIMIT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

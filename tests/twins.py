@@ -34,12 +34,12 @@ from harken import (
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Program
 from harken.ir.relations import extent_relation
-from harken.ir.types import Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
 from harken.lang.amosql.tree import descendants
+from harken.values.types import Type
 
 PATIENCE = 5
 """After how many million instructions SQLite gives up an answer."""

@@ -19,7 +19,7 @@ from harken import Database
 from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
 from harken.calculus.states import delta, in_old_state
-from harken.engines.base import CompiledQuery
+from harken.engines.protocol import CompiledQuery
 from harken.engines.sqlite.events import Capture
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.layout import table_name

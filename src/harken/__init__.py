@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING, Any
 
-from harken.database.database import Database, connect
-from harken.database.handles import FunctionHandle, NoValue
-from harken.database.monitors.changes import Change
-from harken.database.monitors.log import Keep
-from harken.database.monitors.subscription import Subscription
+from harken.api.database import Database, connect
+from harken.api.handles import FunctionHandle, NoValue
+from harken.consumers.monitors.changes import Change
+from harken.consumers.monitors.log import Keep
+from harken.consumers.monitors.subscription import Subscription
+from harken.consumers.rules.detached import DetachedAction
 from harken.database.objects import Object
 from harken.database.results import Result, Results
-from harken.database.rules.detached import DetachedAction
 from harken.errors import (
     ArithmeticFault,
     ClockWarning,
@@ -29,8 +29,8 @@ from harken.errors import (
 )
 
 if TYPE_CHECKING:
-    from harken.server.client import Client
-    from harken.server.copies import Copy
+    from harken.client.client import Client
+    from harken.client.copies import Copy
 
 __all__ = [
     "ArithmeticFault",
@@ -65,7 +65,7 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_LATER = {"Client": "harken.server.client", "Copy": "harken.server.copies"}
+_LATER = {"Client": "harken.client.client", "Copy": "harken.client.copies"}
 
 
 def __getattr__(name: str) -> Any:

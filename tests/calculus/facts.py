@@ -36,7 +36,7 @@ from harken.ir.printer import print_clause
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.strata import reachable
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import INTEGER
+from harken.values.types import INTEGER
 
 ATOM = re.compile(r"([-+¬]?)(\w+)\(([^)]*)\)")
 AGGREGATE = re.compile(r"(\w+) = (\w+)\((\w*) ?: (\w+)\((.*)\)\)")

@@ -6,7 +6,7 @@ from harken import Database
 from harken.engines.sqlite.layout import table_name
 from harken.ir.relations import extent_relation
 from harken.ir.schema import FunctionKind
-from harken.ir.types import Type
+from harken.values.types import Type
 
 
 def check(db: Database) -> None:

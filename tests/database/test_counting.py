@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 import harken
 from harken.calculus.counting import count_derivations
 from harken.cli import app
-from harken.database.rules import counting
-from harken.database.rules.counting import Tally
-from harken.database.rules.experience import Experience
-from harken.database.rules.nodes import COUNTING, INCREMENTAL, ConditionNode
 from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
 from harken.ir.safety import required_inputs
+from harken.maintenance import counting
+from harken.maintenance.counting import Tally
+from harken.maintenance.measurements import Experience
+from harken.propagation.nodes import COUNTING, INCREMENTAL, ConditionNode
 
 PROGRAM = """
 .decl e(x: number, y: number)

@@ -14,11 +14,11 @@ import pytest
 
 import harken
 from harken import Database
-from harken.database.rules import between
-from harken.database.rules.choices import UNWATCHED
-from harken.database.rules.experience import Experience
-from harken.database.rules.nodes import DerivedNode, TotalsNode
 from harken.engines.sqlite.connection import BrokenOff
+from harken.maintenance.choices import UNWATCHED
+from harken.maintenance.measurements import Experience
+from harken.propagation import derived_nodes
+from harken.propagation.nodes import DerivedNode, TotalsNode
 
 T = TypeVar("T")
 
@@ -397,7 +397,7 @@ def test_what_was_followed_in_vain_is_remembered(
         if isinstance(each, TotalsNode) and not each.totals.groups
     )
     begun: list[str] = []
-    monkeypatch.setattr(between, "_take_in", taking(60.0, between._take_in, db, begun))
+    monkeypatch.setattr(derived_nodes, "_take_in", taking(60.0, derived_nodes._take_in, db, begun))
     for _ in range(2):
         upper.table.validity.revoke()
         db.sql("UPDATE member SET v = v + 1 WHERE id < 120")

@@ -11,8 +11,8 @@ import pytest
 from patience import PATIENCE
 
 from harken import Database, HarkenError
+from harken.engines.delta.tables import LakeTable
 from harken.engines.lake.engine import LakeEngine
-from harken.engines.spark.tables import LakeTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import harken
 from harken import HarkenError, cli
-from harken.database.json_changes import apply
+from harken.api.json_changes import apply
 from harken.database.json_values import read_json
 
 LARGE = 9007199254740993

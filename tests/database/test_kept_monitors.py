@@ -222,7 +222,7 @@ def test_delete_lets_go_of_what_is_kept(connect: Connect) -> None:
 def test_one_that_falls_too_far_behind_in_memory_begins_anew(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harken.database.monitors.queue.Queue.__init__.__defaults__", (3,))
+    monkeypatch.setattr("harken.consumers.monitors.queue.Queue.__init__.__defaults__", (3,))
     db.sql(SCHEMA)
     slow, quick = db.monitor("low"), db.monitor("low")
     for quantity in range(6):

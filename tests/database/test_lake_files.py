@@ -17,11 +17,11 @@ from peer import Peer
 
 import harken
 from harken import Database, EngineError, HarkenError, StorageError
+from harken.engines.delta import data_files
+from harken.engines.delta.tables import LakeTable
 from harken.engines.lake import engine as lake_engine
 from harken.engines.lake import limits
 from harken.engines.lake.cache import Cache
-from harken.engines.spark import datafiles
-from harken.engines.spark.tables import LakeTable
 
 SCHEMA = """
 create type item;
@@ -291,7 +291,7 @@ def test_a_disk_that_refuses(
         raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as patch:
-        patch.setattr(datafiles.pq, "write_table", refuse)
+        patch.setattr(data_files.pq, "write_table", refuse)
         error = fails(shop, "set price(3) = 30; commit;")
     assert error.code == code
     assert error.message.startswith("committed, but not yet in the lake: ")

@@ -12,9 +12,9 @@ from deltalake import write_deltalake
 from test_external_views import rows_by_table
 
 import harken
-from harken.database.rules.recursive import RecursiveNode
 from harken.engines.lake import limits
 from harken.engines.lake.tally import Tally
+from harken.propagation.recursive_nodes import RecursiveNode
 
 REACHED = """
 .decl edge(x: number, y: number)

@@ -14,7 +14,7 @@ import pytest
 
 import harken
 from harken import Database, HarkenError, IntegrityError, Object, TypeFault, ValueFault
-from harken.database import load
+from harken.statements.amosql import load
 
 UTC = datetime.UTC
 

@@ -10,7 +10,7 @@ import pytest
 
 import harken
 from harken import Database
-from harken.database.rules import choices
+from harken.maintenance import choices
 
 SCHEMA = """
 create type item properties (name charstring, quantity integer, frequency integer, stock integer);

@@ -24,14 +24,14 @@ from test_recovery import Writers
 
 import harken
 from harken import Database
-from harken.database.monitors.outbox import Outbox
-from harken.database.rules.check_phase import CheckPhase
-from harken.database.rules.network import Network
+from harken.consumers.monitors.outbox import Outbox
+from harken.engines.delta.tables import LakeTable
 from harken.engines.lake.catalog import Pending, Places
 from harken.engines.lake.engine import LakeEngine
-from harken.engines.spark.directory_input import DirectoryInput
-from harken.engines.spark.tables import LakeTable
 from harken.engines.sqlite.connection import Connection
+from harken.propagation.check_phase import CheckPhase
+from harken.propagation.network import Network
+from harken.sources.directory import DirectoryInput
 
 FAILPOINTS: dict[str, tuple[type, str]] = {
     "reading a directory": (DirectoryInput, "capture"),

@@ -11,7 +11,7 @@ import pytest
 
 import harken
 from harken import Database
-from harken.database.rules import choices
+from harken.maintenance import choices
 
 SCHEMA = """
 create type grp properties (name charstring);

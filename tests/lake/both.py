@@ -22,11 +22,11 @@ from harken.engines.spark.query import SparkQuery, compile_plan
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.engines.sqlite.expressions import quote as quote_sqlite
 from harken.engines.sqlite.layout import table_name
-from harken.engines.sqlite.values import decoder
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Kind, Relation
-from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TIMESTAMP, Hierarchy, Type
 from harken.planner.prepare import Plan, prepare
+from harken.values.encoding import decoder
+from harken.values.types import BOOLEAN, DATE, INTEGER, NUMBER, TIMESTAMP, Hierarchy, Type
 
 Row = tuple[Any, ...]
 

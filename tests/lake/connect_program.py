@@ -18,11 +18,11 @@ from pyspark.sql import SparkSession
 from pyspark.sql.connect.plan import CachedRemoteRelation
 
 import harken
+from harken.engines.delta.tables import LakeTable
 from harken.engines.spark.metrics import metrics
 from harken.engines.spark.reader import LakeReader
 from harken.engines.spark.session import has_delta, is_connect
 from harken.engines.spark.streams import feed
-from harken.engines.spark.tables import LakeTable
 from harken.errors import StorageError
 
 sys.path.append(str(Path(__file__).parents[1]))

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from harken.engines.spark.weighted import WEIGHT
+from harken.engines.delta.weighted import WEIGHT
 
 Row = tuple[Any, ...]
 

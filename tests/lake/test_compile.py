@@ -25,20 +25,20 @@ from harken.calculus.differentials import differentiate, recompute
 from harken.calculus.states import COPIES
 from harken.engines.spark.expressions import HOLDS
 from harken.engines.spark.functions import ForeignFunction
-from harken.engines.sql_functions import SQL_FUNCTIONS
 from harken.engines.sqlite.engine import Query, SQLiteEngine
-from harken.engines.sqlite.values import encode
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Computation, Definition, Program, atoms
 from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.terms import Parameter, Variable
-from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
 from harken.planner.prepare import Plan, prepare
+from harken.values.encoding import encode
+from harken.values.sql_functions import SQL_FUNCTIONS
+from harken.values.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 from lake.both import FAST, Case, Cases, rows_of, run_alone, settings
 
 UTC = datetime.UTC

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from harken.engines.spark.delta_input import DeltaInput
-from harken.engines.spark.directory_input import DirectoryInput
 from harken.errors import StorageError
+from harken.sources.delta_table import DeltaInput
+from harken.sources.directory import DirectoryInput
 
 from .multisets import to_arrow, to_counter, weights
 

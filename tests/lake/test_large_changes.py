@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 import harken
+from harken.engines.delta.tables import LakeTable
 from harken.engines.lake import limits
 from harken.engines.spark import distributed
-from harken.engines.spark.tables import LakeTable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

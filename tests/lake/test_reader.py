@@ -15,15 +15,15 @@ from deltalake import write_deltalake
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harken.engines.delta.data_files import ROWS_PER_GROUP
+from harken.engines.delta.tables import LakeTable
 from harken.engines.spark import keyfilter
 from harken.engines.spark import reader as reading
-from harken.engines.spark.datafiles import ROWS_PER_GROUP
-from harken.engines.spark.delta_input import DeltaInput
 from harken.engines.spark.metrics import metrics
 from harken.engines.spark.reader import LakeReader
 from harken.engines.spark.session import has_delta, is_connect
-from harken.engines.spark.tables import LakeTable
 from harken.errors import StorageError
+from harken.sources.delta_table import DeltaInput
 
 from .multisets import COLUMNS, Row, rows_of, schema_of, to_arrow, to_counter
 

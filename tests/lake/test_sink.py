@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from harken.engines.delta.tables import LakeTable
 from harken.engines.spark.streams import Mode, Sink, feed_name
-from harken.engines.spark.tables import LakeTable
 from harken.errors import HarkenError, IntegrityError
 
 from .multisets import Row, to_arrow, to_counter

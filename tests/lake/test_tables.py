@@ -14,8 +14,8 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harken.engines.spark.delta import change_feed
-from harken.engines.spark.tables import LakeTable, Mark
+from harken.engines.delta.delta_log import change_feed
+from harken.engines.delta.tables import LakeTable, Mark
 from harken.errors import IntegrityError, StorageError
 
 from .multisets import COLUMNS, Row, difference, rows_of, schema_of, to_arrow, to_counter, weights

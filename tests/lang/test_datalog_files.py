@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import harken
-from harken.database.datalog.session import DatalogWarning
+from harken.statements.datalog.session import DatalogWarning
 
 
 def read(text: str, declaration: str, parameters: str, tmp_path: Path) -> list[tuple[object, ...]]:

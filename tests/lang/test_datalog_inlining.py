@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import harken
-from harken.database.datalog.session import DatalogWarning
+from harken.statements.datalog.session import DatalogWarning
 
 INLINE = """
 .decl a(x: number)  .decl e(x: number, y: number)

@@ -12,8 +12,8 @@ from datalog_interpreter import meaning
 from datalog_programs import Maker, RandomProgram, text_of
 
 import harken
-from harken.database.rules import counting, outlay
-from harken.database.rules.nodes import ConditionNode
+from harken.maintenance import counting, investment
+from harken.propagation.nodes import ConditionNode
 from laws.test_recursive_views import Client, Shape, graph_program, random_clock, transaction
 
 PROGRAMS, AT_ONCE, TRANSACTIONS = 36, 6, 15
@@ -79,8 +79,8 @@ def test_whenever_it_begins_and_ends(first: int, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(counting, "SETTLED", 3)
     monkeypatch.setattr(counting, "UNWATCHED", 1)
     monkeypatch.setattr(counting, "SHARE", 50.0)
-    monkeypatch.setattr(outlay, "FIRST_TRIAL", 0.0)
-    monkeypatch.setattr(outlay, "ROW", 0.0)
+    monkeypatch.setattr(investment, "FIRST_TRIAL", 0.0)
+    monkeypatch.setattr(investment, "ROW", 0.0)
     monkeypatch.setattr(counting, "PATIENCE", 1)
     counted: Counter[bool] = Counter()
     for seed in range(first, first + AT_ONCE):

@@ -14,16 +14,7 @@ from hypothesis import strategies as st
 from harken.database.json_values import json_value, read_json, reader
 from harken.database.objects import Object
 from harken.database.results import to_json
-from harken.ir.types import (
-    BOOLEAN,
-    DATE,
-    INTEGER,
-    NUMBER,
-    TEXT,
-    TIMESTAMP,
-    Type,
-    decimal_type,
-)
+from harken.values.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type, decimal_type
 
 EDGES = (0, 2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63))
 

@@ -17,7 +17,7 @@ from harken.engines.sqlite import many
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.ir.relations import Column, Kind, Relation, Semantics
-from harken.ir.types import INTEGER, NUMBER, TEXT
+from harken.values.types import INTEGER, NUMBER, TEXT
 
 COLUMNS = (
     Column("a", INTEGER),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from pattern_corpus import random_pattern, random_text
 
-from harken.engines.builtin import FUNCTIONS
 from harken.errors import HarkenError
-from harken.ir.java_patterns import compiled
+from harken.values.builtin_functions import FUNCTIONS
+from harken.values.java_patterns import compiled
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

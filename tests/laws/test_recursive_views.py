@@ -23,7 +23,7 @@ from datalog_programs import (
 )
 
 import harken
-from harken.database.rules import recursive
+from harken.propagation import recursive_nodes
 
 PROGRAMS, TRANSACTIONS, AT_ONCE = 30, 68, 5
 NIGHTLY = 100_000
@@ -288,8 +288,8 @@ def test_a_choice_by_experience_tells_the_same_whatever_it_chooses(
     first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ways are changed often: rows are stored, used, not used and dropped within a few changes."""
-    monkeypatch.setattr(recursive, "FIRST_LIMIT", 0.05)
-    monkeypatch.setattr(recursive, "SHORTEST", 0.0)
+    monkeypatch.setattr(recursive_nodes, "FIRST_LIMIT", 0.05)
+    monkeypatch.setattr(recursive_nodes, "SHORTEST", 0.0)
     for seed in range(first, first + AT_ONCE):
         program, random = small_program(1_000 + seed)
         text = text_of(program, random)

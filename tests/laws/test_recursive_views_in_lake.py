@@ -14,10 +14,10 @@ from datalog_interpreter import World, meaning
 from datalog_programs import text_of
 
 import harken
-from harken.database.rules.recursive import RecursiveNode
 from harken.engines.lake import limits
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.lake.far import FarRelation
+from harken.propagation.recursive_nodes import RecursiveNode
 
 from .test_recursive_views import Client, follow, question, small_program
 

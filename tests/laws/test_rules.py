@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 import harken
 from harken import Database, HarkenError
-from harken.database.rules import choices
+from harken.maintenance import choices
 
 Row = tuple[Any, ...]
 Acted = dict[str, Counter[Row]]

@@ -19,7 +19,8 @@ from sql_pairs import Difference, Pair
 from sql_scripts import Script, Scripts
 from sql_shrinking import shrink, text_of
 
-from harken.database.rules import nodes, ways
+from harken.maintenance import chooser
+from harken.propagation import nodes
 
 pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 
@@ -78,7 +79,7 @@ def test_what_is_broken_off_changes_nothing(tally: Counter[str], seed: int) -> N
     """Whenever that happens: see `haste`."""
     script = replace(Scripts(Random(seed)).script(views=4, transactions=25), strategy="adaptive")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ways, "SMALL_CHANGE", 1)
+        patch.setattr(chooser, "SMALL_CHANGE", 1)
         tally += Pair(script, Random(seed)).run()
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import harken
 from harken import Database, Subscription
-from harken.database.monitors.log import Logs
+from harken.consumers.monitors.log import Logs
 
 FEW, MANY = 3, 300
 SCHEMA = """

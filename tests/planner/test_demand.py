@@ -18,10 +18,10 @@ from harken.engines.lake.query import FarQuery
 from harken.ir.clauses import Program
 from harken.ir.printer import print_literal
 from harken.ir.relations import Relation
-from harken.ir.types import Hierarchy
 from harken.planner import demand
 from harken.planner.demand import Demand, demands, demands_beside
 from harken.planner.prepare import prepare
+from harken.values.types import Hierarchy
 
 NAMES = "XYZVW"
 

@@ -7,8 +7,8 @@ import pytest
 from harken.ir.clauses import Atom, Clause, Comparison
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import INTEGER, Hierarchy
 from harken.planner.simplify import simplify
+from harken.values.types import INTEGER, Hierarchy
 
 MAYBE = INTEGER.or_null()
 X, Y = Variable("X", MAYBE), Variable("Y", MAYBE)

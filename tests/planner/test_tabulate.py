@@ -5,9 +5,9 @@ from __future__ import annotations
 from harken.ir.clauses import Atom, Clause, Definition, Program
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.terms import Variable
-from harken.ir.types import INTEGER, Hierarchy
 from harken.planner.prepare import prepare
 from harken.planner.tabulate import tabulate
+from harken.values.types import INTEGER, Hierarchy
 
 ROW = (Variable("X", INTEGER),)
 BASE = Relation("base", (Column("x", INTEGER),), 0, Kind.STORED)

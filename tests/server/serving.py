@@ -13,7 +13,7 @@ from patience import PATIENCE
 
 import harken
 from harken import Change
-from harken.server.client import events_of
+from harken.client.client import events_of
 from harken.server.run import listen, make_server
 from harken.server.service import Service
 

@@ -16,7 +16,7 @@ from serving import Served
 
 import harken
 from harken import Change, Client, HarkenError
-from harken.database.monitors.monitors import Monitors
+from harken.consumers.monitors.monitors import Monitors
 from harken.settings import Settings
 
 TRANSACTIONS = "/api/v1/transactions"

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import harken
 from harken import Change, Copy, Database, Keep
-from harken.server.client import events_of
+from harken.client.client import events_of
 from harken.server.events import HEARTBEAT, Quality
 from harken.server.feeds import Feed
 from harken.server.service import Service

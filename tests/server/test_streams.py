@@ -13,10 +13,10 @@ from serving import Served, take
 
 import harken
 from harken import Change, HarkenError, Keep
-from harken.database.monitors.changes import StoredChange, StoredRows
-from harken.ir.types import INTEGER
+from harken.consumers.monitors.changes import StoredChange, StoredRows
 from harken.server.events import net
 from harken.server.feeds import Tail
+from harken.values.types import INTEGER
 
 Serve = Callable[..., Served]
 EVENTS = "/api/v1/views/low/events"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import harken
 from harken.ir.assemble import assemble
 from harken.ir.safety import required_inputs
+from harken.planner.change_methods import How, worst
 from harken.planner.expand import expand
-from harken.planner.maintenance import How, worst
 
 SCHEMA = """
 CREATE TABLE a (k INT, x INT);

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import harken
-from harken.database.rules.choices import Choices
+from harken.maintenance.choices import Choices
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,11 +11,11 @@ import pytest
 from lake.both import rows_of
 
 import harken
-from harken.database.sql.views import translate_query
 from harken.engines.spark.query import compile_plan
 from harken.ir.assemble import assemble
 from harken.lang.sql.parser import statements
 from harken.planner.prepare import prepare
+from harken.statements.sql.views import translate_query
 from sql.watched import Watched
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 import harken
-from harken.database.explain import Explanation
-from harken.database.rules.rounds import RoundsNode
+from harken.api.explain import Explanation
 from harken.engines.spark import recursion as spark_recursion
 from harken.engines.sqlite import recursion
+from harken.propagation.round_nodes import RoundsNode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

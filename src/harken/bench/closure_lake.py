@@ -28,7 +28,7 @@ from harken.bench.closure import (
     Graph,
 )
 from harken.bench.figures import Figure, seconds
-from harken.database.monitors.subscription import Subscription
+from harken.consumers.monitors.subscription import Subscription
 
 SIZES = (300_000,)
 REACHED = (

@@ -13,7 +13,7 @@ from random import Random
 
 import harken
 from harken.bench.figures import cpu_time
-from harken.database.monitors.subscription import Subscription
+from harken.consumers.monitors.subscription import Subscription
 from harken.engines.sqlite.connection import BrokenOff
 
 Row = tuple[int, ...]

@@ -108,7 +108,7 @@ class Warehouse:
         import numpy as np
         import pyarrow as pa
 
-        from harken.engines.spark.tables import LakeTable
+        from harken.engines.delta.tables import LakeTable
 
         table = LakeTable.open(self.db._runtime.engine.far["quantity(integer)"].place.path)
         version = table.version

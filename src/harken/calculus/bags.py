@@ -49,7 +49,7 @@ from harken.ir.operations import OPERATIONS
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import INTEGER
+from harken.values.types import INTEGER
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from harken.ir.relations import Kind, Relation, Semantics
 from harken.ir.safety import Needs
 from harken.ir.strata import reachable
 from harken.ir.terms import Constant, Variable
-from harken.ir.types import BOOLEAN
+from harken.values.types import BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.safety import required_inputs
 from harken.ir.strata import stratify
 from harken.ir.terms import Variable
-from harken.ir.types import INTEGER
+from harken.values.types import INTEGER
 
 MARKS = ("^del", "^ins", "^plus", "^minus")
 

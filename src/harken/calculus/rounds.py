@@ -23,7 +23,7 @@ from harken.ir.clauses import Atom, Clause, Definition, Literal, Program
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.strata import reachable, stratify
 from harken.ir.terms import Term, Variable
-from harken.ir.types import INTEGER
+from harken.values.types import INTEGER
 
 ROUND, TIMES = Variable("ROUND#", INTEGER), Variable("TIMES#", INTEGER)
 

@@ -28,7 +28,7 @@ from harken.ir.clauses import (
 from harken.ir.relations import COPIES, Column, Kind, Relation, Semantics
 from harken.ir.strata import depends_on, reachable
 from harken.ir.terms import Constant, Variable
-from harken.ir.types import INTEGER
+from harken.values.types import INTEGER
 
 ADDED = Constant(1, INTEGER)
 REMOVED = Constant(-1, INTEGER)

@@ -38,7 +38,7 @@ from harken.ir.relations import Column, Kind, Relation
 from harken.ir.safety import Needs
 from harken.ir.strata import reachable
 from harken.ir.terms import Variable
-from harken.ir.types import INTEGER, is_decimal
+from harken.values.types import INTEGER, is_decimal
 
 OVER_TOTALS = {
     "count": "sum",

@@ -20,9 +20,9 @@ from harken.cli.options import (
 )
 from harken.cli.reporting import CommandError, reported, writer
 from harken.cli.sessions import opened, own_session, settings_of
+from harken.consumers.rules.drawing import draw
+from harken.consumers.rules.explain import RuleExplanation
 from harken.database.results import to_json
-from harken.database.rules.drawing import draw
-from harken.database.rules.explain import RuleExplanation
 
 
 def shell(

@@ -102,7 +102,7 @@ def watch(
     A line of the file is `{"insert": {"edge": [["h", "d"]]}, "delete": {"edge": [["b", "c"]]}}`.
     One that cannot be done is reported and skipped; the exit code is then 1.
     """
-    from harken.database.watching import Watch
+    from harken.api.watching import Watch
 
     source, number, skipped = file, 0, 0
     with reported(Format.JSON, lambda: source):

@@ -10,8 +10,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from harken.database.complaints import check_text, refuse_half_characters
 from harken.errors import StorageError, TypeFault, ValueFault
+from harken.statements.complaints import check_text, refuse_half_characters
 
 LONGEST_SHOWN = 60
 """Characters of a wrong value that an error repeats."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from harken.database.identity import home_of
-from harken.database.memory import NO_DEPENDENCIES, Dependencies, Memory, read_memory
+from harken.database.schema_cache import NO_DEPENDENCIES, Dependencies, Memory, read_memory
 from harken.database.system import (
     ACTIVATED,
     ARGUMENTS,
@@ -55,7 +55,7 @@ from harken.ir.relations import (
 )
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant, Variable
-from harken.ir.types import (
+from harken.values.types import (
     ALIASES,
     BOOLEAN,
     FUNCTION,

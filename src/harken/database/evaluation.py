@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harken.database.objects import Object
-from harken.engines.base import CompiledQuery
-from harken.engines.sqlite.values import decoder, encode, encoder
+from harken.engines.protocol import CompiledQuery
 from harken.errors import NameFault
 from harken.ir.terms import Constant, Parameter, Term
-from harken.ir.types import Type
 from harken.lang.amosql.scope import Source
+from harken.values.encoding import decoder, encode, encoder
+from harken.values.types import Type
 
 
 @dataclass(slots=True)

@@ -18,9 +18,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from harken.database.objects import Object
-from harken.engines.builtin import show_timestamp
 from harken.errors import ValueFault
-from harken.ir.types import DATE, INTEGER, NUMBER, TIMESTAMP, Type, is_decimal, literal_type_named
+from harken.values.builtin_functions import show_timestamp
+from harken.values.types import (
+    DATE,
+    INTEGER,
+    NUMBER,
+    TIMESTAMP,
+    Type,
+    is_decimal,
+    literal_type_named,
+)
 
 Row = tuple[Any, ...]
 NameObject = Callable[[Object], str]

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from harken.database.arguments import check_path
 from harken.database.runtime import Runtime
-from harken.database.schema_changes import declare_stored
 from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, OWN, Place
 from harken.errors import EngineError, NameFault, TypeFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
-from harken.ir.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type, decimal_type
+from harken.statements.amosql.schema_changes import declare_stored
+from harken.values.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type, decimal_type
 
 if TYPE_CHECKING:
     from harken.engines.lake.far import FarRelation
@@ -140,8 +140,8 @@ def _look_at(
     schema: Any,
     version: int | None = None,
 ) -> _Seen:
-    from harken.engines.lake import sources
-    from harken.engines.spark.delta_input import DeltaInput
+    from harken.sources import registry
+    from harken.sources.delta_table import DeltaInput
 
     is_path = isinstance(source, str | Path)
     if is_path:
@@ -183,7 +183,7 @@ def _look_at(
             code="no-lake-table",
             hint="check the path",
         )
-    format, found = sources.look_at_directory(directory, format, schema)
+    format, found = registry.look_at_directory(directory, format, schema)
     return _Seen(DIRECTORY, found, options={"directory": str(directory), "format": format})
 
 
@@ -192,7 +192,7 @@ def _is_delta(place: str) -> bool:
 
 
 def _check_format(format: str | None, schema: Any) -> None:
-    from harken.engines.spark.directory_input import check_format
+    from harken.sources.directory import check_format
 
     if format is not None:
         check_format(format)
@@ -215,9 +215,9 @@ def _place(
     runtime: Runtime, name: str, seen: _Seen, chosen: list[str], keys: int, unique: bool
 ) -> _Placed:
     """Where the rows are found from now on: where they are, or in a table of our own."""
+    from harken.engines.delta.tables import LakeTable
     from harken.engines.lake import rows
-    from harken.engines.spark.directory_input import DirectoryInput
-    from harken.engines.spark.tables import LakeTable
+    from harken.sources.directory import DirectoryInput
 
     if seen.kind == DELTA:
         return _Placed(seen.path, seen.version, seen.options)

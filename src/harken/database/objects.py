@@ -12,10 +12,10 @@ from typing import Any
 
 from harken.database.catalog import Catalog
 from harken.engines.lake.engine import LakeEngine
-from harken.engines.sqlite.values import Encoder, encode_object, encoder, not_an_object
 from harken.errors import IntegrityError, ValueFault
 from harken.ir.relations import extent_relation
-from harken.ir.types import FUNCTION, OBJECT, RULE, TYPE, Type
+from harken.values.encoding import Encoder, encode_object, encoder, not_an_object
+from harken.values.types import FUNCTION, OBJECT, RULE, TYPE, Type
 
 
 @dataclass(frozen=True, slots=True, eq=False)

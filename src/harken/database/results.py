@@ -15,8 +15,8 @@ from typing import Any
 
 from harken.database.json_values import NameObject, json_value
 from harken.database.objects import Object
-from harken.engines.builtin import show_number, show_timestamp
-from harken.ir.types import Type
+from harken.values.builtin_functions import show_number, show_timestamp
+from harken.values.types import Type
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from harken.database.system import FIRED
 from harken.engines.lake.engine import LakeEngine
 from harken.errors import NameFault, ValueFault, nearest
 from harken.ir.schema import Function
-from harken.ir.types import Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import Argument
 from harken.lang.amosql.translate import literal_type
 from harken.settings import Settings
+from harken.values.types import Type
 
 CALL_DEPTH = 500
 """How deep procedures may call each other before we take it for a loop without end."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.schema import Function, FunctionKind
-from harken.ir.types import BOOLEAN, FUNCTION, INTEGER, OBJECT, RULE, TEXT, TYPE, Type
+from harken.values.types import BOOLEAN, FUNCTION, INTEGER, OBJECT, RULE, TEXT, TYPE, Type
 
 FIRST_USER_OID = 100
 META = "harken_meta"

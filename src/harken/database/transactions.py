@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
-from harken.database.rules.check_phase import RuleRollback
-from harken.database.rules.rules import Rules
+from harken.consumers.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.system import META
 from harken.engines.sqlite.connection import SchemaVersions
 from harken.errors import HarkenError, IntegrityError, StorageError
+from harken.propagation.check_phase import RuleRollback
 
 
 class Transactions:

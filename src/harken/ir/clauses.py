@@ -16,7 +16,7 @@ from harken.errors import Span
 from harken.ir.operations import AGGREGATES, COMPARISONS, OPERATIONS
 from harken.ir.relations import Kind, Relation
 from harken.ir.terms import Term, Variable
-from harken.ir.types import Type
+from harken.values.types import Type
 
 
 @dataclass(frozen=True, slots=True)

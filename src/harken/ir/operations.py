@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harken.ir.types import (
+from harken.values.types import (
     BOOLEAN,
     DATE,
     INTEGER,

@@ -11,7 +11,7 @@ import enum
 import re
 from dataclasses import dataclass, field
 
-from harken.ir.types import INTEGER, NUMBER, Type
+from harken.values.types import INTEGER, NUMBER, Type
 
 LATE_BOUND = re.compile(r"(\*)\[.*?\]")
 """`income*[employee|manager]` calls one of these functions; it is written `income*`."""

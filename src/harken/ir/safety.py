@@ -26,7 +26,7 @@ from harken.ir.clauses import (
 )
 from harken.ir.relations import Kind, Relation
 from harken.ir.terms import Term, Variable
-from harken.ir.types import INTEGER
+from harken.values.types import INTEGER
 
 Needs = Mapping[str, frozenset[int]]
 """For a derived relation that cannot be evaluated alone: the columns its caller must bind."""

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from harken.ir.clauses import Definition
 from harken.ir.relations import Column, Relation
-from harken.ir.types import Hierarchy, Type
+from harken.values.types import Hierarchy, Type
 
 
 class FunctionKind(enum.Enum):

@@ -11,7 +11,7 @@ import decimal
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from harken.ir.types import Type
+from harken.values.types import Type
 
 Value: TypeAlias = (
     int | float | str | bool | datetime.date | datetime.datetime | decimal.Decimal | None

@@ -17,7 +17,7 @@ from harken.ir.clauses import (
     Program,
 )
 from harken.ir.operations import AGGREGATES, OF_ANY_TYPE, OPERATIONS
-from harken.ir.types import Hierarchy, Type, is_decimal
+from harken.values.types import Hierarchy, Type, is_decimal
 
 
 def check_types(program: Program, hierarchy: Hierarchy) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from harken.ir.clauses import Comparison, Literal, substitute, substitute_term
 from harken.ir.terms import Term, Variable
-from harken.ir.types import Hierarchy
+from harken.values.types import Hierarchy
 
 Substitution = dict[Variable, Term]
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from harken.database.intake import Step
+from harken.api.step import Step
+from harken.consumers.monitors.changes import Change
 from harken.database.json_values import NameObject
-from harken.database.monitors.changes import Change
 from harken.database.results import Result, to_json
 
 KINDS = {

@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import harken
-from harken.database.intake import Step
-from harken.database.monitors.changes import Change
-from harken.database.monitors.subscription import Subscription
+from harken.api.step import Step
+from harken.consumers.monitors.changes import Change
+from harken.consumers.monitors.subscription import Subscription
 from harken.errors import HarkenError
 from harken.pipeline.reports import step_json, step_line, step_set_aside
 

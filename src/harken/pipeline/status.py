@@ -6,7 +6,7 @@ from __future__ import annotations
 import datetime
 
 import harken
-from harken.database.intake import last_step
+from harken.api.step import last_step
 from harken.database.results import to_json
 from harken.engines.lake.far import FarRelation
 from harken.pipeline.reports import HEADINGS, InputStatus, moment

@@ -34,8 +34,8 @@ from harken.ir.relations import Relation
 from harken.ir.safety import Needs
 from harken.ir.strata import reachable, stratify
 from harken.ir.terms import Term, Variable
-from harken.ir.types import Hierarchy
 from harken.planner.simplify import simplify
+from harken.values.types import Hierarchy
 
 CLAUSE_LIMIT = 32
 """A definition that would give its user more clauses than this is kept as a relation: SQL is

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from harken.ir.clauses import Clause, Comparison, with_terms
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, Type
+from harken.values.types import BOOLEAN, Type
 
 Placeholder = Callable[[int, Type], Term]
 """What stands for the constant with this number (from 0) and of this type."""

@@ -23,9 +23,9 @@ from harken.ir.relations import Kind, Relation
 from harken.ir.safety import required_inputs
 from harken.ir.strata import reachable, stratify
 from harken.ir.terms import Variable
-from harken.ir.types import Hierarchy
 from harken.planner.expand import expand
 from harken.planner.specialize import specialize
+from harken.values.types import Hierarchy
 
 
 class Reason(enum.Enum):

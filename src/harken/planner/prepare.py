@@ -11,11 +11,11 @@ from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Relation
 from harken.ir.safety import Needs, check_program, order, required_inputs
 from harken.ir.strata import Stratum, components, stratify
-from harken.ir.types import Hierarchy
 from harken.ir.typing import check_types
 from harken.planner.expand import CLAUSE_LIMIT, expand
 from harken.planner.specialize import specialize
 from harken.planner.tabulate import tabulate
+from harken.values.types import Hierarchy
 
 FEW = 12
 """So many clauses a definition may come to have in a recursion, where each is a statement for every

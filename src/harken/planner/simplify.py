@@ -24,8 +24,8 @@ from harken.ir.clauses import (
 from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Kind, Relation, is_extent
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import Hierarchy
 from harken.ir.unify import unify
+from harken.values.types import Hierarchy
 
 
 def simplify(clause: Clause, hierarchy: Hierarchy) -> Clause | None:

@@ -18,8 +18,8 @@ from fastapi.routing import APIRoute
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 
-from harken.database.database import Database
-from harken.database.json_changes import apply
+from harken.api.database import Database
+from harken.api.json_changes import apply
 from harken.database.json_values import read_json
 from harken.database.results import to_json
 from harken.errors import (

@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from harken.database.database import Database
+from harken.api.database import Database
 from harken.errors import HarkenError, LimitFault
 
 T = TypeVar("T")

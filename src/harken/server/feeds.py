@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 
-from harken.database.database import Database
-from harken.database.monitors.changes import Change, StoredChange
-from harken.database.monitors.log import Logs, News
-from harken.database.monitors.subscription import Subscription
-from harken.database.monitors.view import Watched
+from harken.api.database import Database
+from harken.consumers.monitors.changes import Change, StoredChange
+from harken.consumers.monitors.log import Logs, News
+from harken.consumers.monitors.subscription import Subscription
+from harken.consumers.monitors.view import Watched
 from harken.engines.sqlite.connection import Connection
 from harken.errors import HarkenError
 from harken.server.events import change_event

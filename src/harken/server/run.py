@@ -14,7 +14,7 @@ from typing import Any
 
 import uvicorn
 
-from harken.database.monitors.log import Keep
+from harken.consumers.monitors.log import Keep
 from harken.errors import StorageError
 from harken.server.access import check_start
 from harken.server.app import make_app

@@ -12,13 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import harken
-from harken.database.database import Database
-from harken.database.datalog.text import FACTS
-from harken.database.monitors.changes import Change
-from harken.database.monitors.log import Keep
-from harken.database.monitors.subscription import check_position
+from harken.api.database import Database
+from harken.consumers.monitors.changes import Change
+from harken.consumers.monitors.log import Keep
+from harken.consumers.monitors.subscription import check_position
 from harken.database.results import to_json
-from harken.database.sql.restricted import condition_text, row_columns
 from harken.errors import StorageError, ValueFault
 from harken.ir.relations import Kind
 from harken.ir.schema import Function
@@ -28,6 +26,8 @@ from harken.server.feeds import ROOM, Feed, Tail
 from harken.server.streams import Stream
 from harken.server.values import column_json, columns_json, snapshot_json
 from harken.settings import Settings
+from harken.statements.datalog.text import FACTS
+from harken.statements.sql.restricted import condition_text, row_columns
 
 MOST_FEEDS = 1_000
 """So many different views and conditions are followed at once."""

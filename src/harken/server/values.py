@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harken.database.database import Database
-from harken.database.monitors.changes import Change
-from harken.database.monitors.view import Watched
+from harken.api.database import Database
+from harken.consumers.monitors.changes import Change
+from harken.consumers.monitors.view import Watched
 from harken.database.results import Result, to_json
-from harken.database.sql.restricted import row_columns
 from harken.ir.relations import Column
+from harken.statements.sql.restricted import row_columns
 
 Row = tuple[Any, ...]
 

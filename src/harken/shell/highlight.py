@@ -12,7 +12,7 @@ from prompt_toolkit.formatted_text.utils import split_lines
 from prompt_toolkit.lexers import Lexer
 from rich.text import Text
 
-from harken.ir.types import ALIASES, LITERAL_TYPES, OBJECT
+from harken.values.types import ALIASES, LITERAL_TYPES, OBJECT
 
 _GRAMMAR = files("harken.lang.amosql").joinpath("grammar.lark").read_text("utf-8")
 

@@ -17,8 +17,8 @@ from typing import Any, TypeAlias
 import pyarrow
 
 import harken
+from harken.api.step import take_in
 from harken.bench.tpch import SCHEMA, query
-from harken.database.intake import take_in
 
 Row = tuple[Any, ...]
 Change: TypeAlias = tuple[pyarrow.Table, pyarrow.Table]

@@ -13,19 +13,19 @@ from typing import Any
 
 import pyarrow as pa
 
+from harken.engines.delta import weighted
+from harken.engines.delta.tables import LakeTable, Mark
 from harken.engines.lake import faults, limits
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.cache import Cache
 from harken.engines.lake.catalog import UNWRITTEN, Pending, Place
-from harken.engines.lake.sources import DirectorySource, Source, change_size, open_source
 from harken.engines.lake.tally import Tally
-from harken.engines.spark import weighted
-from harken.engines.spark.delta_input import DeltaInput
-from harken.engines.spark.tables import LakeTable, Mark
 from harken.engines.sqlite.connection import Connection
 from harken.errors import IntegrityError
 from harken.ir.relations import Column, Relation
-from harken.ir.types import INTEGER
+from harken.sources.delta_table import DeltaInput
+from harken.sources.registry import DirectorySource, Source, change_size, open_source
+from harken.values.types import INTEGER
 
 Row = tuple[Any, ...]
 

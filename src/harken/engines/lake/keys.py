@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from harken.engines.lake import faults, limits
 from harken.engines.lake import rows as conversion
-from harken.engines.sqlite.values import decoder
 from harken.errors import IntegrityError
+from harken.values.encoding import decoder
 
 if TYPE_CHECKING:
     from harken.engines.lake.far import FarRelation

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from harken.engines.lake import faults, limits
 from harken.engines.lake.keys import Reader
-from harken.ir.types import NUMBER
+from harken.values.types import NUMBER
 
 if TYPE_CHECKING:
     from harken.engines.lake.far import FarRelation

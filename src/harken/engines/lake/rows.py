@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from harken.engines.sqlite.values import decoder, encoder
 from harken.ir.relations import Column, Relation
-from harken.ir.types import (
+from harken.values.encoding import decoder, encoder
+from harken.values.types import (
     BOOLEAN,
     DATE,
     INTEGER,

@@ -25,7 +25,7 @@ from harken.engines.spark.faults import raising
 from harken.ir.clauses import Aggregation, Atom
 from harken.ir.operations import FOLDED
 from harken.ir.terms import Term, Variable
-from harken.ir.types import BOOLEAN, NUMBER, TEXT, is_decimal
+from harken.values.types import BOOLEAN, NUMBER, TEXT, is_decimal
 
 OF_SOMETHING = frozenset({"min", "max", "avg"})
 """Aggregates that have no value where there is no row."""

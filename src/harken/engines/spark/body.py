@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from harken.engines.spark.expressions import Risk, Sql, after
 from harken.engines.spark.grouping import Grouped
 from harken.ir.terms import Variable
-from harken.ir.types import BOOLEAN, INTEGER
+from harken.values.types import BOOLEAN, INTEGER
 
 Environment = dict[Variable, Sql]
 

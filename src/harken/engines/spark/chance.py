@@ -1,8 +1,8 @@
-"""`rand` and `uuid` in Spark's SQL: the same digits of the same digest as in `engines.chance`."""
+"""`rand` and `uuid` in Spark's SQL: the same digits as `values.random_values` draws."""
 
 from __future__ import annotations
 
-from harken.engines.chance import DIGITS, UUID, UUID_PARTS
+from harken.values.random_values import DIGITS, UUID, UUID_PARTS
 
 
 def drawn(moment: str, text: str) -> str:

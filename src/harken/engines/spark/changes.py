@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from harken.engines.lake.sources import KeptSource, Source
-from harken.engines.spark import weighted
+from harken.engines.delta import weighted
+from harken.engines.delta.tables import LakeTable
 from harken.engines.spark.keyfilter import quoted
 from harken.engines.spark.reader import LakeReader
-from harken.engines.spark.tables import LakeTable
+from harken.sources.registry import KeptSource, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -45,7 +45,7 @@ from harken.ir.dependencies import may_repeat
 from harken.ir.relations import COPIES, Kind, Relation
 from harken.ir.safety import Needs, order
 from harken.ir.terms import Constant, Parameter, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER, Type
+from harken.values.types import BOOLEAN, INTEGER, Type
 
 Known = Mapping[int, Sql]
 """What is known of some columns of a relation before its rows are."""

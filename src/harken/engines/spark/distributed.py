@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from harken.calculus.states import delta, old
+from harken.engines.delta import weighted
 from harken.engines.lake import rows as conversion
 from harken.engines.lake.far import FarRelation
 from harken.engines.lake.limits import TooManyRows
-from harken.engines.spark import keyfilter, stacked, weighted
+from harken.engines.spark import keyfilter, stacked
 from harken.engines.spark.changes import change_frame
 from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction, to_stored
@@ -26,13 +27,13 @@ from harken.engines.spark.query import SparkQuery, collected, compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.layout import table_name
-from harken.engines.sqlite.values import LARGEST
 from harken.engines.sqlite.weighing import Weighing
 from harken.errors import HarkenError
 from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
-from harken.ir.types import NUMBER, is_decimal
 from harken.planner.prepare import Plan
+from harken.values.encoding import LARGEST
+from harken.values.types import NUMBER, is_decimal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -20,10 +20,10 @@ from typing import Any
 
 from harken.engines.spark import chance, dates
 from harken.engines.spark.faults import raising, raising_ambiguity
-from harken.engines.sqlite.values import decode_date, decode_timestamp, encode
 from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.terms import Constant, Parameter
-from harken.ir.types import (
+from harken.values.encoding import decode_date, decode_timestamp, encode
+from harken.values.types import (
     BOOLEAN,
     DATE,
     INTEGER,
@@ -260,7 +260,7 @@ def _decimal(name: str, given: tuple[str, ...], result: Type) -> str | None:
 
 
 def function_name(name: str, types: tuple[Type, ...]) -> str:
-    """The name of a built-in among the functions of `harken.engines.builtin`."""
+    """The name of a built-in among the functions of `harken.values.builtin_functions`."""
     return "_".join((name, *(type_.name for type_ in types))) if name in _BY_TYPE else name
 
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from harken import errors
-from harken.engines import failures
 from harken.errors import ArithmeticFault, EvaluationError, HarkenError, StorageError
+from harken.values import failures
 
 
 def _outside_calendar(what: str) -> Callable[[], HarkenError]:

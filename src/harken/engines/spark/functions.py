@@ -14,17 +14,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harken.engines.builtin import FUNCTIONS
-from harken.engines.folds import fold
-from harken.engines.foreign import call, stored_rows
+from harken.engines.foreign_calls import call, stored_rows
 from harken.engines.spark.expressions import python_name, spark_type
 from harken.engines.spark.faults import packed
-from harken.engines.sql_functions import SQL_FUNCTIONS
-from harken.engines.sqlite.values import WIDE, decoder, encode_date, encode_timestamp
 from harken.errors import ForeignFault, HarkenError
 from harken.ir.operations import OPERATIONS
 from harken.ir.relations import Relation
-from harken.ir.types import (
+from harken.values.builtin_functions import FUNCTIONS
+from harken.values.encoding import WIDE, decoder, encode_date, encode_timestamp
+from harken.values.folds import fold
+from harken.values.sql_functions import SQL_FUNCTIONS
+from harken.values.types import (
     DATE,
     INTEGER,
     LITERAL_TYPES,

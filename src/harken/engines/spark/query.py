@@ -20,11 +20,11 @@ from harken.engines.spark.expressions import fixed_time, literal, quote
 from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction
 from harken.engines.spark.recursion import CompileClauses, Fixpoint, compile_stratum
-from harken.engines.sqlite.values import encode_object
 from harken.errors import ForeignFault
 from harken.ir.relations import Relation
-from harken.ir.types import Type
 from harken.planner.prepare import Plan
+from harken.values.encoding import encode_object
+from harken.values.types import Type
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

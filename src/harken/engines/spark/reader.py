@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from harken.engines.spark import keyfilter, weighted
+from harken.engines.delta import weighted
+from harken.engines.delta.snapshot import LakeFile
+from harken.engines.spark import keyfilter
 from harken.engines.spark.session import conditions, has_delta, listing_threshold
-from harken.engines.spark.snapshot import LakeFile
 from harken.errors import StorageError
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs
 
-from harken.engines.spark import weighted
-from harken.engines.spark.delta import address, storage
+from harken.engines.delta import weighted
+from harken.engines.delta.delta_log import address, storage
+from harken.engines.delta.tables import LakeTable, Mark
 from harken.engines.spark.session import is_connect
-from harken.engines.spark.tables import LakeTable, Mark
 from harken.errors import EngineError, HarkenError, IntegrityError, StorageError
 
 if TYPE_CHECKING:

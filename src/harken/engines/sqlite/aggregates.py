@@ -13,7 +13,7 @@ from harken.engines.sqlite.expressions import Risk, Sql
 from harken.engines.sqlite.grouping import GroupBy, can_overflow
 from harken.ir.clauses import Aggregation
 from harken.ir.operations import FOLDED
-from harken.ir.types import NUMBER, decimal_digits, is_decimal
+from harken.values.types import NUMBER, decimal_digits, is_decimal
 
 
 def exact_sum(value: str, weight: str = "1") -> str:

@@ -41,7 +41,7 @@ from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Kind, Relation
 from harken.ir.safety import Needs, order
 from harken.ir.terms import Constant, Parameter, Term, Variable
-from harken.ir.types import BOOLEAN
+from harken.values.types import BOOLEAN
 
 MANY_ITEMS = 2_000
 """A statement with more items in FROM takes seconds to write and to prepare."""

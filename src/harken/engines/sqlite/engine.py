@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 import apsw
 
-from harken.engines.builtin import values_in_range
 from harken.engines.sqlite import faults, foreign, layout, many
 from harken.engines.sqlite.aggregates import exact_sum
 from harken.engines.sqlite.compile import Compiler
@@ -33,13 +32,14 @@ from harken.engines.sqlite.recursion import (
 )
 from harken.engines.sqlite.slots import Slots
 from harken.engines.sqlite.statistics import Statistics
-from harken.engines.sqlite.values import encoder
 from harken.engines.sqlite.weighing import Weighing
 from harken.errors import StorageError
 from harken.ir.clauses import Clause, Definition
 from harken.ir.relations import COPIES, RANGES, Kind, Relation
-from harken.ir.types import Type
 from harken.planner.prepare import Plan, on_demand
+from harken.values.builtin_functions import values_in_range
+from harken.values.encoding import encoder
+from harken.values.types import Type
 
 _names = count(1)
 

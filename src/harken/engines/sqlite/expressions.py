@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harken.engines.sqlite.names import stored_name
-from harken.engines.sqlite.values import encode
 from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.terms import Constant
-from harken.ir.types import (
+from harken.values.encoding import encode
+from harken.values.types import (
     BOOLEAN,
     DATE,
     INTEGER,

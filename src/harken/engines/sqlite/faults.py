@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 import apsw
 
-from harken.engines.failures import overflow
 from harken.engines.sqlite import heap
 from harken.errors import HarkenError, SafetyFault, StorageError, ValueFault
 from harken.limits import out_of_memory
+from harken.values.failures import overflow
 
 
 def wrong_object() -> ValueFault:

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from harken.engines.foreign import call, stored_rows
+from harken.engines.foreign_calls import call, stored_rows
 from harken.engines.sqlite import faults
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.names import stored_name

@@ -10,9 +10,11 @@ from typing import Any
 
 import apsw
 
-from harken.engines.builtin import FUNCTIONS
-from harken.engines.chance import drawn, fraction, uuid
-from harken.engines.failures import (
+from harken.ir.operations import OPERATIONS
+from harken.limits import Watch
+from harken.values.builtin_functions import FUNCTIONS
+from harken.values.encoding import LARGEST, encode_date, encode_timestamp
+from harken.values.failures import (
     ambiguous,
     decimal_overflow,
     division_by_zero,
@@ -20,10 +22,8 @@ from harken.engines.failures import (
     overflow,
     too_large,
 )
-from harken.engines.folds import FOLDS, fold
-from harken.engines.sqlite.values import LARGEST, encode_date, encode_timestamp
-from harken.ir.operations import OPERATIONS
-from harken.limits import Watch
+from harken.values.folds import FOLDS, fold
+from harken.values.random_values import drawn, fraction, uuid
 
 
 def register(

@@ -41,7 +41,7 @@ from harken.ir.operations import AGGREGATES, FOLDED, OPERATIONS
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.safety import Needs, input_columns, is_bound, order
 from harken.ir.terms import Term, Variable
-from harken.ir.types import NUMBER
+from harken.values.types import NUMBER
 
 NATIVE = frozenset({"count", "sum", "avg", "min", "max", *FOLDED})
 GROWING = ("+", "-", "*")

@@ -17,7 +17,7 @@ from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.names import plain_name
 from harken.errors import StorageError
 from harken.ir.relations import Kind, Relation, is_extent
-from harken.ir.types import BOOLEAN
+from harken.values.types import BOOLEAN
 
 _AUTOMATIC = re.compile(r"SEARCH (t\d+) .*AUTOMATIC .*INDEX \(([^)]*)\)")
 _COLUMN = re.compile(r"c(\d+)=\?")

@@ -1,4 +1,4 @@
-"""Recursive relations that are stored, and the rules that keep them (`calculus.maintenance`).
+"""Recursive relations that are stored, and the rules that keep them (`calculus.stored_recursion`).
 
 Relations that depend on each other are stored together, each in a temporary table: its rows in the
 order in which they came, none twice. What they gain and lose is found by two fixpoints, one for
@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harken.calculus.maintenance import Maintenance
 from harken.calculus.states import copy_of
+from harken.calculus.stored_recursion import Maintenance
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Validity

@@ -13,9 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.values import column_type
 from harken.ir.relations import Relation, extent_name, is_extent
-from harken.ir.types import BOOLEAN, INTEGER
+from harken.values.encoding import column_type
+from harken.values.types import BOOLEAN, INTEGER
 
 
 def table_name(relation: Relation) -> str:

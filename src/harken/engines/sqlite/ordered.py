@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from harken.engines.sqlite.expressions import Sql, compare
 from harken.ir.clauses import First, Numbered
 from harken.ir.relations import Relation
-from harken.ir.types import INTEGER
+from harken.values.types import INTEGER
 
 
 def order_by(keys: Sequence[tuple[int, bool, bool]], source: str = "") -> str:

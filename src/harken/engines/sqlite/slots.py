@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 
 from harken.ir.terms import Parameter
-from harken.ir.types import INTEGER, Type
+from harken.values.types import INTEGER, Type
 
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 _SLOT = re.compile(r"\?(\d+)")

@@ -15,9 +15,9 @@ from harken.errors import TypeFault
 from harken.ir.clauses import Atom, Clause, Comparison, Computation, Definition, Literal
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import INTEGER, Type
 from harken.lang.amosql import syntax
 from harken.lang.amosql.scope import Scope
+from harken.values.types import INTEGER, Type
 
 if TYPE_CHECKING:
     from harken.lang.amosql.translate import Translator

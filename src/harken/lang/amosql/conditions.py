@@ -16,10 +16,10 @@ from harken.errors import SafetyFault, Span, TypeFault
 from harken.ir.clauses import Aggregation, Comparison, Literal
 from harken.ir.operations import COMPARISONS, NEGATED_COMPARISON
 from harken.ir.terms import Constant
-from harken.ir.types import BOOLEAN
 from harken.lang.amosql import syntax
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.tree import chain
+from harken.values.types import BOOLEAN
 
 if TYPE_CHECKING:
     from harken.lang.amosql.translate import Translator

@@ -20,8 +20,8 @@ from harken.ir.clauses import Atom, Clause, Computation, Definition, Literal
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.schema import Function
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import INTEGER, TEXT, Type
 from harken.lang.amosql.resolve import is_narrower
+from harken.values.types import INTEGER, TEXT, Type
 
 if TYPE_CHECKING:
     from harken.lang.amosql.translate import Translator

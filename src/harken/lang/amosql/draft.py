@@ -27,11 +27,11 @@ from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.safety import unbound
 from harken.ir.schema import Function, Schema
 from harken.ir.terms import Constant, Parameter, Term, Variable
-from harken.ir.types import ALIASES, INTEGER, NUMBER, Type
 from harken.ir.typing import operation_mismatch
 from harken.ir.unify import unify
 from harken.lang.amosql.resolve import Argument, unknown_type
 from harken.lang.amosql.scope import Parameters, Scope
+from harken.values.types import ALIASES, INTEGER, NUMBER, Type
 
 Declared = list[tuple[Variable, Type]]
 

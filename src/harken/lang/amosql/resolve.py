@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from harken.errors import NameFault, Span, TypeFault, nearest
 from harken.ir.operations import NAMED_AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
 from harken.ir.schema import Function, Schema, example
-from harken.ir.types import Hierarchy, Type
+from harken.values.types import Hierarchy, Type
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harken.ir.terms import Parameter, Variable
-from harken.ir.types import Type
 from harken.lang.amosql.resolve import Argument
+from harken.values.types import Type
 
 
 @dataclass(frozen=True, slots=True)

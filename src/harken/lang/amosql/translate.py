@@ -31,22 +31,13 @@ from harken.ir.operations import (
 )
 from harken.ir.schema import Function, example
 from harken.ir.terms import Constant, Term, Value, Variable
-from harken.ir.types import (
-    BOOLEAN,
-    DATE,
-    FUNCTION,
-    INTEGER,
-    NUMBER,
-    TEXT,
-    TIMESTAMP,
-    Type,
-)
 from harken.lang.amosql import closure, conditions, dispatch, syntax
 from harken.lang.amosql.conditions import Alternatives
 from harken.lang.amosql.draft import Branch, Declared, Draft
 from harken.lang.amosql.resolve import Argument, resolve, unknown_function
 from harken.lang.amosql.scope import Local, Scope, Source
 from harken.lang.amosql.tree import chain
+from harken.values.types import BOOLEAN, DATE, FUNCTION, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
 ARITHMETIC = frozenset({"+", "-", "*", "/", "||"})
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from harken.ir.terms import Constant, Term
-from harken.ir.types import BOOLEAN, INTEGER, NUMBER, TEXT, Type
 from harken.lang.datalog.kinds import FLOAT, NUMBER_KIND, NUMERIC, SYMBOL, UNSIGNED, WHOLE, Kind
+from harken.values.types import BOOLEAN, INTEGER, NUMBER, TEXT, Type
 
 Compute = Callable[[str, Sequence[Term], Type], Term]
 """Adds an operation to a body, and gives the term of its result."""

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from harken.errors import NameFault, Span, TypeFault, nearest
-from harken.ir.types import INTEGER, NUMBER, TEXT, Type
 from harken.lang.datalog import syntax
+from harken.values.types import INTEGER, NUMBER, TEXT, Type
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,8 @@ from itertools import count
 from harken.errors import SafetyFault, Span, SyntaxFault, TypeFault
 from harken.ir import clauses as ir
 from harken.ir.operations import AGGREGATES
-from harken.ir.patterns import compiled
 from harken.ir.relations import RANGES, Column, Kind, Relation
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER, NUMBER, Type
 from harken.lang.datalog import functors, syntax
 from harken.lang.datalog.grounding import check_grounded
 from harken.lang.datalog.kinds import Types
@@ -25,6 +23,8 @@ from harken.lang.datalog.known import Known, Relations, relation_of
 from harken.lang.datalog.normal import alternatives
 from harken.lang.datalog.scopes import Scope, scope_of_clause
 from harken.lang.datalog.witnesses import with_witnesses
+from harken.values.datalog_patterns import compiled
+from harken.values.types import BOOLEAN, INTEGER, NUMBER, Type
 
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 PRESENT = Constant(True, BOOLEAN)

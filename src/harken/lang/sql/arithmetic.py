@@ -14,7 +14,15 @@ from sqlglot import exp
 
 from harken.errors import TypeFault
 from harken.ir.terms import Constant, Term
-from harken.ir.types import (
+from harken.lang.sql import decimals
+from harken.lang.sql.conversions import NULL_TYPE, decimal_of
+from harken.lang.sql.draft import Body
+from harken.lang.sql.intervals import Interval, interval_of, total
+from harken.lang.sql.rounding import Rounding
+from harken.lang.sql.scope import Scope
+from harken.lang.sql.types import shown
+from harken.lang.sql.whole_numbers import whole_number
+from harken.values.types import (
     DATE,
     INTEGER,
     NUMBER,
@@ -24,14 +32,6 @@ from harken.ir.types import (
     decimal_type,
     is_decimal,
 )
-from harken.lang.sql import decimals
-from harken.lang.sql.conversions import NULL_TYPE, decimal_of
-from harken.lang.sql.draft import Body
-from harken.lang.sql.intervals import Interval, interval_of, total
-from harken.lang.sql.rounding import Rounding
-from harken.lang.sql.scope import Scope
-from harken.lang.sql.types import shown
-from harken.lang.sql.whole_numbers import whole_number
 
 SYMBOLS: dict[type[exp.Expr], str] = {
     exp.Add: "+",

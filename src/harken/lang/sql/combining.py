@@ -10,12 +10,12 @@ from harken.errors import TypeFault
 from harken.ir.clauses import Aggregation, Atom, Literal
 from harken.ir.relations import COPIES, Column, Relation
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER
 from harken.lang.sql.draft import Body
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation, unknown_places
 from harken.lang.sql.whole_numbers import whole_number
+from harken.values.types import BOOLEAN, INTEGER
 
 TOGETHER = 400
 """So many rows that are written out are one relation: SQLite has at most 500 alternatives."""

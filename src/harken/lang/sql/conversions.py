@@ -11,9 +11,13 @@ from sqlglot import exp
 
 from harken.errors import LanguageError, TypeFault, ValueFault
 from harken.ir.operations import OPERATIONS, Operation, Signature
-from harken.ir.readings import parse_boolean, parse_date, parse_timestamp
 from harken.ir.terms import Constant, Term
-from harken.ir.types import (
+from harken.lang.sql import decimals
+from harken.lang.sql.decimals import MOST_DIGITS
+from harken.lang.sql.draft import Body, Draft
+from harken.lang.sql.types import NAMES, is_numeric, shown
+from harken.values.parsing import parse_boolean, parse_date, parse_timestamp
+from harken.values.types import (
     BOOLEAN,
     DATE,
     INTEGER,
@@ -26,10 +30,6 @@ from harken.ir.types import (
     decimal_type,
     is_decimal,
 )
-from harken.lang.sql import decimals
-from harken.lang.sql.decimals import MOST_DIGITS
-from harken.lang.sql.draft import Body, Draft
-from harken.lang.sql.types import NAMES, is_numeric, shown
 
 NULL_TYPE = TEXT.or_null()
 """The type of a bare NULL, until it meets another."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import decimal
 
-from harken.ir.types import INTEGER, Type, decimal_digits, decimal_type
+from harken.values.types import INTEGER, Type, decimal_digits, decimal_type
 
 MOST_DIGITS = 38
 LEAST_SCALE = 6

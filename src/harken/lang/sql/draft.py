@@ -25,10 +25,10 @@ from harken.ir.clauses import (
 from harken.ir.operations import may_be_null
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER, NUMBER, Type, is_decimal
 from harken.lang.sql import decimals
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.types import shown
+from harken.values.types import BOOLEAN, INTEGER, NUMBER, Type, is_decimal
 
 TRUE = Constant(True, BOOLEAN)
 FALSE = Constant(False, BOOLEAN)

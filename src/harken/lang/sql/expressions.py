@@ -13,19 +13,8 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from harken.errors import LanguageError, ValueFault
-from harken.ir.java_patterns import compiled
 from harken.ir.operations import NEGATED_COMPARISON
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import (
-    BOOLEAN,
-    DATE,
-    INTEGER,
-    NUMBER,
-    TEXT,
-    TIMESTAMP,
-    Type,
-    is_decimal,
-)
 from harken.lang.sql.arithmetic import SYMBOLS
 from harken.lang.sql.chance import normal, seed_of
 from harken.lang.sql.conversions import NULL_TYPE, is_null
@@ -38,6 +27,8 @@ from harken.lang.sql.spelling import as_written
 from harken.lang.sql.trying import TRIED
 from harken.lang.sql.typed_calls import TypedCalls
 from harken.lang.sql.types import type_of
+from harken.values.java_patterns import compiled
+from harken.values.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type, is_decimal
 
 if TYPE_CHECKING:
     from harken.lang.sql.queries import Queries

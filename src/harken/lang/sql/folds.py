@@ -3,7 +3,7 @@
     max_by(x, y)                               max_by(Y, X : members(G, X, Y))
     string_agg(x, ', ' ORDER BY y DESC)        listagg(X, Y : members(G, X, Y))
 
-How a group becomes a value is said by `engines/folds.py`, once for all engines. A change has the
+How a group becomes a value is said by `values/folds.py`, once for all engines. A change has the
 groups computed again that it touches, and no others.
 """
 
@@ -19,7 +19,6 @@ from harken.ir.clauses import Aggregation, Atom, Setting
 from harken.ir.operations import FOLDED
 from harken.ir.relations import Relation
 from harken.ir.terms import Term, Variable
-from harken.ir.types import INTEGER, NUMBER, TEXT, decimal_digits, is_decimal
 from harken.lang.sql import decimals
 from harken.lang.sql.aggregate_calls import TWO_VALUES, Fold, called
 from harken.lang.sql.draft import Body, Draft
@@ -27,6 +26,7 @@ from harken.lang.sql.grouping_sets import GroupingSets
 from harken.lang.sql.ordering import direction
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.types import is_numeric, shown
+from harken.values.types import INTEGER, NUMBER, TEXT, decimal_digits, is_decimal
 
 AS_DOUBLE = frozenset(
     {"var_samp", "var_pop", "stddev_samp", "stddev_pop", "covar_samp", "covar_pop", "corr"}

@@ -18,9 +18,9 @@ from sqlglot import exp
 from harken.ir.clauses import Atom
 from harken.ir.relations import Column
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER
 from harken.lang.sql.draft import Body
 from harken.lang.sql.translation import Translation
+from harken.values.types import BOOLEAN, INTEGER
 
 Set = list[exp.Expr]
 

@@ -15,7 +15,6 @@ from harken.ir.clauses import Aggregation, Atom
 from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER, is_decimal
 from harken.lang.sql import decimals
 from harken.lang.sql.aggregates import (
     AGGREGATED,
@@ -33,6 +32,7 @@ from harken.lang.sql.scope import Field, Scope, Source
 from harken.lang.sql.spelling import as_written, spelling
 from harken.lang.sql.syntax import ONE, replace_columns
 from harken.lang.sql.types import is_numeric, shown
+from harken.values.types import BOOLEAN, INTEGER, is_decimal
 
 
 @dataclass(slots=True)

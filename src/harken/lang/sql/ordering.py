@@ -17,12 +17,12 @@ from harken.errors import LanguageError, TypeFault
 from harken.ir.clauses import Aggregation, Atom, Comparison, First, Literal
 from harken.ir.relations import COPIES
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER
 from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.spelling import spelling
 from harken.lang.sql.syntax import replace_columns
 from harken.lang.sql.whole_numbers import whole_number
+from harken.values.types import BOOLEAN, INTEGER
 
 Order = tuple[int, bool, bool]
 """A column, whether downwards, and whether NULLs come first."""

@@ -16,7 +16,6 @@ from sqlglot import exp
 
 from harken.errors import SyntaxFault, TypeFault
 from harken.ir.clauses import Atom
-from harken.ir.types import BOOLEAN
 from harken.lang.sql.aggregates import aggregates_of
 from harken.lang.sql.aliases import mentions_aliases, spelled_out
 from harken.lang.sql.chance import draws_for_rows, told_apart
@@ -35,6 +34,7 @@ from harken.lang.sql.syntax import replace_columns, windows_of
 from harken.lang.sql.translation import name_of
 from harken.lang.sql.types import shown
 from harken.lang.sql.windows import Windows
+from harken.values.types import BOOLEAN
 
 
 class Queries(Joins, Combining, Grouping, Subqueries, Recursion):

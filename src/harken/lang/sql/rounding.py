@@ -14,7 +14,6 @@ from decimal import Decimal
 from sqlglot import exp
 
 from harken.ir.terms import Constant, Term
-from harken.ir.types import INTEGER, NUMBER, Type, decimal_digits, decimal_type, is_decimal
 from harken.lang.sql import decimals
 from harken.lang.sql.conversions import NULL_TYPE
 from harken.lang.sql.draft import Body
@@ -22,6 +21,7 @@ from harken.lang.sql.functions import filled
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.trying import Trying
 from harken.lang.sql.whole_numbers import whole_number
+from harken.values.types import INTEGER, NUMBER, Type, decimal_digits, decimal_type, is_decimal
 
 TO_TENS = (
     "CASE WHEN x >= 0 THEN CAST(x + y AS BIGINT) DIV z * z "

@@ -10,8 +10,8 @@ import math
 
 from sqlglot import exp
 
-from harken.ir.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 from harken.lang.sql.functions import filled
+from harken.values.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
 Call = tuple[str, list[exp.Expr], tuple[Type, ...]]
 

@@ -10,11 +10,11 @@ from harken.errors import TypeFault
 from harken.ir.clauses import Aggregation, Atom, Comparison
 from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN
 from harken.lang.sql.draft import FALSE, TRUE, Body, used
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
+from harken.values.types import BOOLEAN
 
 
 class Subqueries(Translation):

@@ -13,7 +13,6 @@ from harken.ir.clauses import Aggregation, Atom, Literal, Program
 from harken.ir.relations import Column, Relation
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, Type
 from harken.lang.sql.aggregate_calls import written
 from harken.lang.sql.conditions import Conditions
 from harken.lang.sql.conversions import NULL_TYPE, together
@@ -24,6 +23,7 @@ from harken.lang.sql.scope import Scope
 from harken.lang.sql.spelling import as_written
 from harken.lang.sql.syntax import normalized
 from harken.lang.sql.types import shown
+from harken.values.types import BOOLEAN, Type
 
 if TYPE_CHECKING:
     from harken.lang.sql.queries import Queries

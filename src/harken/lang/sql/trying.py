@@ -8,7 +8,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from harken.ir.terms import Constant, Term
-from harken.ir.types import (
+from harken.lang.sql import decimals
+from harken.lang.sql.conversions import NULL_TYPE, Conversions, decimal_of, numeric_type
+from harken.lang.sql.draft import Body
+from harken.lang.sql.types import is_numeric
+from harken.values.types import (
     BOOLEAN,
     DATE,
     INTEGER,
@@ -20,10 +24,6 @@ from harken.ir.types import (
     decimal_type,
     is_decimal,
 )
-from harken.lang.sql import decimals
-from harken.lang.sql.conversions import NULL_TYPE, Conversions, decimal_of, numeric_type
-from harken.lang.sql.draft import Body
-from harken.lang.sql.types import is_numeric
 
 TRIED: dict[type[exp.Expr], tuple[str, str]] = {
     exp.SafeAdd: ("try_add", "+"),

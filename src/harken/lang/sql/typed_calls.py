@@ -9,12 +9,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from harken.ir.terms import Constant, Term
-from harken.ir.types import INTEGER, NUMBER, TIMESTAMP
 from harken.lang.sql.arithmetic import Arithmetic
 from harken.lang.sql.conversions import MOMENTS, NULL_TYPE
 from harken.lang.sql.draft import Body
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.types import is_numeric, shown
+from harken.values.types import INTEGER, NUMBER, TIMESTAMP
 
 READING = {"to_timestamp": "read_moment", "try_to_timestamp": "try_read_moment"}
 

@@ -11,7 +11,8 @@ import re
 from sqlglot import exp
 
 from harken.errors import Span, TypeFault
-from harken.ir.types import (
+from harken.lang.sql.decimals import MOST_DIGITS
+from harken.values.types import (
     BOOLEAN,
     DATE,
     INTEGER,
@@ -23,7 +24,6 @@ from harken.ir.types import (
     decimal_type,
     is_decimal,
 )
-from harken.lang.sql.decimals import MOST_DIGITS
 
 _T = exp.DType
 TYPES: dict[exp.DType, Type] = {

@@ -19,7 +19,6 @@ from harken.ir.clauses import Aggregation, Atom, Comparison, Literal
 from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
-from harken.ir.types import BOOLEAN, INTEGER, is_decimal
 from harken.lang.sql import decimals
 from harken.lang.sql.aggregates import AGGREGATED
 from harken.lang.sql.draft import Body, Draft
@@ -29,6 +28,7 @@ from harken.lang.sql.numbering import Numbering, Stage, Wanted
 from harken.lang.sql.ordering import Order, direction, earlier
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.types import is_numeric, shown
+from harken.values.types import BOOLEAN, INTEGER, is_decimal
 
 ONE = Constant(1, INTEGER)
 OF_ROWS = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)

@@ -1,0 +1,1 @@
+"""The public Python surface: `harken.connect` and what it returns."""

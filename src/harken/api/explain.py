@@ -1,0 +1,113 @@
+"""How a function is evaluated: its clauses as they were translated, as they were rewritten, and
+the SQL they become."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from harken.api.handles import plan_call
+from harken.api.recursions import strategies
+from harken.calculus.rule_sets import all_rule_sets
+from harken.database.runtime import Runtime
+from harken.engines.lake.reach import Reach, described, reaches
+from harken.errors import TypeFault
+from harken.ir.assemble import assemble
+from harken.ir.printer import print_program
+from harken.ir.relations import Kind
+from harken.ir.schema import Function, FunctionKind
+from harken.maintenance.materialized_views import kept_name
+from harken.planner.change_methods import untold
+from harken.planner.prepare import prepare
+from harken.propagation.network import Network
+from harken.statements.datalog.text import is_datalog
+from harken.statements.sql.tables import is_materialized, is_sql
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    name: str
+    kind: str
+    definition: str
+    clauses: str
+    expanded: str
+    sql: str
+    lake: tuple[Reach, ...] = ()
+    """How the rows of relations in the lake are reached."""
+    measured: tuple[str, ...] = ()
+    """What it has taken to keep a materialized view up to date."""
+    maintenance: tuple[str, ...] = ()
+    """The rules by which the changes of its recursive relations are found."""
+    strategies: tuple[str, ...] = ()
+    """For a recursive one: how its changes can be found, how they are, and why all is computed
+    again where it is."""
+    outboxes: tuple[str, ...] = ()
+    """How full those of its durable monitors are."""
+    title: str = ""
+    """What it is, as its author says."""
+    warnings: tuple[str, ...] = ()
+    """What those who watch it are not told of."""
+
+    def __str__(self) -> str:
+        parts = [self.title, self.definition]
+        if self.clauses:
+            parts += ["As ObjectLog:", self.clauses]
+        if self.expanded and self.expanded != self.clauses:
+            parts += ["Expanded:", self.expanded]
+        parts += ["As SQL, for given arguments:", self.sql, *described(self.lake)]
+        parts += ["\n".join(self.strategies)] if self.strategies else []
+        parts += self.maintenance
+        if self.measured:
+            parts += ["Kept up to date:", "\n".join(self.measured)]
+        parts += ["\n".join(self.outboxes)] if self.outboxes else []
+        parts += [f"Warning: {each}" for each in self.warnings]
+        return "\n\n".join(parts)
+
+    def as_json(self) -> dict[str, object]:
+        return {**asdict(self), "kind": "function", "function_kind": self.kind}
+
+
+def explain_function(
+    runtime: Runtime, function: Function, network: Network, measured: tuple[str, ...] = ()
+) -> Explanation:
+    relation = function.relation
+    if relation is None:
+        raise TypeFault(
+            f"{function.id} is a procedure: it has steps, not clauses", code="side-effect"
+        )
+    clauses = expanded = ""
+    maintenance: tuple[str, ...] = ()
+    recursion: tuple[str, ...] = ()
+    kept = network.node(kept_name(function.id))
+    warnings = () if kept is None else untold(kept.condition.program)
+    if relation.kind is Kind.DERIVED:
+        program = assemble(relation, (), runtime.catalog)
+        plan = prepare(program, runtime.catalog.hierarchy, range(relation.inputs))
+        clauses, expanded = print_program(program), print_program(plan.program)
+        maintenance = tuple(map(str, all_rule_sets(program)))
+        recursion = strategies(runtime, program, network)
+        warnings = untold(program)
+    plan = plan_call(runtime, relation)
+    return Explanation(
+        function.id,
+        function.kind.value,
+        function.text,
+        clauses,
+        expanded,
+        runtime.engine.explain_sql(plan),
+        reaches(runtime.engine, plan),
+        measured,
+        maintenance,
+        recursion,
+        title=_title(function),
+        warnings=warnings,
+    )
+
+
+def _title(function: Function) -> str:
+    if is_datalog(function):
+        rules = " with rules" if function.kind is FunctionKind.DERIVED else ""
+        return f"{function.name} is a relation{rules}"
+    if is_sql(function):
+        what = "view" if function.kind is FunctionKind.DERIVED else "table"
+        return f"{function.name} is a {'materialized view' if is_materialized(function) else what}"
+    return f"{function.id} is a {function.kind.value} function"

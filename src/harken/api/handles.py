@@ -1,0 +1,361 @@
+"""`db.function("quantity")`: a function as a Python mapping, without parsing.
+
+    quantity = db.function("quantity")
+    quantity[item] = 130          # set quantity(item) = 130
+    quantity[item]                # 130
+    db.function("delivery_time")[item, supplier] = 2
+
+Law: each operation does what the statement of the same meaning does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from harken.database.arguments import shown
+from harken.database.evaluation import decode_rows
+from harken.database.exclusive import Turn, exclusive
+from harken.database.results import rows_as_values
+from harken.database.runtime import Runtime
+from harken.database.transactions import Transactions
+from harken.engines.protocol import CompiledQuery
+from harken.engines.sqlite import faults
+from harken.engines.sqlite.engine import layout_changes
+from harken.errors import SafetyFault, TypeFault, ValueFault
+from harken.ir.assemble import assemble
+from harken.ir.clauses import Atom, Clause, Definition
+from harken.ir.relations import Kind, Relation
+from harken.ir.schema import Function, FunctionKind
+from harken.ir.terms import Parameter, Variable
+from harken.planner.prepare import Plan, prepare
+from harken.statements.amosql import updates
+from harken.values.encoding import decoder
+from harken.values.types import Type
+
+Encoder = Callable[[Any], Any]
+
+
+class NoValue(ValueFault, KeyError):
+    """The function has no value for these arguments."""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class FunctionHandle:
+    """One function. It stays right when the schema changes: it looks itself up again."""
+
+    def __init__(
+        self, runtime: Runtime, transactions: Transactions, function: Function, turn: Turn
+    ) -> None:
+        self.turn = turn
+        self._runtime = runtime
+        self._transactions = transactions
+        self._id = function.id
+        self._connection = runtime.engine.connection
+        self._epoch = -1
+        self._prepare()
+
+    def _prepare(self) -> None:
+        catalog = self._runtime.catalog
+        if not catalog.has_function(self._id):
+            raise TypeFault(f"the function {self._id} was deleted", code="unknown-function")
+        function = catalog.function(self._id)
+        if function.kind is FunctionKind.PROCEDURE or function.relation is None:
+            raise TypeFault(
+                f"{self._id} is a procedure, not a mapping",
+                code="side-effect",
+                hint="call it: db.amosql(...) with a call statement",
+            )
+        self._function = function
+        self._relation: Relation = function.relation
+        self._inputs = self._relation.inputs
+        encoder = self._runtime.objects.encoder
+        self._encoders: list[Encoder] = [encoder(c.type) for c in self._relation.columns]
+        self._types: tuple[Type, ...] = tuple(c.type for c in self._relation.columns)
+        self._plain = (
+            function.kind is FunctionKind.STORED
+            and not function.system
+            and not self._runtime.engine.is_far(self._relation)
+        )
+        statements = layout_changes(self._relation)
+        self._set_sql = statements.set
+        self._get_sql = statements.get
+        self._one_to_one = self._plain and self._inputs == 1 and self._relation.arity == 2
+        self._keyed = self._relation.key is not None
+        results = self._types[self._inputs :]
+        self._single = self._one_to_one and self._keyed and not _needs_decoding(results)
+        self._decode = _needs_decoding(results)
+        self._query: CompiledQuery | None = None
+        self._epoch = catalog.epoch
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def __getitem__(self, arguments: Any) -> Any:
+        """The value; all values of a bag or of a function with several."""
+        if not self.turn.acquire(False):
+            with self.turn:
+                return self._get(arguments)
+        try:
+            return self._get(arguments)
+        finally:
+            self.turn.release()
+
+    def _get(self, arguments: Any) -> Any:
+        if self._single and type(arguments) is not tuple:
+            value = self._read_one(arguments)
+            if value is not None and self._transactions.saw_known_state:
+                return value
+        rows = self._results(arguments)
+        if not self._keyed:
+            return rows_as_values(self._decoded(rows))
+        if not rows:
+            raise NoValue(f"{self._function.name} has no value for {arguments!r}", code="no-value")
+        return rows_as_values(self._decoded(rows))[0]
+
+    def _read_one(self, arguments: Any) -> Any:
+        """One argument, one result stored as it is: the shortest way. None if it does not work:
+        another process may have deleted the function, which the long way finds out."""
+        if self._epoch != self._runtime.catalog.epoch:
+            self._prepare()
+        try:
+            return self._connection.execute(self._get_sql, (self._encoders[0](arguments),)).get
+        except faults.RAISED:
+            return None
+
+    @exclusive
+    def get(self, arguments: Any, default: Any = None) -> Any:
+        rows = self._results(arguments)
+        if not rows and self._keyed:
+            return default
+        values = rows_as_values(self._decoded(rows))
+        return values[0] if self._keyed else values
+
+    @exclusive
+    def __contains__(self, arguments: Any) -> bool:
+        return bool(self._results(arguments))
+
+    @exclusive
+    def __call__(self, *arguments: Any) -> list[Any]:
+        """All values for the arguments, as a list."""
+        return rows_as_values(self._decoded(self._results(arguments)))
+
+    def __iter__(self) -> Iterator[Any]:
+        """The arguments that have a value, as a mapping gives its keys."""
+        return iter(dict.fromkeys(arguments for arguments, _ in self.items()))
+
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        """Every row, as (arguments, value)."""
+        with self.turn:
+            self._refresh()
+            rows = decode_rows(self._all_rows(), self._types, self._runtime.catalog.home)
+        for row in rows:
+            (arguments,) = rows_as_values([row[: self._inputs]])
+            (value,) = rows_as_values([row[self._inputs :]])
+            yield arguments, value
+
+    def _results(self, arguments: Any) -> list[tuple[Any, ...]]:
+        self._refresh()
+        given = self._encode(arguments)
+        try:
+            if self._plain:
+                return self._connection.execute(self._get_sql, given).fetchall()
+        except faults.RAISED as error:
+            raise faults.fault(error) from error
+        return self._derived_rows(arguments)
+
+    def _derived_rows(self, arguments: Any) -> list[tuple[Any, ...]]:
+        """A derived function with its arguments given as parameters."""
+        if self._query is None:
+            self._query = compile_call(self._runtime, self._relation)
+        return self._query.rows(arguments if isinstance(arguments, tuple) else (arguments,))
+
+    def _all_rows(self) -> list[tuple[Any, ...]]:
+        if self._relation.kind is Kind.FOREIGN and self._inputs:
+            raise SafetyFault(
+                f"{self._id} has a value for any argument, so its rows cannot be listed",
+                code="unsafe",
+                hint="call it with arguments",
+            )
+        program = assemble(self._relation, (), self._runtime.catalog)
+        plan = prepare(program, self._runtime.catalog.hierarchy)
+        return self._runtime.engine.compile(plan).rows(())
+
+    def _decoded(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        if not self._decode:
+            return rows
+        return decode_rows(rows, self._types[self._inputs :], self._runtime.catalog.home)
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        """The types of a whole row: its arguments, then its results."""
+        return self._types
+
+    # --- changing --------------------------------------------------------------------------
+
+    def __setitem__(self, arguments: Any, value: Any) -> None:
+        if not self.turn.acquire(False):
+            with self.turn:
+                self._set(arguments, value)
+                return
+        try:
+            self._set(arguments, value)
+        finally:
+            self.turn.release()
+
+    def _set(self, arguments: Any, value: Any) -> None:
+        connection = self._connection
+        slow = self._runtime.immediate_rules or connection.asking or value is None
+        in_write = connection.in_transaction and not connection.only_reads
+        if slow or not (self._plain and self._keyed and in_write):
+            self._change("set", arguments, value)
+            return
+        if self._epoch != self._runtime.catalog.epoch:
+            self._prepare()
+        row: tuple[Any, ...]
+        if self._one_to_one and type(arguments) is not tuple and type(value) is not tuple:
+            turn_argument, turn_value = self._encoders
+            row = (turn_argument(arguments), turn_value(value))
+        else:
+            (values,) = self._encode_values(value)
+            row = (*self._encode(arguments), *values)
+        try:
+            self._connection.execute(self._set_sql, row)
+        except faults.RAISED as error:
+            raise faults.fault(error) from error
+
+    @exclusive
+    def update(self, values: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        """Set many values, as one statement: `quantity.update({item: 5, other: 7})`."""
+        pairs = _pairs(values)
+        self._refresh()
+        target = updates.find_target(self._function, self._runtime.catalog, None)
+        changes = [(self._encode(given), self._encode_values(value)) for given, value in pairs]
+        if not changes:
+            return
+        block = self._transactions.statement if self._transactions.active else self._in_block
+        with block():
+            engine = self._runtime.engine
+            if target.is_direct:
+                engine.expect(target.relation, [given for given, _ in changes])
+            for given, rows in changes:
+                updates.apply(engine, "set", target, given, rows)
+
+    @contextmanager
+    def _in_block(self) -> Iterator[None]:
+        with self._transactions.block(), self._transactions.statement():
+            yield
+
+    @exclusive
+    def __delitem__(self, arguments: Any) -> None:
+        """Leave the function without a value for the arguments."""
+        self._change("set", arguments, None)
+
+    @exclusive
+    def add(self, *row: Any) -> None:
+        """`add f(...) = value`: the arguments, then the value."""
+        self._change("add", row[: self._inputs], row[self._inputs :])
+
+    @exclusive
+    def put(self, *row: Any) -> None:
+        """Let the row be there: of a function with one value for its arguments, it is the value."""
+        self._change("set" if self._keyed else "add", row[: self._inputs], row[self._inputs :])
+
+    @exclusive
+    def remove(self, *row: Any) -> None:
+        self._change("remove", row[: self._inputs], row[self._inputs :])
+
+    def _change(self, verb: str, arguments: Any, value: Any) -> None:
+        if self._transactions.active:
+            self._apply(verb, arguments, value)
+            return
+        with self._transactions.block():
+            self._apply(verb, arguments, value)
+
+    def _apply(self, verb: str, arguments: Any, value: Any) -> None:
+        self._refresh()
+        target = updates.find_target(self._function, self._runtime.catalog, None)
+        given = self._encode(arguments)
+        with self._transactions.statement():
+            values = self._encode_values(value)
+            updates.apply(self._runtime.engine, verb, target, given, values)
+
+    def _encode(self, arguments: Any) -> tuple[Any, ...]:
+        given = arguments if isinstance(arguments, tuple) else (arguments,)
+        if len(given) != self._inputs:
+            raise TypeFault(
+                f"{self._function.name} takes {self._inputs} arguments, not {len(given)}",
+                code="arity",
+            )
+        return tuple(turn(value) for turn, value in zip(self._encoders, given, strict=False))
+
+    def _encode_values(self, value: Any) -> list[tuple[Any, ...]]:
+        """None is no value; a list gives a bag all its values."""
+        if value is None:
+            return []
+        several = value if isinstance(value, list) and not self._keyed else [value]
+        width = self._relation.arity - self._inputs
+        rows = [item if isinstance(item, tuple) else (item,) for item in several]
+        for row in rows:
+            if len(row) != width:
+                raise TypeFault(
+                    f"{self._function.name} has {width} result columns, not {len(row)}",
+                    code="arity",
+                )
+        turns = self._encoders[self._inputs :]
+        return [tuple(t(v) for t, v in zip(turns, row, strict=True)) for row in rows]
+
+    def _refresh(self) -> None:
+        self._transactions.look()
+        if self._epoch != self._runtime.catalog.epoch:
+            self._prepare()
+
+    def __repr__(self) -> str:
+        return f"<function {self._id}>"
+
+
+def _pairs(values: Any) -> list[tuple[Any, Any]]:
+    """What `update` was given, as arguments with their values."""
+    given = values.items() if isinstance(values, Mapping) else values
+    found = list(given) if isinstance(given, Iterable) else [given]
+    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in found):
+        raise TypeFault(
+            "the values are a mapping, or pairs of arguments and value, and this is "
+            + shown(values),
+            hint="as {item: 5, other: 7}",
+        )
+    return [(arguments, value) for arguments, value in found]
+
+
+def compile_call(runtime: Runtime, relation: Relation) -> CompiledQuery:
+    return runtime.engine.compile(plan_call(runtime, relation))
+
+
+def plan_call(runtime: Runtime, relation: Relation) -> Plan:
+    """The results of a relation whose arguments are parameters."""
+    given = tuple(
+        Parameter(position, column.type)
+        for position, column in enumerate(relation.columns[: relation.inputs])
+    )
+    results = tuple(
+        Variable(f"R{position}", column.type)
+        for position, column in enumerate(relation.columns[relation.inputs :])
+    )
+    goal = replace(
+        relation,
+        name="call",
+        columns=relation.columns[relation.inputs :],
+        inputs=0,
+        kind=Kind.DERIVED,
+        key=None,
+    )
+    clause = Clause(Atom(goal, results), (Atom(relation, (*given, *results)),))
+    program = assemble(goal, [Definition(goal, (clause,))], runtime.catalog)
+    return prepare(program, runtime.catalog.hierarchy)
+
+
+def _needs_decoding(types: tuple[Type, ...]) -> bool:
+    return any(type_.surrogate or decoder(type_) is not None for type_ in types)

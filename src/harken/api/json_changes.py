@@ -1,0 +1,127 @@
+"""A transaction as JSON: rows to delete, and then rows to insert, by the name of their table.
+
+    {"insert": {"edge": [["h", "d"]]}, "delete": {"edge": [["b", "c"]]}}
+
+A row has its columns in the order of declaration. Deleting what is not there changes nothing, and
+nor does inserting what a set has already. All of it happens, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harken.api.database import Database
+from harken.database.json_values import reader
+from harken.database.runtime import Runtime
+from harken.database.set_rows import add_rows
+from harken.errors import HarkenError, IntegrityError, TypeFault
+from harken.ir.relations import Relation
+from harken.ir.schema import Function, FunctionKind
+from harken.lang.sql.draft import Table, unknown_table
+from harken.statements.datalog.bounds import check_bounds
+from harken.statements.datalog.rows import add_facts, remove_facts
+from harken.statements.datalog.text import is_datalog
+from harken.statements.sql.tables import SqlTables, is_materialized
+
+Row = tuple[Any, ...]
+Rows = Mapping[str, Sequence[Sequence[Any]]]
+
+
+def apply(db: Database, insert: Rows, delete: Rows) -> None:
+    with db.transaction():
+        for name, rows in delete.items():
+            delete_rows(db, name, rows)
+        for name, rows in insert.items():
+            insert_rows(db, name, rows)
+
+
+def delete_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    """A row that is there several times goes once."""
+    runtime = db._runtime
+    with db._transactions.statement():
+        function = _function(runtime, name)
+        if is_datalog(function):
+            delete_facts(db, function.name, rows)
+        else:
+            runtime.engine.remove_many(*_stored(runtime, name, function, rows))
+
+
+def insert_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    runtime = db._runtime
+    with db._transactions.statement():
+        function = _function(runtime, name)
+        if is_datalog(function):
+            insert_facts(db, function.name, rows)
+        else:
+            _insert(runtime, *_stored(runtime, name, function, rows))
+
+
+def delete_facts(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Delete rows of a relation, or of what is stated of one with rules."""
+    with db._transactions.statement():
+        remove_facts(db._runtime, name, rows)
+        db._rules.synchronise()
+
+
+def insert_facts(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
+    with db._transactions.statement():
+        add_facts(db._runtime, name, rows)
+        db._rules.synchronise()  # a relation with rules may have got a place for facts
+
+
+def _insert(runtime: Runtime, relation: Relation, rows: list[Row]) -> None:
+    if relation.is_set:
+        add_rows(runtime.engine, relation, rows, "delete that one in the same transaction")
+    else:
+        runtime.engine.insert_many(relation, rows)
+
+
+def _stored(
+    runtime: Runtime, name: str, function: Function, rows: Sequence[Sequence[Any]]
+) -> tuple[Relation, list[Row]]:
+    table = _table(runtime, name, function)
+    readers = [reader(column.type) for column in table.columns]
+    encoders = [runtime.objects.encoder(column.type) for column in table.columns]
+    found = []
+    for row in rows:
+        if len(row) != len(table.columns):
+            raise TypeFault(
+                f"{name} has {len(table.columns)} columns, and a row has {len(row)} values",
+                code="arity",
+                hint="it has " + ", ".join(column.name for column in table.columns),
+            )
+        made: list[Any] = [None] * len(row)
+        for position, column, read, encode, value in zip(
+            table.positions, table.columns, readers, encoders, row, strict=True
+        ):
+            if value is None and not column.type.nullable:
+                raise IntegrityError(f"{name}.{column.name} cannot be NULL", code="null")
+            try:
+                made[position] = encode(read(value))
+            except HarkenError as error:
+                error.message = f"{name}.{column.name}: {error.message}"
+                raise
+        found.append(tuple(made))
+    check_bounds(function, found)
+    return table.relation, found
+
+
+def _function(runtime: Runtime, name: str) -> Function:
+    tables = SqlTables(runtime.catalog)
+    function = tables.function(name)
+    if function is None:
+        raise unknown_table(tables, name, None, "table")
+    return function
+
+
+def _table(runtime: Runtime, name: str, function: Function) -> Table:
+    if function.kind is not FunctionKind.STORED or is_materialized(function):
+        raise TypeFault(
+            f"{name} is derived, and only stored rows are inserted and deleted",
+            code="not-updatable",
+            hint="change what it is derived from",
+        )
+    table = SqlTables(runtime.catalog).table(name)
+    assert table is not None
+    return table

@@ -1,0 +1,83 @@
+"""How a file becomes a database that statements can run on.
+
+A new file gets the system's types and functions; the catalog of an old one is read, its relations
+are found where they lie, and Python is put behind its foreign functions. The latter two are done
+again whenever the catalog is read again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harken.consumers.rules.rules import Rules
+from harken.database.catalog import Catalog
+from harken.database.objects import Objects
+from harken.database.runtime import Runtime
+from harken.database.transactions import Transactions
+from harken.engines.lake.engine import LakeEngine
+from harken.engines.sqlite.connection import Connection
+from harken.errors import HarkenError, StorageError
+from harken.ir.clauses import Definition
+from harken.ir.schema import Function, FunctionKind
+from harken.settings import Settings
+from harken.statements import definitions
+from harken.statements.amosql import foreign
+from harken.statements.amosql.build import syntax_of
+
+
+def open_database(
+    connection: Connection, spark: Any, settings: Settings
+) -> tuple[Runtime, Rules, Transactions]:
+    """What all sessions on the connection share."""
+    runtime = _open_runtime(connection, spark, settings)
+    rules = Rules(runtime)
+    runtime.rules, runtime.monitors = rules, rules.monitors
+    transactions = Transactions(runtime, rules)
+    rules.synchronise()
+    return runtime, rules, transactions
+
+
+def _open_runtime(connection: Connection, spark: Any, settings: Settings) -> Runtime:
+    engine = LakeEngine(connection, spark)
+    catalog = Catalog(engine, lambda function: _clauses_of(function, catalog))
+    runtime = Runtime(engine, catalog, Objects(engine, catalog), settings)
+    if connection.is_new:
+        _initialise(connection, catalog)
+    catalog.when_reloaded = lambda: _after_reload(runtime)
+    catalog.reload()
+    return runtime
+
+
+def _clauses_of(function: Function, catalog: Catalog) -> tuple[Definition, ...]:
+    try:
+        return definitions.clauses_of(function, catalog)
+    except HarkenError as error:
+        raise error.locate(function.text, function.id) from error.__cause__
+
+
+def _initialise(connection: Connection, catalog: Catalog) -> None:
+    """Another process may be doing the same: look again once we may write."""
+    if connection.read_only:
+        raise StorageError(
+            "the database is empty",
+            code="not-a-database",
+            hint="open it without read_only once, to create it",
+        )
+    connection.begin()
+    try:
+        if connection.value("SELECT count(*) FROM sqlite_schema") == 0:
+            catalog.initialise()
+            connection.mark_as_ours()
+        connection.commit()
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def _after_reload(runtime: Runtime) -> None:
+    """Know where the relations are, and what Python is behind the functions."""
+    runtime.engine.attach(runtime.catalog.stored_relations())
+    for function in runtime.catalog.functions():
+        # A missing one fails when it is used.
+        if function.kind is FunctionKind.FOREIGN and function.text != foreign.SESSION:
+            foreign.register_declared(runtime, function, syntax_of(function))

@@ -1,0 +1,121 @@
+"""A step: what has changed in the inputs is taken in, as one transaction with all that it causes.
+
+Each input is moved on to its newest version, the changes between the two go to all that watch, and
+the new version is committed with everything they did.
+
+Law: a step that dies is as if it had not begun; the next takes the same changes in, once.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from harken.consumers.rules.rules import Rules
+from harken.database.runtime import Runtime
+from harken.database.system import META
+from harken.database.transactions import Transactions
+from harken.engines.sqlite.connection import Connection
+from harken.propagation.network import Network
+
+LAST_STEP = "last_step"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a step took in, and how long that took with all that it caused."""
+
+    taken: dict[str, int] = field(default_factory=dict)
+    """For each input that changed, how many rows came and went."""
+    versions: dict[str, int] = field(default_factory=dict)
+    """The versions that were taken in."""
+    lag: dict[str, float] = field(default_factory=dict)
+    """For each input whose source says so: the seconds from its newest change to the step's end."""
+    fired: dict[str, int] = field(default_factory=dict)
+    """For each rule that acted, for how many tuples."""
+    views: dict[str, float] = field(default_factory=dict)
+    """For each condition, monitored view and node between that was evaluated, the seconds."""
+    seconds: float = 0.0
+    set_aside: dict[str, dict[str, str]] = field(default_factory=dict)
+    """For each input, the files that could not be read and why, if they are new to this step."""
+
+
+def take_step(
+    runtime: Runtime, transactions: Transactions, rules: Rules, *, strict: bool = True
+) -> Step:
+    """Take everything in that is new, in a transaction of its own. A file of a directory that
+    cannot be read ends a step that is `strict`; otherwise it is set aside."""
+    started = time.monotonic()
+    network, fired = rules.network, rules.firings()
+    views: dict[str, float] = {}
+    network.timing = views
+    try:
+        with transactions.block():
+            step, written = take_in(runtime, network, strict=strict)
+    finally:
+        network.timing = None
+        network.forget_large()
+    now = runtime.engine.connection.now().timestamp()
+    return replace(
+        step,
+        lag={name: max(0.0, now - when) for name, when in written.items()},
+        fired=_more(rules.firings(), fired),
+        views=views,
+        seconds=time.monotonic() - started,
+    )
+
+
+def _more(counts: Mapping[str, int], before: Mapping[str, int]) -> dict[str, int]:
+    """By how much counts have changed; those that have not are left out."""
+    changes = {name: count - before.get(name, 0) for name, count in counts.items()}
+    return {name: change for name, change in changes.items() if change}
+
+
+def take_in(
+    runtime: Runtime, network: Network, *, strict: bool = True
+) -> tuple[Step, dict[str, float]]:
+    """Move every input on to its newest version, inside the open transaction, and let the network
+    know what changed; and when each version was written. A large change stays where it is: Spark
+    reads it there."""
+    engine = runtime.engine
+    taken, versions, written, set_aside = {}, {}, {}, {}
+    for far, version in engine.news(set_aside=not strict):
+        known = far.set_aside(far.place.version).items()
+        unread = {
+            file: why for file, why in far.set_aside(version).items() if (file, why) not in known
+        }
+        if unread:
+            set_aside[far.relation.name] = unread
+        change = engine.take_in(far, version)
+        if isinstance(change, int):
+            network.note_large(far.relation.id, change)
+        else:
+            network.note_changes(far.relation.id, change)
+        taken[far.relation.name] = change if isinstance(change, int) else _size(change)
+        versions[far.relation.name] = version
+        when = far.table.written(version)
+        if when is not None:
+            written[far.relation.name] = when
+    if taken:
+        _remember(engine.connection)
+    return Step(taken, versions, set_aside=set_aside), written
+
+
+def _size(change: list[tuple[Any, ...]]) -> int:
+    return sum(abs(weight) for *_, weight in change)
+
+
+def _remember(connection: Connection) -> None:
+    microseconds = int(connection.now().timestamp() * 1_000_000)
+    connection.run(f"INSERT OR REPLACE INTO {META} VALUES ('{LAST_STEP}', ?)", (microseconds,))
+
+
+def last_step(connection: Connection) -> datetime.datetime | None:
+    """When something was last taken in."""
+    found = connection.value(f"SELECT max(value) FROM {META} WHERE key = '{LAST_STEP}'")
+    if found is None:
+        return None
+    return datetime.datetime.fromtimestamp(found / 1_000_000, datetime.UTC)

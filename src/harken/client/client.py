@@ -1,0 +1,396 @@
+"""A client of the service: `harken.Client("http://127.0.0.1:8765")`.
+
+    copy = harken.Copy()
+    for change in client.follow("low"):
+        copy.apply(change)
+
+A stream that breaks is taken up again where it ended; if
+that is too long ago, the next change is a fresh one, with all rows.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from urllib.parse import urlencode, urlsplit
+
+from harken.client.copies import Copy
+from harken.consumers.monitors.changes import Change
+from harken.database.arguments import (
+    LONGEST_TIME,
+    check_flag,
+    check_names,
+    check_number,
+    check_text,
+    check_whole,
+    wrong,
+)
+from harken.database.json_values import Row, column_type, read_json, row_reader
+from harken.errors import HarkenError, StorageError, TypeFault, ValueFault
+from harken.server.events import API, address
+from harken.server.values import rows_json
+from harken.statements.sql.restricted import condition_text
+
+Where: TypeAlias = str | Mapping[str, Any] | None
+"""A condition in SQL, or the values that some columns must have."""
+
+SILENCE_SECONDS = 60.0
+"""The service shows every so often that it is there; after so long without a word it is not."""
+PATIENCE_SECONDS = 0.2
+BUSY = ("locked", "too-many")
+STRANGE = "not-harken"
+"""The code of answers that are not the service's: those of a proxy while it restarts, perhaps."""
+LONGEST_WAIT = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many rows of a view came and went, and where they are; of a fresh one, how many there
+    are."""
+
+    view: str
+    plus: int
+    minus: int
+    position: int
+    link: str
+    fresh: bool = False
+
+
+class Client:
+    """The views of a service."""
+
+    def __init__(
+        self, address: str, token: str | None = None, *, timeout: float = SILENCE_SECONDS
+    ) -> None:
+        check_text(address, "the address of a service")
+        check_number(timeout, "the timeout", above=True, most=LONGEST_TIME)
+        if token is not None:
+            check_text(token, "a token")
+        try:
+            parts = urlsplit(address)
+            port = parts.port
+        except ValueError:
+            raise _no_address(address) from None
+        if parts.scheme not in ("http", "https") or parts.hostname is None:
+            raise _no_address(address)
+        if token is not None and not token.isprintable():
+            raise ValueFault("a token is one line of letters and signs", code="bad-value")
+        kinds: dict[str, type[http.client.HTTPConnection]] = {
+            "http": http.client.HTTPConnection,
+            "https": http.client.HTTPSConnection,
+        }
+        self._kind = kinds[parts.scheme]
+        self._host, self._port = parts.hostname, port
+        self._place = parts.netloc.rpartition("@")[2]
+        self._base = parts.path.rstrip("/")
+        self._timeout = timeout
+        self._headers = {} if token is None else {"Authorization": f"Bearer {token}".encode()}
+
+    # --- short questions -------------------------------------------------------------------
+
+    def views(self) -> list[dict[str, Any]]:
+        """All views and tables: their names, kinds and columns."""
+        found: list[dict[str, Any]] = self._ask("GET", f"{API}/views")["views"]
+        return found
+
+    def snapshot(self, view: str, *, where: Where = None, keep: bool = False) -> Change:
+        """All rows of a view, as a change that is fresh. With `keep` what comes after it can be
+        asked for; without it that is so only if somebody follows the view."""
+        check_flag(keep, "keep")
+        condition = _condition(where)
+        if keep:
+            return _snapshot(self._ask("POST", _address(view, "/keep"), {"where": condition}))
+        return _snapshot(self._ask("GET", _address(view, where=condition)))
+
+    def changes(
+        self, view: str, since: int, *, where: Where = None, net: bool = False
+    ) -> list[Change]:
+        """What came after a position; with `net` as one change at most."""
+        check_flag(net, "net")
+        check_whole(since, "the position")
+        asked = _address(view, "/changes", since=since, where=_condition(where), net=net or None)
+        found = self._ask("GET", asked)
+        read = _row_reader(found["columns"])
+        return [_change(each, read) for each in found["changes"]]
+
+    def apply(
+        self,
+        *,
+        insert: Mapping[str, Sequence[Sequence[Any]]] | None = None,
+        delete: Mapping[str, Sequence[Sequence[Any]]] | None = None,
+    ) -> int:
+        """Delete rows and insert rows, as one transaction; the position after it."""
+        body = {"insert": _rows(insert), "delete": _rows(delete)}
+        return int(self._ask("POST", f"{API}/transactions", body)["position"])
+
+    def sql(self, text: str) -> list[Row]:
+        """Run SQL: the rows of its last query."""
+        check_text(text, "a program")
+        results = self._ask("POST", f"{API}/sql", {"text": text})["results"]
+        if not results:
+            return []
+        read = row_reader([column_type(name, nullable=True) for name in results[-1]["types"]])
+        return [read(row) for row in results[-1]["rows"]]
+
+    # --- streams ---------------------------------------------------------------------------
+
+    def follow(
+        self,
+        view: str,
+        since: int | None = None,
+        *,
+        where: Where = None,
+        every: float = 0.0,
+    ) -> Iterator[Change]:
+        """The changes of a view, as they are committed, without an end. Without `since` the first
+        is fresh, with all rows; so is each that follows a pause that was too long.
+
+        With `every` there is one in so many seconds at most, the sum of what happened."""
+        wishes = {"where": _condition(where), "every": _interval(every)}
+        for changes in self._changes(_address(view, "/events", **wishes), since):
+            yield from changes
+
+    def follow_all(
+        self, views: Sequence[str], since: int | None = None, *, every: float = 0.0
+    ) -> Iterator[list[Change]]:
+        """The changes of several views, in one stream: each time all that one transaction did to
+        them, or with `every` all that happened in an interval."""
+        names = [views] if isinstance(views, str) else views
+        asked = [("view", view) for view in check_names(names, "the views")]
+        asked += [("every", str(every))] if _interval(every) else []
+        yield from self._changes(f"{API}/events?{urlencode(asked)}", since)
+
+    def _changes(self, asked: str, since: int | None) -> Iterator[list[Change]]:
+        """An event with an id ends what belongs together."""
+        readers: dict[str, Callable[[Sequence[Any]], Row]] = {}
+        found: list[Change] = []
+        for kind, place, data in self._events(asked, since):
+            if kind == "view":
+                found.clear()  # another connection: what was half is told again
+            if kind in ("view", "snapshot"):
+                readers[data["view"]] = _row_reader(data["columns"])
+            if kind == "snapshot":
+                found.append(_snapshot(data))
+            elif kind == "change":
+                found.append(_change(data, readers[data["view"]]))
+            if place is not None:
+                yield found
+                found = []
+
+    def counts(
+        self,
+        view: str,
+        since: int | None = None,
+        *,
+        where: Where = None,
+        every: float = 0.0,
+    ) -> Iterator[Count]:
+        """As `follow`, but only how many rows came and went."""
+        wishes = {"where": _condition(where), "every": _interval(every), "counts": "true"}
+        asked = _address(view, "/events", **wishes)
+        for kind, _, data in self._events(asked, since):
+            if kind == "count":
+                yield Count(**{name: data[name] for name in Count.__slots__})
+
+    def copy(self, view: str, *, where: Where = None) -> FollowedCopy:
+        """A copy of a view: `copy.refresh()` brings it up to date, `copy.follow()` keeps it so."""
+        return FollowedCopy(self, view, where)
+
+    def _events(
+        self, asked: str, since: int | None
+    ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+        """All events, over as many connections as it takes, once there was one."""
+        if since is not None:
+            check_whole(since, "the position")
+        last: str | None = None
+        wait: float | None = None
+        while True:
+            start = "" if since is None or last is not None else f"since={since}"
+            join = "&" if "?" in asked else "?"
+            try:
+                for kind, place, data in self._stream(f"{asked}{join}{start}", last):
+                    last, wait = place or last, PATIENCE_SECONDS
+                    if kind == "failed":
+                        raise _error(data)
+                    yield kind, place, data
+            except (OSError, http.client.HTTPException) as error:
+                if wait is None:
+                    raise self._silent(error) from error
+            except HarkenError as error:
+                if wait is None or error.code not in {*BUSY, STRANGE}:
+                    raise
+            wait = wait or PATIENCE_SECONDS
+            time.sleep(wait)
+            wait = min(2 * wait, LONGEST_WAIT)
+
+    def _stream(
+        self, asked: str, last: str | None
+    ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+        """The kind, the id and the data of each event of one connection."""
+        headers = {"Accept": "text/event-stream"}
+        if last is not None:
+            headers["Last-Event-ID"] = last
+        connection = self._connect()
+        try:
+            response = self._request(connection, "GET", asked, None, headers)
+            yield from events_of(response)
+        finally:
+            connection.close()
+
+    # --- requests --------------------------------------------------------------------------
+
+    def _connect(self) -> http.client.HTTPConnection:
+        return self._kind(self._host, self._port, timeout=self._timeout)
+
+    def _ask(self, method: str, asked: str, body: Any = None) -> Any:
+        connection = self._connect()
+        try:
+            response = self._request(connection, method, asked, body, {})
+            return self._json(response)
+        except (OSError, http.client.HTTPException) as error:
+            raise self._silent(error) from error
+        finally:
+            connection.close()
+
+    def _silent(self, error: Exception) -> StorageError:
+        return StorageError(
+            f"the service at {self._place} does not answer: {error}",
+            code="cannot-open",
+            hint="is it running? `harken serve --db PATH` starts it",
+        )
+
+    def _request(
+        self,
+        connection: http.client.HTTPConnection,
+        method: str,
+        asked: str,
+        body: Any,
+        headers: Mapping[str, str],
+    ) -> http.client.HTTPResponse:
+        sent = None if body is None else json.dumps(body).encode()
+        given: dict[str, str | bytes] = {**self._headers, **headers}
+        if sent is not None:
+            given["Content-Type"] = "application/json"
+        connection.request(method, self._base + asked, sent, given)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise _error(self._json(response))
+        return response
+
+    def _json(self, response: http.client.HTTPResponse) -> Any:
+        try:
+            found = read_json(response.read())
+            if isinstance(found, dict) and (response.status == 200 or "code" in found):
+                return found
+        except ValueError:
+            pass
+        raise StorageError(
+            f"what is at {self._place} answers {response.status} {response.reason}".rstrip()
+            + ", and not as Harken does",
+            code=STRANGE,
+            hint="look at the address, and at any server that stands between",
+        )
+
+
+def _no_address(address: str) -> StorageError:
+    return StorageError(
+        f"{address} is no address of a service",
+        code="cannot-open",
+        hint='as "http://127.0.0.1:8765"',
+    )
+
+
+def _condition(where: Where) -> str | None:
+    if isinstance(where, Mapping):
+        return condition_text(where)
+    if where is not None:
+        check_text(where, "a condition")
+    return where
+
+
+def _address(view: str, what: str = "", **parameters: Any) -> str:
+    check_text(view, "the name of a view")
+    return address(view, what, **parameters)
+
+
+def _interval(every: float) -> float | None:
+    check_number(every, "the interval", most=LONGEST_TIME)
+    return every or None
+
+
+class FollowedCopy(Copy):
+    """A copy that its client brings up to date."""
+
+    def __init__(self, client: Client, view: str, where: Where) -> None:
+        super().__init__()
+        self._client, self._view, self._where = client, view, where
+        self.apply(client.snapshot(view, where=where, keep=True))
+
+    def refresh(self) -> list[Change]:
+        """Take in all that has happened; what that was."""
+        found = self._client.changes(self._view, self.position, where=self._where)
+        if any(change.fresh for change in found):  # changes may be kept no longer: begin again
+            found = [self._client.snapshot(self._view, where=self._where, keep=True)]
+        for change in found:
+            self.apply(change)
+        return found
+
+    def follow(self, *, every: float = 0.0) -> Iterator[Change]:
+        """Take in each change as it comes, and pass it on."""
+        found = self._client.follow(self._view, self.position, where=self._where, every=every)
+        for change in found:
+            self.apply(change)
+            yield change
+
+
+def events_of(
+    lines: Iterator[bytes] | http.client.HTTPResponse,
+) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+    """Server-sent events: a line for each field, and an empty one at the end of each."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        text = line.decode().rstrip("\n").rstrip("\r")
+        if text:
+            name, _, value = text.partition(":")
+            fields[name] = value.removeprefix(" ")
+            continue
+        if "data" in fields:
+            data = read_json(fields["data"])
+            yield fields.get("event", "message"), fields.get("id"), data
+        fields = {}
+
+
+def _row_reader(columns: Sequence[Mapping[str, Any]]) -> Callable[[Sequence[Any]], Row]:
+    return row_reader([column_type(each["type"], each["nullable"]) for each in columns])
+
+
+def _snapshot(data: Mapping[str, Any]) -> Change:
+    read = _row_reader(data["columns"])
+    rows = [read(row) for row in data["rows"]]
+    return Change(data["view"], rows, [], data["position"], fresh=True)
+
+
+def _change(data: Mapping[str, Any], read: Callable[[Sequence[Any]], Row]) -> Change:
+    plus, minus = ([read(row) for row in data[side]] for side in ("plus", "minus"))
+    return Change(data["view"], plus, minus, data["position"], data["fresh"])
+
+
+def _rows(tables: Mapping[str, Sequence[Sequence[Any]]] | None) -> dict[str, Any]:
+    if tables is None:
+        return {}
+    if not isinstance(tables, Mapping):
+        raise wrong(tables, "what is inserted or deleted", "a mapping of names to rows", None)
+    for name, rows in tables.items():
+        check_text(name, "the name of a table")
+        if not isinstance(rows, Iterable) or not all(isinstance(r, list | tuple) for r in rows):
+            raise TypeFault(f"the rows of {name} are a list of tuples", code="bad-value")
+    return {name: rows_json([tuple(row) for row in rows]) for name, rows in tables.items()}
+
+
+def _error(data: Mapping[str, Any]) -> HarkenError:
+    code, hint = data["code"], data["hint"]
+    return HarkenError(str(data["message"]), code=code, hint=hint)

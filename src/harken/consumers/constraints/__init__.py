@@ -1,0 +1,1 @@
+"""Constraints of SQL tables: a view that must stay empty."""

@@ -1,0 +1,631 @@
+"""The monitors of a session: what they watch, and what each transaction did to it.
+
+A commit propagates several times, once for each rule that acts; what a view gained and lost is
+summed over all of them, and only what is left is a change. It is written down before the commit,
+with a number that the file keeps, and handed out after it: what is rolled back was never there.
+
+Views that are restricted by conditions of one shape are one condition of the network (`places`), so
+a change costs the same however many of them it does not concern.
+
+A transaction that defines a function again may change its views in a way that no Δ-set knows. Those
+are compared as a whole, with their rows at the start of the transaction.
+
+Law: for each commit, the rows of a view before it, with its change, are the rows after it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+
+from harken.calculus.states import in_old_state
+from harken.consumers.monitors.audience import Audience, Receiver
+from harken.consumers.monitors.changes import (
+    Change,
+    Row,
+    StoredChange,
+    Types,
+    net_change,
+    stored_rows,
+)
+from harken.consumers.monitors.log import Log, Logs
+from harken.consumers.monitors.outbox import Durable, Outbox
+from harken.consumers.monitors.places import Places
+from harken.consumers.monitors.view import MonitoredView, Selection, Views, Watched
+from harken.database.runtime import Runtime, Watcher
+from harken.engines.sqlite import events
+from harken.engines.sqlite.engine import Query
+from harken.errors import ForeignFault, HarkenError, IntegrityError, is_of_data
+from harken.ir.clauses import Program
+from harken.ir.schema import Function
+from harken.planner.prepare import prepare
+from harken.propagation.check_phase import CheckPhase
+from harken.propagation.network import Network
+from harken.propagation.nodes import Planning
+
+MOST_PLANS = 200
+"""For how many views and shapes of conditions a session keeps the plan that reads all rows. SQLite
+itself keeps 1,024 statements ready."""
+
+
+class Monitors:
+    def __init__(self, runtime: Runtime, network: Network, check_phase: CheckPhase) -> None:
+        self._runtime = runtime
+        self._network = network
+        self._check_phase = check_phase
+        self._planning = Planning(runtime.engine, runtime.catalog)
+        self._moments = network.moments
+        self._selections = Views(runtime.catalog)
+        self._places = Places(runtime.engine)
+        self._reading: dict[str, Query] = {}
+        """By what is read, the queries for all rows; those of one state of the catalog."""
+        self._reading_epoch = -1
+        self._audiences: dict[Watched, Audience] = {}
+        self._attached = 0
+        self._reading_file: dict[Receiver, None] = {}
+        """The listeners of what is kept in the file, where other sessions may have written."""
+        self._to_tell: dict[Receiver, None] = {}
+        """The listeners that a commit may have something for."""
+        self._failed: dict[Receiver, None] = {}
+        """Those that raised an error, and are told again after the next change."""
+        self._durables: dict[str, Durable] = {}
+        self._durables_of: dict[Watched, list[Durable]] = {}
+        self._logs: dict[Watched, Log] = {}
+        self._broken: dict[Watched, HarkenError] = {}
+        self._epoch = -1
+        self._version = 0
+        """The file counts what begins and ends to be watched in it: how far that is known here."""
+        self._at_start: dict[Watched, tuple[Types, Counter[Row] | None]] = {}
+        """The rows that views had when the transaction began, if it changes the schema; None if
+        they could not be computed."""
+        self._redefined: set[Watched] = set()
+        self._committing: tuple[int, dict[Watched, StoredChange]] | None = None
+        self._log_ended = False
+        self._telling = False
+        self.outbox = Outbox(runtime.engine.connection, runtime.settings)
+        self.logs = Logs(runtime.engine.connection)
+
+    # --- who watches what ------------------------------------------------------------------
+
+    def durable(self, name: str) -> Durable | None:
+        return self._durables.get(name)
+
+    def outboxes_of(self, function: Function) -> Iterator[str]:
+        """How full the outboxes of the durable monitors of a function are."""
+        for status in self.outbox.status() if self._durables else ():
+            durable = self._durables.get(status.name)
+            if durable is not None and durable.function == function.id:
+                yield str(status)
+
+    def attach(self, receiver: Receiver) -> None:
+        self._audiences.setdefault(receiver.watched, Audience()).join(receiver)
+        self._attached += 1
+        receiver.number = self._attached
+        if receiver.listener is not None and not receiver.reads_queue:
+            self._reading_file[receiver] = None
+        self._follow(receiver.watched)
+
+    def detach(self, receiver: Receiver) -> None:
+        receiver.closed = True
+        audience = self._audiences.get(receiver.watched)
+        if audience is None or receiver not in audience.receivers:
+            return
+        audience.leave(receiver)
+        self._reading_file.pop(receiver, None)
+        self._failed.pop(receiver, None)
+        if not audience.receivers:
+            del self._audiences[receiver.watched]
+        self._follow(receiver.watched)
+
+    def close(self) -> None:
+        """The database is closed, and all that watch it."""
+        for audience in self._audiences.values():
+            for receiver in audience.receivers:
+                receiver.closed = True
+        self._audiences.clear()
+        self._reading_file.clear()
+        self._failed.clear()
+
+    def select(self, watched: Watched) -> Selection:
+        """Compile what is watched; an error says why that is not possible."""
+        return self._selections.select(watched, self._strategy_of(watched))
+
+    def warnings(self, watched: Watched) -> tuple[str, ...]:
+        """What those who watch it are not told of; nothing of what cannot be compiled here."""
+        try:
+            return self.select(watched).view.warnings
+        except HarkenError:
+            return ()
+
+    def _strategy_of(self, watched: Watched) -> str:
+        audience = self._audiences.get(watched)
+        return audience.strategy if audience is not None else "auto"
+
+    def _follow(self, watched: Watched) -> None:
+        """Someone has begun or ended to watch it."""
+        if self._epoch != self._runtime.catalog.epoch:
+            self.synchronise()
+        elif not self._is_wanted(watched):
+            self._broken.pop(watched, None)
+            self._leave(watched)
+        elif not self._is_as_wanted(watched):
+            self._broken.pop(watched, None)
+            self._refresh(watched)
+        if not self._runtime.engine.connection.in_transaction:
+            self._network.release_idle()
+
+    def _is_wanted(self, watched: Watched) -> bool:
+        audience = self._audiences.get(watched)
+        return (
+            watched in self._logs
+            or watched in self._durables_of
+            or (audience is not None and any(r.durable is None for r in audience.receivers))
+        )
+
+    def _is_as_wanted(self, watched: Watched) -> bool:
+        view = self._places.view(watched)
+        return view is not None and view.strategy == self._strategy_of(watched)
+
+    def _watched(self) -> dict[Watched, list[Watcher]]:
+        """For each that is watched those who would miss it: logs would not."""
+        found: dict[Watched, list[Watcher]] = {}
+        for durable in self._durables.values():
+            found.setdefault(durable.watched, []).append(durable)
+        for watched, audience in self._audiences.items():
+            readers = [each for each in audience.receivers if each.durable is None]
+            if readers:
+                staying = [each for each in readers if not each.gives_way]
+                found.setdefault(watched, []).extend(staying[:1])
+        for watched in self._logs:
+            found.setdefault(watched, [])
+        return found
+
+    def _views(self) -> Iterator[MonitoredView]:
+        for condition in self._network.conditions():
+            if isinstance(condition, MonitoredView):
+                yield condition
+
+    def _views_named(self, names: Iterable[str]) -> Iterator[MonitoredView]:
+        """Those of these names that are watched; the others are not looked at."""
+        for name in dict.fromkeys(names):
+            node = self._network.node(name)
+            if node is not None and isinstance(node.condition, MonitoredView):
+                yield node.condition
+
+    def is_stale(self) -> bool:
+        """Has another session begun or ended to watch something in the file?"""
+        return self.logs.version() != self._version
+
+    def touch(self) -> None:
+        """In a transaction: other sessions are to look again at what the file says is watched."""
+        self._version = self.logs.next_version()
+
+    def note_log(self, watched: Watched) -> None:
+        """A log was begun here, or is kept in another way from now on."""
+        log = self.logs.find(watched)
+        if log is not None:
+            self._logs[watched] = log
+            self._moments.shared.add(watched.node)
+            self._follow(watched)
+
+    def synchronise(self) -> None:
+        """Let the network watch what the receivers and the file say, as the catalog means it."""
+        self._version = self.logs.version()
+        self._durables = self.outbox.durables()
+        self._durables_of = {}
+        for durable in self._durables.values():
+            self._durables_of.setdefault(durable.watched, []).append(durable)
+        self._logs = self.logs.all()
+        lasting = {*(each.watched for each in self._durables.values()), *self._logs}
+        self._moments.shared = {each.node for each in lasting}
+        watched = self._watched()
+        same = self._places.watched() | self._broken.keys() == watched.keys() and all(
+            map(self._is_as_wanted, self._places.watched())
+        )
+        if same and self._epoch == self._runtime.catalog.epoch:
+            return
+        self._epoch = self._runtime.catalog.epoch
+        for each in self._places.watched() - watched.keys():
+            self._leave(each)
+        self._broken.clear()
+        for each in watched:
+            self._refresh(each)
+
+    def _refresh(self, watched: Watched) -> None:
+        """Bring its condition up to date. A view that cannot be compiled here, for want of a Python
+        function perhaps, must not keep the database from being opened."""
+        try:
+            selection = self.select(watched)
+        except HarkenError as error:
+            self._broken[watched] = error
+            self._leave(watched)
+            return
+        view, before = selection.view, self._places.view(watched)
+        node = self._network.node(view.name)
+        is_new = node is None or node.is_other_way(view)
+        if before is not None and before.name != view.name:
+            self._leave(watched)  # the same text means something else now
+            before = None
+        if watched in self._at_start and (is_new or before is None):
+            self._redefined.add(watched)  # perhaps dropped, and made again, by this transaction
+        if is_new:
+            self._insert(view)
+        elif node is not None and not node.is_for(view):
+            self._redefined.update(self._places.at(view))
+            self._places.open(view)
+            self._network.insert(view)
+            if view.moves and self._runtime.engine.connection.in_transaction:
+                self._moments.note(view.name)  # all its rows are compared, those of now
+        self._places.join(watched, selection)
+
+    def _insert(self, view: MonitoredView) -> None:
+        self._places.open(view)
+        self._network.insert(view)
+        made = self._network.node(view.name)
+        if made is not None and made.counted is not None:
+            self._network.build_kept(made)
+        if view.moves:
+            self._moments.begin(view.name)
+
+    def _leave(self, watched: Watched) -> None:
+        """Watch it no longer; what nobody watches is not in the network."""
+        view = self._places.leave(watched) if watched in self._places else None
+        if view is not None:
+            self._network.remove(view.name)
+            self._places.close(view)
+            if view.moves:
+                self._moments.end(view.name)
+
+    def restore(self) -> None:
+        """Something was undone: see that the subscriptions are as they should be."""
+        self._places.restore()
+
+    def check_receiver(self, receiver: Receiver) -> None:
+        """Another process may have deleted the function."""
+        error = self._broken.get(receiver.watched)
+        if error is not None:
+            raise IntegrityError(
+                f"{receiver.title} cannot go on: {error.message}",
+                code="in-use",
+                hint="close it, and monitor something else",
+            ) from error
+
+    def check_durables(self) -> None:
+        """Before a commit: what is durable must not miss a change. A log that would is ended, and
+        its clients begin anew."""
+        if not self._broken:
+            return
+        for watched in list(self._broken):
+            del self._broken[watched]
+            self._refresh(watched)
+        for durable in self._durables.values():
+            error = self._broken.get(durable.watched)
+            if error is not None:
+                raise IntegrityError(
+                    f"{durable.title} cannot record the change: {error.message}",
+                    code="in-use",
+                    hint=f"register what it needs with db.foreign, or end it: {durable.ending}",
+                ) from error
+        for watched in self._broken:
+            if watched in self._logs:
+                self._end(self._logs[watched])
+
+    def _end(self, log: Log) -> None:
+        self.logs.remove(log)
+        self.touch()
+        self._log_ended = True
+
+    # --- changes of the schema -------------------------------------------------------------
+
+    def before_change(self, names: Collection[str] | None) -> None:
+        """The schema is about to change: functions of these names, or anything."""
+        for view in list(self._views()):
+            here = self._places.at(view)
+            concerned = names is None or not self._mentioned(here[0]).isdisjoint(names)
+            if concerned and any(each not in self._at_start for each in here):
+                rows = self._rows_at_start(view)
+                split = {} if rows is None else dict(self._places.split(view, rows))
+                for each in here:
+                    before = None if rows is None else split.get(each, Counter())
+                    self._at_start.setdefault(each, (view.types, before))
+
+    def note_redefined(self, view: MonitoredView) -> None:
+        """What a view is computed by has changed, though its clauses say the same."""
+        self._redefined.update(self._places.at(view))
+
+    def _mentioned(self, watched: Watched) -> set[str]:
+        """The names of all functions that its rows depend on, and its own."""
+        catalog, view = self._runtime.catalog, self._places.view(watched)
+        waiting = [watched.function.partition("(")[0]]
+        if view is not None:
+            waiting += view.mentions
+        found = set(waiting)
+        while waiting:
+            for each in catalog.overloads(waiting.pop()):
+                called = catalog.dependencies(each.id).functions - found
+                found |= called
+                waiting += called
+        return found
+
+    def _rows_at_start(self, view: MonitoredView) -> Counter[Row] | None:
+        """Those before the last propagation, without what earlier ones found out."""
+        log = [each for each in self._check_phase.monitored if each.condition.name == view.name]
+        if any(change.fresh for change in log):
+            return None
+        if view.name in self._check_phase.failing:
+            rows = Counter[Row]()
+        else:
+            try:
+                rows = self._rows_last_told(view)
+            except HarkenError as error:
+                if not is_of_data(error):
+                    raise
+                return None
+        for change in log:
+            rows.subtract(change.plus)
+            rows.update(change.minus)
+        return +rows
+
+    def _rows_last_told(self, view: MonitoredView) -> Counter[Row]:
+        """Those before what has changed since the last propagation."""
+        node = self._network.node(view.name)
+        assert node is not None
+        part = node.part
+        marked = events.marked(self._runtime.engine.connection) if part.stored else {}
+        changed = marked.keys() & part.stored.keys()
+        with self._last_looked_at(view):
+            return self._count(in_old_state(part.program, changed) if changed else part.program)
+
+    def _last_looked_at(self, view: MonitoredView) -> AbstractContextManager[None]:
+        """Let `now()` be when the view was last looked at: what its clients hold is of then."""
+        if not view.moves:
+            return nullcontext()
+        return self._runtime.engine.connection.at(self._moments.last(view.name))
+
+    def share_moment(self, watched: Watched) -> None:
+        """Other sessions are going to look at a view as well."""
+        if self.select(watched).view.moves:
+            self._moments.share(watched.node)
+
+    def _count(self, program: Program) -> Counter[Row]:
+        return Counter(self._planning.compile(program).rows(()))
+
+    def check(self) -> None:
+        """After a change of the schema: every view can still be watched."""
+        for watched, watchers in self._watched().items():
+            if not watchers:
+                continue
+            try:
+                self.select(watched)
+            except HarkenError as error:
+                raise IntegrityError(
+                    f"this would break {watchers[0].title}: {error.message}",
+                    code="in-use",
+                    hint=f"first {watchers[0].ending}",
+                ) from error
+
+    def users_of(self, function: Function) -> list[Watcher]:
+        """Who watches something that depends on the function."""
+        return [
+            watcher
+            for watched, watchers in self._watched().items()
+            if watchers
+            and (watched.function == function.id or function.name in self._mentioned(watched))
+            for watcher in watchers
+        ]
+
+    # --- moments ---------------------------------------------------------------------------
+
+    def before_commit(self) -> None:
+        """Sum up what the transaction did to each view, and write it down."""
+        changes = self._net_changes()
+        self._check_phase.monitored.clear()
+        self._committing = None
+        if not changes:
+            return
+        number = self.logs.next_position()
+        for watched in changes.keys() & self._durables_of.keys():
+            for durable in self._durables_of[watched]:
+                self.outbox.write(durable, number, changes[watched])
+        for watched in changes.keys() & self._logs.keys():
+            self._record(self._logs[watched], number, changes[watched])
+        self._committing = (number, changes)
+
+    def _record(self, log: Log, number: int, change: StoredChange) -> None:
+        if log.watched not in self._audiences and self._is_forsaken(log):
+            self._end(log)
+        elif log.watched in self._redefined or change.fresh:
+            self.logs.restart(log, number)
+        else:
+            self.logs.write(log, number, change)
+
+    def _is_forsaken(self, log: Log) -> bool:
+        """Others may have asked for it since we looked."""
+        if not log.is_forsaken(self.logs.now):
+            return False
+        log = self._logs[log.watched] = self.logs.find(log.watched) or log
+        return log.is_forsaken(self.logs.now)
+
+    def _net_changes(self) -> dict[Watched, StoredChange]:
+        whole = self._redefined & self._at_start.keys()
+        log = self._check_phase.monitored
+        if not whole and not log:
+            return {}
+        weights: dict[str, Counter[Row]] = {}
+        fresh = set[str]()
+        for change in log:
+            weight = weights.setdefault(change.condition.name, Counter())
+            if change.fresh:
+                weight.clear()
+                fresh.add(change.condition.name)
+            weight.update(change.plus)
+            weight.subtract(change.minus)
+        found = {
+            watched: net_change(view.types, weight, view.name in fresh)
+            for view in self._views_named(weights)
+            for watched, weight in self._told(view, weights[view.name], view.name in fresh)
+            if watched not in whole
+        }
+        for watched in whole & self._places.watched():
+            found[watched] = self._compared(watched)
+        return {watched: change for watched, change in found.items() if change}
+
+    def _told(
+        self, view: MonitoredView, rows: Counter[Row], is_fresh: bool
+    ) -> Iterator[tuple[Watched, Counter[Row]]]:
+        """Who is told of these rows. Of a fresh change all are told, also those who have none."""
+        split = self._places.split(view, rows)
+        if not is_fresh:
+            yield from split
+            return
+        found = dict(split)
+        for watched in self._places.at(view):
+            yield watched, found.get(watched, Counter())
+
+    def _compared(self, watched: Watched) -> StoredChange:
+        """The rows now against those at the start, which may have been of other types."""
+        types, before = self._at_start[watched]
+        selection = self.select(watched)
+        after = Counter(self._read(selection))
+        now = selection.view.types
+        if before is None:
+            return net_change(now, after, fresh=True)
+        if types != now:
+            return StoredChange(stored_rows(now, after), stored_rows(types, before))
+        after.subtract(before)
+        return net_change(types, after)
+
+    def after_commit(self) -> None:
+        """Let the receivers have what was committed."""
+        if self._committing is None:
+            return
+        number, changes = self._committing
+        self._committing = None
+        self._to_tell |= self._reading_file | self._failed
+        self._failed = {}
+        home = self._runtime.catalog.home
+        for watched in changes.keys() & self._audiences.keys():
+            audience = self._audiences[watched]
+            audience.tell(changes[watched].change(watched.function, number, home))
+            self._to_tell |= audience.listeners
+
+    def after_transaction(self) -> None:
+        self._at_start.clear()
+        self._redefined.clear()
+        self._places.after_transaction()
+        if self.outbox.has_deleted or self.logs.has_deleted:
+            self.outbox.has_deleted = self.logs.has_deleted = False
+            self._runtime.engine.connection.give_back_room()
+        if self._log_ended:
+            self._log_ended = False
+            self.synchronise()
+
+    def waiting(self, receiver: Receiver) -> list[tuple[int, Change]] | None:
+        """The changes that were not handed out yet, each with its number; None if some of them
+        are gone."""
+        home = self._runtime.catalog.home
+        if receiver.durable is not None:
+            return self.outbox.after(receiver.durable, receiver.place, home)
+        if receiver.kept:
+            found = self.logs.after(receiver.watched, receiver.position)
+            if found is None:
+                return None
+            return [(n, change.change(receiver.view, n, home)) for n, change in found]
+        found_here = self._audiences[receiver.watched].queue.after(receiver.place)
+        if found_here is None:
+            return None
+        return [(number, _own(change, receiver.view)) for number, change in found_here]
+
+    def hand_out(self, receiver: Receiver) -> list[Change] | None:
+        """None if the receiver is too far behind, and must begin anew."""
+        waiting = self.waiting(receiver)
+        if waiting:
+            self._handed_out(receiver, *waiting[-1])
+        return None if waiting is None else [change for _, change in waiting]
+
+    def _handed_out(self, receiver: Receiver, number: int, change: Change) -> None:
+        receiver.place = max(number, receiver.place)
+        receiver.position = max(change.transaction, receiver.position)
+
+    def begin_anew(self, receiver: Receiver) -> Change:
+        """All rows, in the place of what was not handed out yet."""
+        with self._runtime.engine.connection.snapshot():
+            rows, position = self.rows(receiver.watched), self.logs.position()
+            if receiver.durable is not None:
+                receiver.place = self.outbox.last(receiver.durable)
+        receiver.position = position
+        if receiver.reads_queue:
+            receiver.place = self._audiences[receiver.watched].queue.end
+        return Change(receiver.view, rows, [], position, fresh=True)
+
+    def rows(self, watched: Watched) -> list[Row]:
+        """All rows as they are now, in order; where they depend on the time, as of the last look,
+        which is what the next change goes on from."""
+        selection = self.select(watched)
+        with self._last_looked_at(selection.view):
+            found = stored_rows(selection.view.types, Counter(self._read(selection)))
+        return found.values(self._runtime.catalog.home)
+
+    def _read(self, selection: Selection) -> list[Row]:
+        """All rows for the constants, by a plan that all conditions of the shape share."""
+        catalog, program = self._runtime.catalog, selection.reading
+        if self._reading_epoch != catalog.epoch or len(self._reading) >= MOST_PLANS:
+            for query in self._reading.values():
+                query.release()
+            self._reading.clear()
+            self._reading_epoch = catalog.epoch
+        found = self._reading.get(program.goal.id)
+        if found is None:
+            found = self._runtime.engine.compile(prepare(program, catalog.hierarchy))
+            self._reading[program.goal.id] = found
+        return found.rows(selection.values)
+
+    def tell(self) -> list[HarkenError]:
+        """Call the listeners. One that fails is told again of the same change after the next."""
+        failures: list[HarkenError] = []
+        if self._telling:
+            return failures  # a listener that commits: the outer call goes on with that
+        self._telling = True
+        try:
+            while self._to_tell:
+                told, self._to_tell = self._to_tell, {}
+                for receiver in sorted(told, key=lambda each: each.number):
+                    failures += self._tell(receiver)
+        finally:
+            self._telling = False
+        return failures
+
+    def _tell(self, receiver: Receiver) -> Iterator[HarkenError]:
+        while receiver.listener is not None and not receiver.closed:
+            waiting = self.waiting(receiver)
+            if waiting == []:
+                return
+            before = receiver.place, receiver.position
+            number, change = waiting[0] if waiting else (0, self.begin_anew(receiver))
+            try:
+                receiver.listener(change)
+            except Exception as error:
+                self._failed[receiver] = None
+                if change.fresh:
+                    receiver.place, receiver.position = before
+                yield _failed(receiver, error)
+                return
+            self._handed_out(receiver, number, change)  # the listener may have asked for more
+
+
+def _own(change: Change, view: str) -> Change:
+    """One of its own for each reader, who may do with the rows what it likes."""
+    return replace(change, view=view, plus=list(change.plus), minus=list(change.minus))
+
+
+def _failed(receiver: Receiver, error: Exception) -> HarkenError:
+    fault = ForeignFault(
+        f"the transaction is committed, but the listener of {receiver.title} failed: "
+        f"{type(error).__name__}: {error}",
+        code="foreign",
+        hint="the change is kept: `changes()` gives it, and the next commit tells of it again",
+    )
+    fault.__cause__ = error
+    return fault

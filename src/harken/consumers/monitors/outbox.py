@@ -1,0 +1,318 @@
+"""Durable monitors: kept in the file, with the changes that nobody has acknowledged yet.
+
+Every session that opens the file attaches them, so whoever changes the data records the change, in
+the transaction that makes it. The tables are made with the first durable monitor.
+
+An outbox has limits (`outbox_bytes`, `outbox_changes` and `outbox_seconds` in `harken.settings`),
+for a subscriber that never comes back. The transaction that passes one drops all changes in the
+outbox, and the subscriber gets all rows instead, in a change that is `fresh`.
+
+Law: the changes of a durable monitor are numbered 1, 2, 3, ..., and one is there exactly if its
+transaction was committed, it was not acknowledged, and its number is above `dropped`.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+from dataclasses import dataclass, field
+
+from harken.consumers.monitors.changes import Change, StoredChange, read_change
+from harken.consumers.monitors.view import Watched
+from harken.engines.sqlite.connection import Connection
+from harken.settings import Settings
+
+MONITORS, OUTBOX, OUTBOXES = "harken_monitors", "harken_outbox", "harken_outboxes"
+CREATE = (
+    f"CREATE TABLE IF NOT EXISTS {MONITORS} (name TEXT PRIMARY KEY, view TEXT NOT NULL, "
+    "function TEXT NOT NULL, last INTEGER NOT NULL) STRICT",
+    f"CREATE TABLE IF NOT EXISTS {OUTBOX} (name TEXT NOT NULL REFERENCES {MONITORS} (name) "
+    'ON DELETE CASCADE, number INTEGER NOT NULL, view TEXT NOT NULL, "transaction" INTEGER '
+    "NOT NULL, change TEXT NOT NULL, PRIMARY KEY (name, number)) STRICT",
+)
+CREATE_FILLING = (
+    f"CREATE TABLE IF NOT EXISTS {OUTBOXES} (name TEXT PRIMARY KEY REFERENCES {MONITORS} (name) "
+    "ON DELETE CASCADE, changes INTEGER NOT NULL, bytes INTEGER NOT NULL, since REAL, "
+    "dropped INTEGER NOT NULL, lost INTEGER NOT NULL, dropped_at REAL) STRICT",
+    f"INSERT OR IGNORE INTO {OUTBOXES} SELECT name, count(number), "
+    "coalesce(sum(octet_length(change)), 0), CASE WHEN count(number) THEN ?1 END, 0, 0, NULL "
+    f"FROM {MONITORS} LEFT JOIN {OUTBOX} USING (name) GROUP BY name",
+)
+"""How full each outbox is. Files that earlier versions made get it with the next change."""
+
+logger = logging.getLogger("harken.monitors")
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """A durable monitor: `view` is the name that its changes give the function."""
+
+    name: str
+    view: str
+    function: str
+
+    @property
+    def watched(self) -> Watched:
+        return Watched(self.function)
+
+    @property
+    def title(self) -> str:
+        return f"the durable monitor {self.name} of {self.function}"
+
+    @property
+    def ending(self) -> str:
+        return f'db.monitor("{self.view}", durable="{self.name}").delete() in Python'
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxStatus:
+    """How full the outbox of a durable monitor is."""
+
+    name: str
+    view: str
+    changes: int
+    """Those that were not acknowledged."""
+    bytes: int
+    """What they take, as JSON."""
+    waiting_since: datetime.datetime | None
+    """When something was last acknowledged, or the first of them was recorded."""
+    filled: float
+    """The part of the limit that it is nearest to; 1 is all of it, and 0 with no limits."""
+    lost: int
+    """How many changes were dropped, and not yet made up for by a fresh one."""
+    dropped_at: datetime.datetime | None
+    """When that last happened."""
+    nearly_full: bool
+
+    @property
+    def alarm(self) -> str | None:
+        """What an operator should know of; None if there is nothing."""
+        if self.lost:
+            return (
+                f"{self.lost:,} changes were dropped, because nobody acknowledged them: "
+                "the subscriber gets all rows instead"
+            )
+        if self.nearly_full:
+            return f"{self.filled:.0%} full, and nobody acknowledges: it is going to be emptied"
+        return None
+
+    def __str__(self) -> str:
+        waiting = f"{self.changes:,} changes of {self.view} in {self.bytes:,} bytes wait"
+        since = f" since {self.waiting_since:%Y-%m-%d %H:%M:%S}" if self.waiting_since else ""
+        alarm = f"; {self.alarm}" if self.alarm else ""
+        return f"the durable monitor {self.name}: {waiting}{since}{alarm}"
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "kind": "outbox",
+            "name": self.name,
+            "view": self.view,
+            "changes": self.changes,
+            "bytes": self.bytes,
+            "waiting_since": self.waiting_since and self.waiting_since.isoformat(),
+            "filled": self.filled,
+            "lost": self.lost,
+            "dropped_at": self.dropped_at and self.dropped_at.isoformat(),
+            "alarm": self.alarm,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may wait in an outbox; 0 is no limit."""
+
+    bytes: int
+    changes: int
+    seconds: float
+    alarm: float
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        return cls(
+            settings["outbox_bytes"],
+            settings["outbox_changes"],
+            settings["outbox_seconds"],
+            settings["outbox_alarm"],
+        )
+
+    def filled(self, changes: int, bytes: int, waited: float) -> float:
+        """The part of a limit that is reached, of the one that is nearest."""
+        pairs = ((changes, self.changes), (bytes, self.bytes), (waited, self.seconds))
+        return max((value / limit for value, limit in pairs if limit), default=0.0)
+
+
+@dataclass(slots=True)
+class Outbox:
+    _connection: Connection
+    _settings: Settings = field(default_factory=Settings)
+    _counts: bool = False
+    """Is it known that there is a table of how full each outbox is?"""
+    has_deleted: bool = False
+    """Was anything deleted, so that the file may have room to give back?"""
+
+    def durables(self) -> dict[str, Durable]:
+        """The durable monitors of the file, by name."""
+        self._counts = False
+        if not self._connection.has_table(MONITORS):
+            return {}
+        self._counts = self._connection.has_table(OUTBOXES)
+        rows = self._connection.rows(f"SELECT name, view, function FROM {MONITORS} ORDER BY name")
+        return {row[0]: Durable(*row) for row in rows}
+
+    def status(self) -> list[OutboxStatus]:
+        """How full each outbox is."""
+        if not self._connection.has_table(OUTBOXES):
+            return []
+        rows = self._connection.rows(
+            "SELECT name, view, changes, bytes, since, lost, dropped_at "
+            f"FROM {OUTBOXES} JOIN {MONITORS} USING (name) ORDER BY name"
+        )
+        return [self._status(*row) for row in rows]
+
+    def _status(
+        self,
+        name: str,
+        view: str,
+        changes: int,
+        bytes: int,
+        since: float | None,
+        lost: int,
+        dropped_at: float | None,
+    ) -> OutboxStatus:
+        limits = Limits.of(self._settings)
+        filled = limits.filled(changes, bytes, 0.0 if since is None else self._now - since)
+        return OutboxStatus(
+            name,
+            view,
+            changes,
+            bytes,
+            _moment(since),
+            filled,
+            lost,
+            _moment(dropped_at),
+            nearly_full=filled >= limits.alarm,
+        )
+
+    @property
+    def _now(self) -> float:
+        return self._connection.now().timestamp()
+
+    def last(self, name: str) -> int:
+        """The number of the last change that was recorded."""
+        return int(self._connection.value(f"SELECT last FROM {MONITORS} WHERE name = ?", (name,)))
+
+    # --- in a transaction ------------------------------------------------------------------
+
+    def add(self, durable: Durable) -> None:
+        for sql in CREATE:
+            self._connection.run(sql)
+        self._connection.run(
+            f"INSERT INTO {MONITORS} VALUES (?, ?, ?, 0)",
+            (durable.name, durable.view, durable.function),
+        )
+        self._count_all()
+
+    def _count_all(self) -> None:
+        create, fill = CREATE_FILLING
+        self._connection.run(create)
+        self._connection.run(fill, (self._now,))
+
+    def remove(self, name: str) -> None:
+        """With what it has not handed out."""
+        self._connection.run(f"DELETE FROM {MONITORS} WHERE name = ?", (name,))
+        self.has_deleted = True
+
+    def write(self, durable: Durable, transaction: int, change: StoredChange) -> None:
+        if not self._counts:
+            self._count_all()
+        number = self._connection.value(
+            f"UPDATE {MONITORS} SET last = last + 1 WHERE name = ? RETURNING last", (durable.name,)
+        )
+        text = change.text()
+        self._connection.run(
+            f"INSERT INTO {OUTBOX} VALUES (?, ?, ?, ?, ?)",
+            (durable.name, number, durable.view, transaction, text),
+        )
+        self._limit(durable, number, len(text.encode()))
+
+    def _limit(self, durable: Durable, number: int, size: int) -> None:
+        """Count what was written, and drop everything if that is too much."""
+        limits, now = Limits.of(self._settings), self._now
+        changes, bytes, since = self._connection.rows(
+            f"UPDATE {OUTBOXES} SET changes = changes + 1, bytes = bytes + ?, "
+            "since = coalesce(since, ?) WHERE name = ? RETURNING changes, bytes, since",
+            (size, now, durable.name),
+        )[0]
+        filled = limits.filled(changes, bytes, now - since)
+        if filled > 1:
+            self._drop(durable, number, changes)
+        elif filled >= limits.alarm > limits.filled(changes - 1, bytes - size, now - since):
+            logger.warning("the outbox of %s is %.0f%% full", durable.title, 100 * filled)
+
+    def _drop(self, durable: Durable, number: int, changes: int) -> None:
+        """Up to this number. What comes later is recorded: a subscriber that has got all rows goes
+        on from there."""
+        self._connection.run(f"DELETE FROM {OUTBOX} WHERE name = ?", (durable.name,))
+        self._connection.run(
+            f"UPDATE {OUTBOXES} SET changes = 0, bytes = 0, since = NULL, dropped = ?, "
+            "lost = lost + ?, dropped_at = ? WHERE name = ?",
+            (number, changes, self._now, durable.name),
+        )
+        self.has_deleted = True
+        logger.warning(
+            "the outbox of %s was full, and nobody acknowledged its changes: %d of them were "
+            "dropped, and its subscriber gets all rows instead",
+            durable.title,
+            changes,
+        )
+
+    def acknowledge(self, name: str, number: int) -> None:
+        """Let go of the changes up to that number. Who has been told that changes were dropped
+        acknowledges that, too."""
+        if not self._counts:
+            self._count_all()
+        gone = "WHERE name = ? AND number <= ?"
+        changes, bytes = self._connection.rows(
+            f"SELECT count(*), coalesce(sum(octet_length(change)), 0) FROM {OUTBOX} {gone}",
+            (name, number),
+        )[0]
+        self._connection.run(f"DELETE FROM {OUTBOX} {gone}", (name, number))
+        self._connection.run(
+            f"UPDATE {OUTBOXES} SET changes = changes - ?1, bytes = bytes - ?2, "
+            "since = CASE WHEN changes > ?1 THEN ?3 END, "
+            "lost = CASE WHEN dropped <= ?4 THEN 0 ELSE lost END, "
+            "dropped = CASE WHEN dropped <= ?4 THEN 0 ELSE dropped END WHERE name = ?5",
+            (changes, bytes, self._now, number, name),
+        )
+        self.has_deleted |= bool(changes)
+
+    # --- reading ---------------------------------------------------------------------------
+
+    def after(self, name: str, number: int, home: str) -> list[tuple[int, Change]] | None:
+        """The changes that come after that number, each with its own; None if some of them were
+        dropped."""
+        with self._connection.snapshot():
+            if self._dropped(name) > number:
+                return None
+            rows = self._connection.rows(
+                f'SELECT number, view, "transaction", change FROM {OUTBOX} '
+                "WHERE name = ? AND number > ? ORDER BY number",
+                (name, number),
+            )
+        return [
+            (each, read_change(text).change(view, transaction, home))
+            for each, view, transaction, text in rows
+        ]
+
+    def _dropped(self, name: str) -> int:
+        """The number up to which changes were dropped, and not yet made up for."""
+        if not self._counts:
+            self._counts = self._connection.has_table(OUTBOXES)
+        if not self._counts:
+            return 0
+        found = self._connection.value(f"SELECT dropped FROM {OUTBOXES} WHERE name = ?", (name,))
+        return int(found or 0)
+
+
+def _moment(seconds: float | None) -> datetime.datetime | None:
+    return None if seconds is None else datetime.datetime.fromtimestamp(seconds, datetime.UTC)

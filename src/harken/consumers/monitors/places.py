@@ -1,0 +1,126 @@
+"""Where in the network the changes of each watched view are found.
+
+A view has a condition of its own there, or one that it shares with all that are restricted by
+conditions of the same shape. The rows of the latter begin with the number of the subscription that
+they are for.
+
+Law: every watched view is at one condition, and every condition of a monitor has a view at it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, KeysView
+from dataclasses import dataclass, field
+from itertools import count
+
+from harken.consumers.monitors.changes import Row
+from harken.consumers.monitors.parameters import Parameters
+from harken.consumers.monitors.view import MonitoredView, Selection, Watched
+from harken.engines.lake.engine import LakeEngine
+
+
+@dataclass(slots=True)
+class Place:
+    """A condition of the network, and who is told its changes."""
+
+    view: MonitoredView
+    parameters: Parameters | None
+    subscriptions: dict[int, Watched] = field(default_factory=dict)
+
+
+class Places:
+    def __init__(self, engine: LakeEngine) -> None:
+        self._engine = engine
+        self._numbers = count(1)
+        self._places: dict[str, Place] = {}
+        self._found: dict[Watched, tuple[Place, int]] = {}
+        self._may_be_undone = False
+        """Has an open transaction changed a table of parameters?"""
+
+    def __contains__(self, watched: Watched) -> bool:
+        return watched in self._found
+
+    def watched(self) -> KeysView[Watched]:
+        return self._found.keys()
+
+    def view(self, watched: Watched) -> MonitoredView | None:
+        """The condition that it is at."""
+        found = self._found.get(watched)
+        return None if found is None else found[0].view
+
+    def at(self, view: MonitoredView) -> list[Watched]:
+        """All that are at the same condition."""
+        place = self._places.get(view.name)
+        return [] if place is None else list(place.subscriptions.values())
+
+    def open(self, view: MonitoredView) -> None:
+        """Have a place for a condition, before it is in the network; or let it take the place of
+        one of the same name."""
+        known = self._places.get(view.name)
+        if known is not None:
+            known.view = view
+            return
+        parameters = None
+        if view.parameters is not None:
+            parameters = Parameters(self._engine, view.parameters, view.looked_up)
+            parameters.create()
+            self._note_change()
+        self._places[view.name] = Place(view, parameters)
+
+    def join(self, watched: Watched, selection: Selection) -> None:
+        place = self._places[selection.view.name]
+        if watched in self._found:
+            return
+        number = next(self._numbers)
+        place.subscriptions[number] = watched
+        self._found[watched] = (place, number)
+        if place.parameters is not None:
+            place.parameters.add(number, selection.stored_values)
+            self._note_change()
+
+    def leave(self, watched: Watched) -> MonitoredView | None:
+        """The condition, if nobody is left at it: it is to be removed, and the place closed."""
+        place, number = self._found.pop(watched)
+        del place.subscriptions[number]
+        if place.parameters is not None:
+            place.parameters.remove(number)
+            self._note_change()
+        return None if place.subscriptions else place.view
+
+    def close(self, view: MonitoredView) -> None:
+        """The condition is not in the network any more."""
+        place = self._places.pop(view.name)
+        if place.parameters is not None:
+            place.parameters.drop()
+            self._note_change()
+
+    def split(
+        self, view: MonitoredView, rows: Counter[Row]
+    ) -> Iterator[tuple[Watched, Counter[Row]]]:
+        """The rows of a condition, each with its weight, for each that is at it and has any."""
+        subscriptions = self._places[view.name].subscriptions
+        if view.parameters is None:
+            (watched,) = subscriptions.values()
+            yield watched, rows
+            return
+        found: dict[int, Counter[Row]] = {}
+        for (number, *row), weight in rows.items():
+            found.setdefault(number, Counter())[tuple(row)] = weight
+        for number, weights in found.items():
+            if number in subscriptions:  # it may have ended in this transaction
+                yield subscriptions[number], weights
+
+    # --- what a transaction undoes ---------------------------------------------------------
+
+    def _note_change(self) -> None:
+        self._may_be_undone |= self._engine.connection.in_transaction
+
+    def restore(self) -> None:
+        """Something was undone, perhaps what was done here."""
+        for place in self._places.values() if self._may_be_undone else ():
+            if place.parameters is not None:
+                place.parameters.restore()
+
+    def after_transaction(self) -> None:
+        self._may_be_undone = False

@@ -1,0 +1,42 @@
+"""What a session has committed and not told yet: one queue for all that watch the same view.
+
+Each reader has a place in it, so that a change costs the writer the same for one reader as for a
+thousand. It has room for so many changes; a reader that falls further behind finds them gone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from itertools import islice
+
+from harken.consumers.monitors.changes import Change
+
+ROOM = 10_000
+
+
+class Queue:
+    def __init__(self, room: int = ROOM) -> None:
+        self._room = room
+        self._changes: deque[Change] = deque()
+        self.end = 0
+        """The number of the last change: they are numbered 1, 2, 3, ..."""
+
+    def put(self, change: Change) -> None:
+        self._changes.append(change)
+        self.end += 1
+        if len(self._changes) > self._room:
+            self._changes.popleft()
+
+    def after(self, place: int) -> list[tuple[int, Change]] | None:
+        """The changes after that number, each with its own; None if some are gone."""
+        skipped = place - (self.end - len(self._changes))
+        if skipped < 0:
+            return None
+        return list(enumerate(islice(self._changes, skipped, None), start=place + 1))
+
+    def forget(self, places: Iterable[int]) -> None:
+        """Let go of what is behind all of these readers."""
+        kept = self.end - min(places, default=self.end)
+        while len(self._changes) > kept:
+            self._changes.popleft()

@@ -1,0 +1,369 @@
+"""A subscription: the client's end of a monitor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from harken.consumers.monitors.audience import Listener, Receiver
+from harken.consumers.monitors.changes import Change, netted
+from harken.consumers.monitors.log import Keep
+from harken.consumers.monitors.monitors import Monitors
+from harken.consumers.monitors.outbox import Durable
+from harken.consumers.monitors.view import Watched
+from harken.database.arguments import check_callable, check_flag
+from harken.database.exclusive import Turn, exclusive
+from harken.database.runtime import Runtime
+from harken.database.transactions import Transactions
+from harken.errors import (
+    HarkenError,
+    IntegrityError,
+    LanguageError,
+    NameFault,
+    StorageError,
+    TypeFault,
+    ValueFault,
+)
+from harken.ir.schema import Function
+from harken.propagation.recursive_nodes import check_strategy
+from harken.statements.sql.restricted import condition_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """How a view is to be watched: what `db.monitor` was given."""
+
+    listener: Listener | None = None
+    durable: str | None = None
+    strategy: str = "auto"
+    where: str | Mapping[str, Any] | None = None
+    keep: Keep | bool | None = None
+    since: int | None = None
+
+    def __post_init__(self) -> None:
+        check_strategy(self.strategy)
+        if self.listener is not None:
+            check_callable(self.listener, "the listener")
+        if self.keep is not None and not isinstance(self.keep, Keep):
+            check_flag(self.keep, "keep, where it is no harken.Keep,")
+        if self.durable is not None and (self.where is not None or self.kept):
+            raise LanguageError(
+                "a durable monitor keeps all changes of a whole view until they are acknowledged",
+                code="unsupported",
+                hint="leave out where, keep and since, or leave out durable",
+            )
+        if self.since is not None and (type(self.since) is not int or self.since < 0):
+            raise ValueFault(
+                f"{self.since!r} is not a position",
+                code="bad-value",
+                hint="a position is that of a change, or of a subscription",
+            )
+
+    @property
+    def kept(self) -> bool:
+        return self.since is not None or bool(self.keep)
+
+
+class Subscription:
+    """The changes of a view, one for each transaction of this session that changed it; those of a
+    durable monitor whoever changed it. Made by `db.monitor`."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        transactions: Transactions,
+        monitors: Monitors,
+        receiver: Receiver,
+        turn: Turn,
+    ) -> None:
+        self.turn = turn
+        self._runtime = runtime
+        self._transactions = transactions
+        self._monitors = monitors
+        self._receiver = receiver
+
+    @property
+    def view(self) -> str:
+        return self._receiver.view
+
+    @property
+    def durable(self) -> str | None:
+        return self._receiver.durable
+
+    @property
+    def watched(self) -> Watched:
+        return self._receiver.watched
+
+    @property
+    def where(self) -> str | None:
+        return self._receiver.watched.where
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What its changes leave out, in sentences; empty for a view of data alone."""
+        return self._receiver.warnings
+
+    @property
+    def position(self) -> int:
+        """That of the last change that was handed out: `since` it one can go on."""
+        return self._receiver.position
+
+    @exclusive
+    def changes(self, *, net: bool = False) -> list[Change]:
+        """What was committed since the last call, a change for each transaction; with `net` all of
+        it as one change at most.
+
+        A subscription that is too far behind gets one change that is `fresh`, with all rows."""
+        check_flag(net, "net")
+        self._check_open()
+        self.renew()
+        found = self._monitors.hand_out(self._receiver)
+        if found is None:
+            return [self.snapshot()]
+        if not found:
+            self._monitors.check_receiver(self._receiver)
+        one = netted(found) if net and found else None
+        return ([one] if one is not None else []) if net else found
+
+    @exclusive
+    def snapshot(self) -> Change:
+        """All rows as they are now, as a change that is `fresh`; `changes()` goes on from it."""
+        (change,) = snapshots([self])
+        return change
+
+    def _get_ready(self) -> None:
+        """To begin anew."""
+        self._check_open()
+        refuse_in_transaction(self._transactions, "a client does not begin anew")
+        self._transactions.refresh()
+        self._monitors.check_receiver(self._receiver)
+        if self._receiver.kept:
+            _ensure_log(self._runtime, self._transactions, self._monitors, self._receiver)
+
+    @exclusive
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The view as it is now, in order."""
+        self._check_open()
+        self._transactions.look()
+        self._monitors.check_receiver(self._receiver)
+        return self._monitors.rows(self._receiver.watched)
+
+    @exclusive
+    def renew(self) -> None:
+        """Say, if it is time to, that what is kept is still wanted; if another process writes,
+        next time. `changes()` does it as well."""
+        logs = self._monitors.logs
+        if not self._receiver.kept or self._transactions.active:
+            return
+        log = logs.find(self._receiver.watched)
+        if log is not None and log.wants_renewal(logs.now):
+            logs.renew_if_free([log])
+
+    @exclusive
+    def acknowledge(self) -> None:
+        """Let a durable monitor forget what it has handed out."""
+        self._check_open()
+        name = self._durable_name()
+        if self._transactions.active:
+            self._transactions.begin()
+            self._monitors.outbox.acknowledge(name, self._receiver.place)
+            return
+        with self._transactions.block():
+            self._monitors.outbox.acknowledge(name, self._receiver.place)
+
+    def give_way(self) -> None:
+        """Keep nobody from dropping the view: then there are no changes of it any more."""
+        self._receiver.gives_way = True
+
+    @exclusive
+    def close(self) -> None:
+        """Stop listening. A durable monitor goes on recording, in every session."""
+        self._monitors.detach(self._receiver)
+
+    @exclusive
+    def delete(self) -> None:
+        """End a durable monitor for good, and forget what it has recorded; or let go of the
+        changes that were kept for those who watch the same."""
+        self._check_open()
+        name = None if self._receiver.kept else self._durable_name()
+        refuse_in_transaction(self._transactions, "what a monitor keeps cannot be deleted")
+        with self._transactions.block():
+            if name is not None:
+                self._monitors.outbox.remove(name)
+            else:
+                self._monitors.logs.forget(self._receiver.watched)
+            self._monitors.touch()
+            self._monitors.synchronise()  # what cannot be watched here keeps nobody any longer
+        self.close()
+
+    def _durable_name(self) -> str:
+        if self._receiver.durable is None:
+            raise TypeFault(
+                f"{self._receiver.title} is not durable",
+                code="bad-value",
+                hint=f'make one that is: db.monitor("{self.view}", durable="...")',
+            )
+        return self._receiver.durable
+
+    def _check_open(self) -> None:
+        if self._receiver.closed:
+            raise StorageError(
+                f"{self._receiver.title} is closed",
+                code="closed",
+                hint=f'open it again: db.monitor("{self.view}")',
+            )
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        kept = f", durable {self.durable}" if self.durable is not None else ""
+        return f"<monitor of {self._receiver.watched}{kept}>"
+
+
+def snapshots(subscriptions: Sequence[Subscription]) -> list[Change]:
+    """All rows of several views of one session, at one position."""
+    for each in subscriptions:
+        each._get_ready()
+    with subscriptions[0]._runtime.engine.connection.snapshot():
+        return [each._monitors.begin_anew(each._receiver) for each in subscriptions]
+
+
+def subscribe(
+    runtime: Runtime,
+    transactions: Transactions,
+    monitors: Monitors,
+    function: Function,
+    view: str,
+    wishes: Wishes,
+    turn: Turn,
+) -> Subscription:
+    refuse_in_transaction(transactions, "a monitor cannot begin")
+    known = None if wishes.durable is None else monitors.durable(wishes.durable)
+    if known is not None and known.watched == Watched(function.id):
+        # What it has recorded can be had, and be deleted, even if it cannot be watched here.
+        watched = known.watched
+    else:
+        watched = watched_view(monitors, function, wishes.where)
+    if wishes.durable is not None:
+        durable = Durable(wishes.durable, view, function.id)
+        _ensure_durable(runtime, transactions, monitors, durable)
+    receiver = Receiver(
+        view,
+        watched,
+        listener=wishes.listener,
+        durable=wishes.durable,
+        kept=wishes.kept,
+        keep=wishes.keep if isinstance(wishes.keep, Keep) else None,
+        strategy=wishes.strategy,
+        warnings=monitors.warnings(watched),
+    )
+    if wishes.kept:
+        _ensure_log(runtime, transactions, monitors, receiver)
+    receiver.position = _start(monitors, wishes.since)
+    monitors.attach(receiver)
+    return Subscription(runtime, transactions, monitors, receiver, turn)
+
+
+def watched_view(
+    monitors: Monitors, function: Function, where: str | Mapping[str, Any] | None
+) -> Watched:
+    """What is to be watched, if it can be."""
+    watched = Watched(function.id, None if where is None else condition_text(where))
+    try:
+        monitors.select(watched)
+    except HarkenError:
+        if isinstance(where, str):  # its error points into the text that its author wrote
+            monitors.select(Watched(function.id, where))
+        raise
+    return watched
+
+
+def read_view(
+    transactions: Transactions, monitors: Monitors, watched: Watched, view: str
+) -> Change:
+    """All rows as they are now, with their position, for someone who does not stay."""
+    refuse_in_transaction(transactions, "no snapshot is taken")
+    receiver = Receiver(view, watched, kept=True)  # it has no place in the queue of this session
+    return monitors.begin_anew(receiver)
+
+
+def _start(monitors: Monitors, since: int | None) -> int:
+    now = monitors.logs.position()
+    if since is None:
+        return now
+    check_position(since, now)
+    return since
+
+
+def check_position(since: int, now: int) -> None:
+    if since > now:
+        raise ValueFault(
+            f"position {since} is not reached yet: the last is {now}",
+            code="no-such-position",
+            hint="take a snapshot, and go on from its position",
+        )
+
+
+def _ensure_log(
+    runtime: Runtime,
+    transactions: Transactions,
+    monitors: Monitors,
+    receiver: Receiver,
+) -> None:
+    """See that changes are written down, and for how long."""
+    logs, watched, keep = monitors.logs, receiver.watched, receiver.keep
+    log = logs.find(watched)
+    if log is not None and keep in (None, log.keep) and not log.wants_renewal(logs.now):
+        return
+    with transactions.block():  # another process may have made it while we waited
+        log = logs.find(watched)
+        if log is None:
+            monitors.share_moment(watched)
+            logs.add(watched, receiver.view, keep or Keep())
+        else:
+            logs.keep(log, keep or log.keep)
+            logs.renew([log])
+        monitors.touch()
+    monitors.note_log(watched)
+
+
+def _ensure_durable(
+    runtime: Runtime, transactions: Transactions, monitors: Monitors, wanted: Durable
+) -> None:
+    monitors.synchronise()
+    if monitors.durable(wanted.name) is None:
+        with transactions.block():  # another process may have made it while we waited
+            monitors.synchronise()
+            if monitors.durable(wanted.name) is None:
+                monitors.share_moment(wanted.watched)
+                monitors.outbox.add(wanted)
+                monitors.touch()
+        monitors.synchronise()
+    known = monitors.durable(wanted.name)
+    if known is not None and known.function != wanted.function:
+        raise NameFault(
+            f"the durable monitor {wanted.name} is one of {known.function}",
+            code="exists",
+            hint="choose another name for this one",
+        )
+
+
+def refuse_in_transaction(transactions: Transactions, what: str) -> None:
+    """The client's copy would hold rows that a rollback may take back."""
+    if transactions.active or transactions.in_block:
+        raise IntegrityError(
+            f"{what} while a transaction is open",
+            code="transaction",
+            hint="commit or roll back first",
+        )

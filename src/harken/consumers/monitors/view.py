@@ -1,0 +1,278 @@
+"""What a monitor watches: the rows of a function, as a condition of the propagation network.
+
+    monitored f(A, R) ← f(A, R)
+    monitored f(S, A, R) ← parameters(S, C) ∧ f(A, R) ∧ condition(A, R, C)
+
+It is a condition like that of a rule, without an action: it shares nodes, Δ-sets and choices with
+all others. But its client wants both signs, each time.
+
+Views that are restricted by conditions of one shape are one condition. The constants of each
+subscription S are a row of its parameters, as the arguments of each activation are for a rule; so
+one differential finds which subscriptions a changed row concerns, however many there are.
+
+Law: the rows before the transaction, with what was gained and lost, are the rows after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from harken.database.catalog import Catalog
+from harken.database.system import parameters_relation
+from harken.errors import NameFault, SafetyFault, TypeFault
+from harken.ir.assemble import assemble
+from harken.ir.clauses import Atom, Clause, Definition, Program, with_terms
+from harken.ir.relations import Column, Kind, Relation
+from harken.ir.schema import Function
+from harken.ir.terms import Constant, Parameter, Term, Value, Variable
+from harken.planner.change_methods import moving, untold
+from harken.planner.lift import compared_with
+from harken.planner.prepare import prepare
+from harken.propagation.watched import Condition
+from harken.statements.complaints import cannot_be_watched
+from harken.statements.sql.restricted import Restriction, constant_variable, restricted
+from harken.values.encoding import encoder
+from harken.values.types import INTEGER, Type
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The rows of a function, or those of them that meet a condition in SQL."""
+
+    function: str
+    where: str | None = None
+
+    def __str__(self) -> str:
+        return self.function if self.where is None else f"{self.function} where {self.where}"
+
+    @property
+    def node(self) -> str:
+        """What its condition is called in the network, if it has one of its own."""
+        return f"monitor {self}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitoredView(Condition):
+    label: str
+    """What is watched: where subscriptions share a condition, its shape."""
+    types: tuple[Type, ...]
+    """Those of the rows that clients are told."""
+    mentions: frozenset[str] = frozenset()
+    """The names that the condition mentions."""
+    is_moving: bool = False
+    warnings: tuple[str, ...] = ()
+    """What its clients are not told of."""
+    parameters: Relation | None = None
+    """The constants of each subscription, where several share the condition. The first column of
+    the condition is then the number of the subscription."""
+    looked_up: tuple[int, ...] = ()
+    """The columns of the parameters that are compared with columns of the view."""
+
+    @property
+    def name(self) -> str:
+        return f"monitor {self.label}"
+
+    @property
+    def title(self) -> str:
+        return f"the monitored view {self.label}"
+
+    @property
+    def needs_losses(self) -> bool:
+        return True
+
+    @property
+    def is_asked_at_end(self) -> bool:
+        return True
+
+    @property
+    def moves(self) -> bool:
+        return self.is_moving
+
+    @property
+    def may_be_counted(self) -> bool:
+        """Counts would have to follow the parameters, which change without an event."""
+        return self.parameters is None
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A view as a subscription wants it: its condition in the network, the program that reads all
+    its rows, and the constants, which are the parameters of both."""
+
+    view: MonitoredView
+    reading: Program
+    constants: tuple[Constant, ...] = ()
+
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return tuple(each.value for each in self.constants)
+
+    @property
+    def stored_values(self) -> tuple[Any, ...]:
+        return tuple(encoder(each.type)(each.value) for each in self.constants)
+
+
+@dataclass(slots=True)
+class Views:
+    """What is watched, compiled as the catalog is now; conditions of one shape are compiled once.
+
+    A condition that has no constants or asks for the time, and one with a strategy of its own, is
+    shared only by those who say exactly the same. (Rows that depend on the time are those of the
+    last look, and who joins later has looked at another time.)
+    """
+
+    catalog: Catalog
+    _epoch: int = -1
+    _selections: dict[tuple[Watched, str], Selection] = field(default_factory=dict)
+    _shapes: dict[tuple[str, str], tuple[MonitoredView, Program]] = field(default_factory=dict)
+
+    def select(self, watched: Watched, strategy: str = "auto") -> Selection:
+        if self._epoch != self.catalog.epoch or len(self._selections) >= MOST_SELECTIONS:
+            self._selections.clear()
+            self._shapes.clear()
+            self._epoch = self.catalog.epoch
+        found = self._selections.get((watched, strategy))
+        if found is None:
+            found = self._compile(watched)
+            if strategy != "auto":
+                found = self._alone(watched, found, strategy)
+            self._selections[watched, strategy] = found
+        return found
+
+    def _compile(self, watched: Watched) -> Selection:
+        if not self.catalog.has_function(watched.function):
+            raise NameFault(f"{watched.function} was deleted", code="unknown-function")
+        function = self.catalog.function(watched.function)
+        if watched.where is None:
+            view = _whole_view(function, self.catalog)
+            return Selection(view, view.program)
+        restriction = restricted(function, watched.where, self.catalog)
+        shape = (function.id, restriction.shape)
+        if shape not in self._shapes:
+            self._shapes[shape] = _restricted_view(function, restriction, self.catalog)
+        found = Selection(*self._shapes[shape], restriction.constants)
+        if found.view.moves or not found.constants:
+            return self._alone(watched, found)
+        return found
+
+    def _alone(self, watched: Watched, found: Selection, strategy: str = "auto") -> Selection:
+        """With the constants in the condition."""
+        if found.view.parameters is None:
+            return replace(found, view=replace(found.view, strategy=strategy))
+        goal = replace(found.reading.goal, name=f"monitored {watched}")
+        (clause,) = found.reading.definitions[found.reading.goal.id].clauses
+        given: dict[Term, Term] = {
+            Parameter(i, each.type.or_null(False)): each for i, each in enumerate(found.constants)
+        }
+        definition = Definition(goal, (_with_terms(goal, clause, given),))
+        others = {**found.reading.definitions, goal.id: definition}
+        del others[found.reading.goal.id]
+        view = replace(
+            found.view,
+            program=Program(goal, others),
+            label=str(watched),
+            parameters=None,
+            looked_up=(),
+            strategy=strategy,
+        )
+        return replace(found, view=view)
+
+
+MOST_SELECTIONS = 10_000
+"""How many conditions a session keeps compiled; more than a service follows at a time."""
+
+
+def _whole_view(function: Function, catalog: Catalog) -> MonitoredView:
+    relation = _rows_of(function)
+    goal = replace(relation, name=f"monitored {relation.name}", kind=Kind.DERIVED)
+    row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(relation.columns))
+    definition = Definition(goal, (Clause(Atom(goal, row), (Atom(relation, row),)),))
+    program = assemble(goal, [definition], catalog)
+    _check(program, function, catalog)
+    return MonitoredView(
+        program=program,
+        label=function.id,
+        types=_types(relation),
+        is_moving=bool(moving(program)),
+        warnings=untold(program),
+    )
+
+
+def _restricted_view(
+    function: Function, restriction: Restriction, catalog: Catalog
+) -> tuple[MonitoredView, Program]:
+    """The condition that all subscriptions of one shape share, and what reads the rows of one."""
+    relation, clause = _rows_of(function), restriction.clause
+    label = f"{function.id} where {restriction}"
+    constants = [
+        constant_variable(i, each.type.or_null(False))
+        for i, each in enumerate(restriction.constants)
+    ]
+    goal = replace(relation, name=f"rows of {label}", kind=Kind.DERIVED)
+    given: dict[Term, Term] = {each: Parameter(i, each.type) for i, each in enumerate(constants)}
+    read = Definition(goal, (_with_terms(goal, clause, given),))
+    reading = assemble(goal, (read, *restriction.own), catalog)
+    _check(reading, function, catalog)
+    shared = _shared_goal(relation, f"monitored {label}")
+    parameters = parameters_relation(label, [each.type for each in constants])
+    subscription = Variable("SUBSCRIPTION", INTEGER)
+    head = Atom(shared, (subscription, *clause.head.terms))
+    active = Atom(parameters, (subscription, *constants))
+    definition = Definition(shared, (Clause(head, (active, *clause.body)),))
+    compared = compared_with(clause)
+    view = MonitoredView(
+        program=assemble(shared, (definition, *restriction.own), catalog),
+        label=label,
+        types=_types(relation),
+        mentions=restriction.mentions,
+        is_moving=bool(moving(reading)),
+        warnings=untold(reading),
+        parameters=parameters,
+        looked_up=tuple(i for i, each in enumerate(constants, start=1) if each in compared),
+    )
+    return view, reading
+
+
+def _shared_goal(relation: Relation, name: str) -> Relation:
+    """For each subscription the rows of the view that it wants."""
+    key = None if relation.key is None else (0, *(i + 1 for i in relation.key))
+    columns = (Column("subscription", INTEGER), *relation.columns)
+    return Relation(name, columns, 0, Kind.DERIVED, relation.semantics, key)
+
+
+def _with_terms(goal: Relation, clause: Clause, given: Mapping[Term, Term]) -> Clause:
+    """The clause for another goal, with some terms replaced."""
+
+    def term(each: Term) -> Term:
+        return given.get(each, each)
+
+    body = tuple(with_terms(each, term) for each in clause.body)
+    return Clause(Atom(goal, clause.head.terms), body)
+
+
+def _rows_of(function: Function) -> Relation:
+    relation = function.relation
+    if relation is None:
+        raise TypeFault(
+            f"{function.id} is a procedure, and has no rows that could change",
+            code="side-effect",
+            hint="name the function that it changes",
+        )
+    if relation.kind is Kind.FOREIGN:
+        raise cannot_be_watched(function, None)
+    return relation
+
+
+def _types(relation: Relation) -> tuple[Type, ...]:
+    return tuple(column.type for column in relation.columns)
+
+
+def _check(program: Program, function: Function, catalog: Catalog) -> None:
+    try:
+        prepare(program, catalog.hierarchy)
+    except SafetyFault as error:
+        if error.code != "unsafe":
+            raise
+        raise cannot_be_watched(function, None) from error

@@ -1,0 +1,310 @@
+"""How a rule is monitored: its condition as clauses, the network below it, each partial
+differential as a clause and as SQL, the screeners, the indexes, each choice with its numbers."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from harken.calculus.differentials import Differential, differentiate
+from harken.calculus.firsts import FirstRows
+from harken.consumers.rules.definition import CompiledRule
+from harken.database.runtime import Runtime
+from harken.engines.lake.reach import Reach, described, reaches
+from harken.engines.sqlite.counts import CountsTable
+from harken.engines.sqlite.events import passing
+from harken.ir.printer import print_clause, print_definition, print_literal, print_program
+from harken.ir.relations import Kind, Relation
+from harken.maintenance import choices
+from harken.planner.change_methods import untold
+from harken.planner.network import Reason
+from harken.planner.prepare import prepare
+from harken.planner.screen import Alternative
+from harken.propagation.network import Network
+from harken.propagation.nodes import ConditionNode, DerivedNode, Monitored, Node, TotalsNode
+from harken.propagation.recursive_nodes import RecursiveNode
+from harken.propagation.round_nodes import RoundsNode
+
+
+@dataclass(frozen=True, slots=True)
+class InfluentExplanation:
+    """What a change of one relation that the condition mentions does to it."""
+
+    relation: str
+    rows: int
+    gains: tuple[str, ...]
+    losses: tuple[str, ...]
+    gain_sql: str
+    loss_sql: str
+    lake: tuple[Reach, ...] = ()
+    """How the rows of relations in the lake are reached, for both."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScreenerExplanation:
+    """Which changes of a stored relation leave an event, and which of those bring about a check."""
+
+    tests: tuple[str, ...]
+    sql: str
+    cost: float
+    passing: float
+
+    def __str__(self) -> str:
+        tested = " or ".join(f"({each})" for each in self.tests)
+        return f"{tested}, {self.passing:.0%} expected to pass, at {self.cost:.1f} a row"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeExplanation:
+    """A node of the network. Costs are in the units of the cost model: about one row looked up."""
+
+    id: str
+    level: int
+    kind: str
+    influents: tuple[str, ...]
+    clauses: str
+    rows: int | None = None
+    indexes: tuple[str, ...] = ()
+    events: ScreenerExplanation | None = None
+    """The test that a row must pass to leave an event; None if every row does."""
+    checks: ScreenerExplanation | None = None
+    """The test that a change must pass to bring about a check; None if every change does."""
+    updates: str = ""
+    whole: float | None = None
+    """The cost of naive evaluation."""
+    each_row: tuple[tuple[str, float], ...] = ()
+    """The cost of the differentials for one changed row of each influent."""
+    kept: str = ""
+    measured: tuple[str, ...] = ()
+    """What computing its change has taken: where there is this, the estimates do not count."""
+
+    def lines(self) -> list[str]:
+        found = [f"level {self.level}: {self.id}, {self.kind}"]
+        if self.influents:
+            found.append(f"  from {', '.join(self.influents)}")
+        if self.rows is not None:
+            found.append(f"  {self.rows} rows; {self.updates}")
+            found += [f"  {each}" for each in self.indexes]
+            found.append(f"  leaves an event: {self.events or 'every change'}")
+            found.append(f"  brings about a check: {self.checks or 'every event'}")
+        if self.whole is not None:
+            rows = ", ".join(f"{cost:.1f} for {name}" for name, cost in self.each_row)
+            found.append(f"  differentials cost, for each changed row, {rows}")
+            found.append(f"  naive evaluation costs {self.whole:.0f}; the cheaper is chosen")
+        if self.kept:
+            found.append(f"  {self.kept}")
+        found += [f"  {each}" for each in self.measured]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class RuleExplanation:
+    name: str
+    text: str
+    semantics: str
+    coupling: str
+    active: bool
+    condition: str
+    influents: tuple[InfluentExplanation, ...]
+    network: tuple[NodeExplanation, ...]
+    warnings: tuple[str, ...] = ()
+    """What the rule is not told of."""
+
+    def __str__(self) -> str:
+        state = "active" if self.active else "not active"
+        parts = [
+            f"{self.name} is a {self.semantics}, {self.coupling} rule, {state}",
+            self.text,
+            "Its condition as ObjectLog:",
+            self.condition,
+            "The network:",
+            "\n".join(line for node in self.network for line in node.lines()),
+        ]
+        parts += [
+            node.clauses for node in self.network if node.kind != "condition" and node.clauses
+        ]
+        for influent in self.influents:
+            parts.append(f"When {influent.relation} changes, rows are gained by")
+            parts += [*influent.gains, influent.gain_sql]
+            parts.append("and lost by")
+            parts += [*influent.losses, influent.loss_sql, *described(influent.lake)]
+        parts += [f"Warning: {each}" for each in self.warnings]
+        return "\n\n".join(parts)
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "kind": "rule",
+            "name": self.name,
+            "definition": self.text,
+            "semantics": self.semantics,
+            "coupling": self.coupling,
+            "active": self.active,
+            "condition": self.condition,
+            "influents": [asdict(each) for each in self.influents],
+            "network": [asdict(each) for each in self.network],
+            "warnings": self.warnings,
+        }
+
+
+def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> RuleExplanation:
+    rule = compiled.rule
+    condition, derived = network.preview(compiled)
+    return RuleExplanation(
+        name=rule.name,
+        text=rule.text,
+        semantics="nervous" if rule.nervous else "strict",
+        coupling=rule.coupling,
+        active=rule.name in network,
+        condition=print_program(condition.part.program),
+        influents=tuple(
+            _influent(runtime, condition, relation)
+            for relation in condition.part.influents.values()
+        ),
+        network=tuple(_Nodes(runtime, network).explained(condition, derived)),
+        warnings=untold(compiled.program),
+    )
+
+
+def _influent(runtime: Runtime, node: ConditionNode, relation: Relation) -> InfluentExplanation:
+    part = node.part
+    change = differentiate(part.program, {relation.id}, node.condition.strict, part.nodes)
+
+    def clauses(sign: int) -> tuple[str, ...]:
+        return tuple(_shown(each) for each in change.differentials if each.sign == sign)
+
+    hierarchy, engine = runtime.catalog.hierarchy, runtime.engine
+    plus, minus = prepare(change.plus, hierarchy), prepare(change.minus, hierarchy)
+    return InfluentExplanation(
+        relation=relation.id,
+        rows=engine.count(relation) if relation.kind is Kind.STORED else 0,
+        gains=clauses(1),
+        losses=clauses(-1),
+        gain_sql=engine.explain_sql(plus),
+        loss_sql=engine.explain_sql(minus),
+        lake=tuple(dict.fromkeys([*reaches(engine, plus), *reaches(engine, minus)])),
+    )
+
+
+def _shown(differential: Differential) -> str:
+    return print_clause(differential.clause)
+
+
+@dataclass(slots=True)
+class _Nodes:
+    runtime: Runtime
+    network: Network
+
+    def explained(
+        self, condition: ConditionNode, derived: dict[str, DerivedNode]
+    ) -> list[NodeExplanation]:
+        """From the condition down to the tables."""
+        inner = sorted(derived.values(), key=lambda node: (-node.level, node.id))
+        nodes: list[Node] = [condition, *inner]
+        stored = {
+            name: relation
+            for node in nodes
+            for name, relation in node.depends_on().items()
+            if name not in derived
+        }
+        tables = [
+            self._table(relation, [node for node in nodes if name in node.depends_on()])
+            for name, relation in stored.items()
+        ]
+        return [*(self._node(node) for node in nodes), *tables]
+
+    def _node(self, node: Node) -> NodeExplanation:
+        goal = node.part.program.definitions[node.part.relation.id]
+        costs = None if isinstance(node, TotalsNode) else self.network.choices.costs(node)
+        recursive = node.part.reason is Reason.RECURSIVE
+        return NodeExplanation(
+            id=node.part.relation.name if isinstance(node, ConditionNode) else node.id,
+            level=node.level,
+            kind=node.part.reason.value,
+            influents=tuple(node.depends_on()),
+            clauses=print_definition(goal),
+            whole=costs.whole if costs is not None else None,
+            each_row=tuple(costs.each_row.items()) if costs is not None and not recursive else (),
+            kept=self._kept(node),
+            measured=tuple(node.experience.lines()) if node.experience is not None else (),
+        )
+
+    def _kept(self, node: Monitored) -> str:
+        if isinstance(node, TotalsNode):
+            members = self.network.choices.members(node)
+            wanted = self.network.choices.wants_totals(node)
+            verb = "are kept" if wanted else "are not kept"
+            rows = f", {node.table.size()} of them" if node.table.validity.holds() else ""
+            if isinstance(node.table, CountsTable):
+                return counted(node.table)
+            if isinstance(node.totals, FirstRows):
+                return f"first rows {verb}{rows}, in their order"
+            return (
+                f"totals {verb}{rows}: a group has {members:.0f} members, about, and the limit "
+                f"is {choices.KEEP_FROM:.0f}"
+            )
+        if isinstance(node, RecursiveNode) and node.refused is None:
+            if not node.kept_rows.holds():
+                return "nothing of it is stored: what a change needs is rederived on demand"
+            return f"{node.kept_rows.size()} rows are stored of it and what it depends on"
+        if isinstance(node, RoundsNode) and node.refused is None:
+            if not node.table.validity.holds():
+                return "its rounds are to be stored: they are when a change has been followed"
+            return f"its rounds are stored: {node.table.size()} rows"
+        if isinstance(node, RecursiveNode | RoundsNode):
+            return f"evaluated from scratch at each change: {node.refused}"
+        return ""
+
+    def _table(self, relation: Relation, above: list[Node]) -> NodeExplanation:
+        screener = self.network.screener(relation, above)
+        updates = self.network.choices.statistics.updates.get(relation.id)
+        return NodeExplanation(
+            id=relation.id,
+            level=0,
+            kind="stored",
+            influents=(),
+            clauses="",
+            rows=self.runtime.engine.count(relation),
+            indexes=self.runtime.engine.indexes.of(relation),
+            events=_screener(screener.row_tests),
+            checks=_screener(screener.moment_tests),
+            updates="not yet updated in this session"
+            if updates is None
+            else f"{updates.transactions} transactions have changed {updates.rows} rows, "
+            f"lately {updates.lately:.1f} each; the screener is for {screener.changes:.1f}",
+        )
+
+
+def counted(table: CountsTable) -> str:
+    if not table.validity.holds():
+        return "derivations are to be counted: they are when a change has been followed"
+    return f"derivations are counted: {table.size()} rows have {table.total()} of them"
+
+
+def followed(network: Network, function: str) -> tuple[str, ...]:
+    """How the changes of a function that is materialized or monitored are found, and what that
+    has taken."""
+    lines: list[str] = []
+    for name in (f"materialized {function}", f"monitor {function}"):
+        node = network.node(name)
+        if node is None:
+            continue
+        below = [each for each in network.derived() if each.id in node.keeps()]
+        tables = [each.table for each in below if isinstance(each, TotalsNode)]
+        lines += [counted(table) for table in tables if isinstance(table, CountsTable)]
+        if node.tally is not None and node.counted is None:
+            lines.append(
+                "derivations are not counted: differentials look for another one of each row that "
+                "may have come or gone"
+            )
+        lines += node.experience.lines() if node.experience is not None else ()
+    return tuple(lines)
+
+
+def _screener(alternatives: tuple[Alternative, ...] | None) -> ScreenerExplanation | None:
+    if alternatives is None:
+        return None
+    return ScreenerExplanation(
+        tests=tuple(" ∧ ".join(map(print_literal, each.tests)) for each in alternatives),
+        sql=passing(alternatives, "NEW"),
+        cost=sum(each.cost for each in alternatives),
+        passing=min(1.0, sum(each.passing for each in alternatives)),
+    )

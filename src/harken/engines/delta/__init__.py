@@ -1,0 +1,1 @@
+"""Delta tables without Spark: files, versions, keys and commits."""

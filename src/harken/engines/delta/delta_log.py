@@ -1,0 +1,123 @@
+"""Delta tables through delta-rs: a version, its directory, the difference of two versions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.fs
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.fs import DeltaStorageHandler
+
+from harken.engines.delta import weighted
+from harken.engines.delta.snapshot import Snapshot
+from harken.errors import StorageError
+
+PATTERN = frozenset("*?[]{}\\")
+
+
+def open_delta(
+    path: str | Path, version: int | None = None, storage_options: dict[str, str] | None = None
+) -> DeltaTable:
+    try:
+        return DeltaTable(address(path), version=version, storage_options=storage_options)
+    except TableNotFoundError as error:
+        if version is not None:  # there may be a table, but without a log for this version
+            open_delta(path, storage_options=storage_options)
+            raise no_such_version(path, version) from error
+        raise StorageError(
+            f"there is no Delta table at {path}",
+            code="no-lake-table",
+            hint="a Delta table is a directory with a _delta_log in it; check the path, or "
+            "put the table back",
+        ) from error
+    except DeltaError as error:
+        if version is None:
+            raise StorageError(
+                f"cannot open {path}: {str(error).splitlines()[0]}",
+                code="cannot-open",
+                hint="its log is damaged, or may not be read: restore it from a backup",
+            ) from error
+        raise no_such_version(path, version) from error
+
+
+def address(path: str | Path) -> str:
+    """What delta-rs and Spark are to be given, if both mean by it what we mean.
+
+    In a pattern Spark reads other files, or with patterns switched off each file several times;
+    delta-rs takes `%20` for a blank.
+    """
+    text = str(path)
+    if PATTERN & set(text) or ("://" not in text and unquote(text) != text):
+        raise StorageError(
+            f"{text} cannot hold a lake table: its name means something else to Spark or delta-rs",
+            code="bad-path",
+            hint=f"choose a directory without % and {' '.join(sorted(PATTERN))} in its name",
+        )
+    return text
+
+
+def storage(path: str, storage_options: dict[str, str] | None) -> Any:
+    """The table's directory, wherever it is, as a file system of its own."""
+    if "://" not in path:
+        return pa.fs.SubTreeFileSystem(path, pa.fs.LocalFileSystem())
+    return pa.fs.PyFileSystem(DeltaStorageHandler(path, storage_options))
+
+
+def committed_at(delta: DeltaTable, version: int) -> float | None:
+    """When a version was, in seconds of the Unix epoch, if the log still knows."""
+    try:
+        history = delta.history(max(1, delta.version() - version + 1))
+    except DeltaError:  # an entry of the log without a commit, which changes no row
+        return None
+    for entry in history:
+        if entry["version"] == version and "timestamp" in entry:
+            return float(entry["timestamp"]) / 1000
+    return None
+
+
+def file_difference(
+    old: Snapshot, new: Snapshot, schema: pa.Schema, read: Callable[[str], pa.Table]
+) -> pa.Table:
+    """The net change between two versions, from the files that only one of them has."""
+    before, after = ({file.path for file in each.files} for each in (old, new))
+    parts = [weighted.empty(schema)]
+    parts += [weighted.weigh(read(path), 1) for path in sorted(after - before)]
+    parts += [weighted.weigh(read(path), -1) for path in sorted(before - after)]
+    return weighted.consolidate(pa.concat_tables(parts))
+
+
+def change_feed(
+    delta: DeltaTable, from_version: int, to_version: int, schema: pa.Schema
+) -> pa.Table:
+    """Delta's change feed after one version until another, made net.
+
+    An update that changes nothing comes as a pre- and a postimage that are equal, and a row that
+    was changed twice comes four times.
+    """
+    feed = pa.table(delta.load_cdf(from_version + 1, to_version))
+    # delta-rs gives string_view and binary_view, which few of Arrow's functions take.
+    kind = feed["_change_type"].cast(pa.string())
+    rows = weighted.positive_zeros(feed.select(schema.names).cast(schema))
+    added = pc.is_in(kind, value_set=pa.array(["insert", "update_postimage"]))
+    return weighted.net(rows.filter(added), rows.filter(pc.invert(added)))
+
+
+def plain_path(uri: str) -> str:
+    """delta-rs says `file:///tmp/a%20b/`; Arrow and Spark want `/tmp/a b`."""
+    if not uri.startswith("file://"):
+        return uri.rstrip("/")
+    return unquote(urlsplit(uri).path).rstrip("/")
+
+
+def no_such_version(path: str | Path, version: int) -> StorageError:
+    return StorageError(
+        f"{path} has no version {version}",
+        code="no-such-version",
+        hint="it was never made, or it was removed because nothing needed it any more",
+    )

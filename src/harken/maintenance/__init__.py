@@ -1,0 +1,1 @@
+"""Maintenance: how one node of the network keeps up with changes, chosen by cost."""

@@ -1,0 +1,322 @@
+"""How each node computes its change: the choices, made by cost, that `explain` shows.
+
+Differentials visit the changed rows, and what each of them joins; naive evaluation visits
+everything once. What both took before is known of a node that has experience. Of others it is
+estimated with the sizes and fan-outs of the data. Experience and estimates are kept until the sizes
+have changed a good deal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from harken.calculus.bags import differentiate_bag, recompute_bag
+from harken.calculus.counting import Derivations
+from harken.calculus.differentials import differentiate, recompute
+from harken.calculus.firsts import FirstRows
+from harken.calculus.totals import Totals
+from harken.engines.sqlite.statistics import Statistics
+from harken.ir.clauses import Program, atoms
+from harken.ir.relations import Relation
+from harken.maintenance.measurements import Experience
+from harken.planner.cost import CostModel
+from harken.planner.network import Part, Reason
+from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
+from harken.propagation.nodes import NAIVE, ConditionNode, Costs, Monitored, TotalsNode
+from harken.propagation.recursive_nodes import RecursiveNode
+
+MANY = 1_000.0
+"""Changed rows, for which an estimate is made beside the one for a single row."""
+SMALL_CHANGE = 100
+"""So few changed rows are never worth a look at the estimates."""
+SMALL_PART = 0.01
+"""Nor is so small a part of the rows."""
+KEEP_FROM = 5.0
+"""Totals are kept of groups that have more members than this, about."""
+JOINED = 5.0
+"""Members that are made by a join count so many times: for a change the join finds the groups, and
+then it finds the members of each in both states."""
+FLOOD = 0.3
+"""Totals are not followed when so large a part of a relation changed, rows that came and went: a
+changed row costs about three times as much as a row of the whole (`bench sql-sweep`)."""
+COPY_LIMIT = 1_000_000
+"""A copy of the old state has at most so many rows."""
+MOST_FAR_GROUPS = 500_000
+"""Totals of what is far away are kept of at most so many groups: each of them comes here."""
+OUTDATED = 2.0
+"""Estimates are made anew when a relation has become so many times larger or smaller."""
+
+ROW = 2e-6
+"""So many seconds naive evaluation takes for each row of the tables, where it was not measured."""
+UNWATCHED = 50
+"""After a change for which there was nothing to choose, so many no larger are not looked at."""
+OTHERWISE = 4.0
+"""A screener is chosen anew when transactions change so many times more rows, or fewer."""
+MANY_FAR = 20_000
+"""With more changed rows than these in relations far away, both ways are Spark's. Either evaluates
+the old state; besides, differentials join the change with the rest, and naive evaluation all rows.
+"""
+CHANGED_ROW = 0.65
+"""What a row of a change costs there, with its other half, beside a row of the relation: measured
+with `bench lake`, where the two ways meet at three quarters of the rows."""
+
+
+@dataclass(slots=True)
+class _Calm:
+    """Changes that are not looked at: so many more, up to this size, while none takes longer than
+    naive evaluation."""
+
+    left: int
+    size: int
+    naive: float
+
+
+class Choices:
+    def __init__(
+        self,
+        statistics: Statistics,
+        is_far: Callable[[Relation], bool],
+        counts_far: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`counts_far` says whether there is someone to make totals of what is far away."""
+        self.statistics = statistics
+        self._is_far = is_far
+        self._counts_far = counts_far
+        self.forced: str | None = None
+        """`incremental` or `naive`, whatever it costs."""
+        self.is_experienced = False
+        """Is it known of any view what naive evaluation takes?"""
+        self._calm: dict[frozenset[str], _Calm] = {}
+
+    def strategy(
+        self,
+        node: Monitored,
+        sizes: Mapping[str, int],
+        changed: Mapping[str, int],
+        incremental: str,
+        prefers_naive: Callable[[], bool | None],
+    ) -> str:
+        """How to compute the change of a node; `sizes` are those of the Δ-sets it reads, `changed`
+        those of all that changed. Where experience does not tell, the estimates do."""
+        if self.forced == NAIVE or node.part.relation.in_rounds:
+            return NAIVE
+        if self.forced is not None:
+            return incremental
+        if node.part.reason is Reason.RECURSIVE:
+            return incremental if isinstance(node, RecursiveNode) and not node.refused else NAIVE
+        known = prefers_naive()
+        if known is not None:
+            return NAIVE if known else incremental
+        if sum(sizes.values()) < SMALL_CHANGE or self._is_small_part(node, changed):
+            return incremental
+        far = self._far_changes(node, sizes)
+        if sum(far.values()) > MANY_FAR:
+            rows = sum(self.statistics.rows(node.part.influents[name]) for name in far)
+            return NAIVE if CHANGED_ROW * sum(far.values()) > rows else incremental
+        costs = self.costs(node)
+        return NAIVE if costs.whole < costs.by_differentials(sizes) else incremental
+
+    def _is_small_part(self, node: Monitored, changed: Mapping[str, int]) -> bool:
+        """Has little changed of every relation below? Estimates of queries of many relations can
+        be wrong by any factor, so they are asked only when there is something to choose."""
+        stored = node.part.stored
+        return all(
+            size <= SMALL_PART * self.statistics.rows(stored[name])
+            for name, size in changed.items()
+            if name in stored
+        )
+
+    def _far_changes(self, node: Monitored, sizes: Mapping[str, int]) -> dict[str, int]:
+        """The sizes of the changes in relations that are far away."""
+        influents = node.part.influents
+        return {n: s for n, s in sizes.items() if n in influents and self._is_far(influents[n])}
+
+    # --- experience ------------------------------------------------------------------------
+
+    def experience(self, node: Monitored) -> Experience | None:
+        """What is known of a node, in its relations as they are, unless they have changed a good
+        deal since."""
+        known = node.experience
+        if known is None:
+            return None
+        rows = self.statistics.sizes(node.part.stored)
+        if any(_is_other(now, known.rows[name]) for name, now in rows.items()):
+            node.experience = None
+            return None
+        known.now = sum(rows.values())
+        return known
+
+    def naive_seconds(self, node: Monitored) -> float:
+        """What naive evaluation of a node takes, by experience or by the rows below it."""
+        known = self.experience(node)
+        if known is not None and known.naive_seconds is not None:
+            return known.naive_seconds
+        return ROW * sum(self.statistics.sizes(node.part.stored).values())
+
+    def is_calm(self, changed: Collection[str], size: int) -> bool:
+        """Is there no need to look at experience for a change of these relations?"""
+        calm = self._calm.get(frozenset(changed))
+        if calm is None or not calm.left or size > calm.size:
+            return False
+        calm.left -= 1
+        return True
+
+    def calm_down(self, changed: Collection[str], size: int, naive: float) -> None:
+        """A change of these was followed quicker than by naive evaluation, which takes so many
+        seconds: so will be the next, unless it is larger."""
+        before = self._calm.get(frozenset(changed))
+        largest = max(size, SMALL_CHANGE - 1, before.size if before is not None else 0)
+        self._calm[frozenset(changed)] = _Calm(UNWATCHED, largest, naive)
+
+    def note_calm(self, changed: Collection[str], seconds: float) -> None:
+        """A change of these was not looked at, and took so long."""
+        if seconds > self._calm[frozenset(changed)].naive:
+            del self._calm[frozenset(changed)]
+
+    def begin_experience(self, node: Monitored) -> Experience:
+        rows = self.statistics.sizes(node.part.stored)
+        node.experience = Experience(rows, sum(rows.values()), is_far=self.is_of_far(node))
+        return node.experience
+
+    def note_first(self, node: Monitored, seconds: float, by_spark: bool) -> None:
+        """What the first evaluation took, of a view, is what is first known of it."""
+        known = self.begin_experience(node)
+        known.note_naive(seconds, is_first=True)
+        known.by_spark = by_spark
+        self.is_experienced = True
+        self._calm.clear()
+
+    # --- estimates -------------------------------------------------------------------------
+
+    def costs(self, node: Monitored) -> Costs:
+        known = node.costs
+        if known is None or self._is_outdated(known.sizes, node.part):
+            known = node.costs = self._estimated(node)
+        return known
+
+    def _is_outdated(self, sizes: Mapping[str, float], part: Part) -> bool:
+        return any(
+            _is_other(self.statistics.rows(relation), sizes[name])
+            for name, relation in part.stored.items()
+        )
+
+    def _estimated(self, node: Monitored) -> Costs:
+        once, each_row = dict[str, float](), dict[str, float]()
+        for part in (node.kept, node.part):
+            for name in part.influents if part is not None else ():
+                assert part is not None
+                if name not in each_row:
+                    program = _change_of(part, name)
+                    few, many = (
+                        CostModel(self.statistics, delta_size=size).program(program).cost
+                        for size in (1.0, MANY)
+                    )
+                    each_row[name] = (many - few) / (MANY - 1)
+                    once[name] = few - each_row[name]
+        whole = CostModel(self.statistics).program(_from_scratch(node)).cost
+        return Costs(once, each_row, whole, self.statistics.sizes(node.part.stored))
+
+    def members(self, node: TotalsNode) -> float:
+        """How many members a group has, about; of first rows, how many there are to choose from."""
+        program = node.part.program
+        groups = node.totals.groups if isinstance(node.totals, Totals) else ()
+        if isinstance(node.totals, Derivations):
+            groups = tuple(range(program.goal.arity))
+        return CostModel(self.statistics).program(program, groups).rows
+
+    def wants_totals(self, node: TotalsNode) -> bool:
+        """Is it worth keeping the totals? Asked again when the members have changed as often
+        again as they had the last time."""
+        if self.is_of_far(node) and not self._counts_far():
+            return False  # to keep them, all members would have to come here once
+        changes = self._transactions(node)
+        if node.failed_at and changes < 2 * node.failed_at:
+            return False
+        if isinstance(node.totals, FirstRows | Derivations):
+            return True
+        if not node.asked_at or changes >= 2 * node.asked_at:
+            node.asked_at = max(1, changes)
+            members = self.members(node)
+            weight = JOINED * max(1.0, members) if _is_joined(node) else members
+            node.wanted = weight >= KEEP_FROM
+            if node.wanted and self.is_of_far(node):
+                rows = CostModel(self.statistics).program(node.part.program).rows
+                node.wanted = rows <= MOST_FAR_GROUPS * max(1.0, members)
+        return node.wanted
+
+    def note_failure(self, node: TotalsNode) -> None:
+        """The totals cannot be computed: that is tried again when the members have changed as often
+        again."""
+        node.failed_at = max(1, self._transactions(node))
+
+    def _transactions(self, node: TotalsNode) -> int:
+        """How many transactions have changed what the members are made of."""
+        updates = self.statistics.updates
+        return sum(updates[name].transactions for name in node.part.stored if name in updates)
+
+    def is_of_far(self, node: Monitored) -> bool:
+        return any(self._is_far(relation) for relation in node.part.stored.values())
+
+    def is_flood(self, node: Monitored, sizes: Mapping[str, int]) -> bool:
+        """Has so much changed below that following it costs more than all from scratch?"""
+        if self.forced is not None:
+            return False
+        return any(
+            sizes.get(name, 0) > SMALL_CHANGE
+            and sizes[name] > FLOOD * self.statistics.rows(relation)
+            for name, relation in node.part.stored.items()
+        )
+
+    def screener(self, relation: Relation, nodes: Collection[Monitored]) -> Screener:
+        """What a change of a relation must pass to bring about a check.
+
+        Nodes that keep something must follow every change, and events are changes themselves.
+        """
+        updates = self.statistics.updates.get(relation.id)
+        changes = max(1.0, updates.lately) if updates is not None else 1.0
+        simple = 0 < len(nodes) <= ALTERNATIVES and all(
+            isinstance(node, ConditionNode)
+            and node.kept is None
+            and not (node.condition.events or node.condition.moves)
+            for node in nodes
+        )
+        if not simple:
+            return Screener(relation, None, None, changes)
+        parts = [node.part for node in nodes]
+        return choose_screener(relation, parts, CostModel(self.statistics), changes, self._is_far)
+
+    def is_outdated(self, screener: Screener) -> bool:
+        """Has the relation come to be updated in another way than it was chosen for?"""
+        updates = self.statistics.updates.get(screener.relation.id)
+        if updates is None:
+            return False
+        now = max(1.0, updates.lately)
+        return not screener.changes / OTHERWISE < now < screener.changes * OTHERWISE
+
+
+def _is_other(now: float, then: float) -> bool:
+    """Has a relation become many times larger or smaller?"""
+    return 1 + now > OUTDATED * (1 + then) or 1 + then > OUTDATED * (1 + now)
+
+
+def _is_joined(node: TotalsNode) -> bool:
+    program = node.part.program
+    clauses = program.definitions[program.goal.id].clauses
+    return any(sum(1 for _ in atoms(clause.body)) > 1 for clause in clauses)
+
+
+def _change_of(part: Part, name: str) -> Program:
+    """What is evaluated when one relation has changed."""
+    if part.relation.is_set:
+        return differentiate(part.program, {name}, nodes=part.nodes).plus
+    return differentiate_bag(part.program, frozenset({name}), part.nodes)
+
+
+def _from_scratch(node: Monitored) -> Program:
+    part = node.part
+    if node.old_state is not None:
+        return part.program  # the old rows are there
+    if part.relation.is_set:
+        return recompute(part.program, set(part.stored)).plus
+    return recompute_bag(part.program, set(part.stored))

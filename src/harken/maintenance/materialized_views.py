@@ -1,0 +1,151 @@
+"""Materialized views: the rows of a query in a table, which follows at every commit.
+
+The table is a stored function like any other; the network watches its query, and the check phase
+puts what the query gained and lost into the table. That is a change in turn, for whatever reads the
+table: views, rules, other materialized views.
+
+When the query comes to mean something else, because a view or function that it reads was defined
+again, the next propagation compares the table with all rows of the query.
+
+Law: after a commit the table has the rows of its query, each as often.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from harken.database.catalog import Catalog
+from harken.database.runtime import Runtime
+from harken.ir.assemble import assemble
+from harken.ir.clauses import stored_relations
+from harken.ir.relations import Relation
+from harken.ir.schema import Function
+from harken.lang.sql.parser import statements
+from harken.planner.change_methods import moving
+from harken.planner.prepare import prepare
+from harken.propagation.network import Network
+from harken.propagation.watched import Condition
+from harken.propagation.wave import ConditionChange
+from harken.statements.sql.tables import is_materialized
+from harken.statements.sql.views import translate_query
+
+
+def kept_name(function: str) -> str:
+    """What the condition of a materialized view is called in the network."""
+    return f"materialized {function}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptView(Condition):
+    function: str
+    table: Relation
+    asks_time: bool = False
+
+    @property
+    def name(self) -> str:
+        return kept_name(self.function)
+
+    @property
+    def title(self) -> str:
+        return f"the materialized view {self.table.name}"
+
+    @property
+    def needs_losses(self) -> bool:
+        return True
+
+    @property
+    def moves(self) -> bool:
+        return self.asks_time
+
+    @property
+    def stored(self) -> Relation:
+        return self.table
+
+
+def compile_kept(function: Function, catalog: Catalog) -> KeptView:
+    (statement,) = statements(function.text)
+    node = statement.node
+    assert isinstance(node, exp.Create)
+    assert function.relation is not None
+    owner = f"materialized {function.name}"
+    rows, draft, _ = translate_query(statement, node.expression, catalog, owner)
+    program = assemble(rows.relation, draft.definitions.values(), catalog)
+    prepare(program, catalog.hierarchy)
+    return KeptView(
+        program=program,
+        function=function.id,
+        table=function.relation,
+        asks_time=bool(moving(program)),
+    )
+
+
+def follow(runtime: Runtime, change: ConditionChange) -> None:
+    """Put what the query gained and lost into the table."""
+    kept = change.condition
+    assert isinstance(kept, KeptView)
+    runtime.engine.remove_many(kept.table, change.minus)
+    runtime.engine.insert_many(kept.table, change.plus)
+
+
+INDEXED = 4
+"""By so many columns a row is looked for when it goes."""
+
+
+class KeptViews:
+    """Sees to it that the network watches every materialized view of the catalog."""
+
+    def __init__(self, runtime: Runtime, network: Network) -> None:
+        self._runtime = runtime
+        self._network = network
+        self._epoch = -1
+
+    def synchronise(self) -> None:
+        catalog = self._runtime.catalog
+        if catalog.epoch == self._epoch:
+            return
+        self._epoch = catalog.epoch
+        tables = {each.name: each.stored for each in self._network.conditions()}
+        kept = [compile_kept(f, catalog) for f in catalog.functions() if is_materialized(f)]
+        wanted = {each.name: each for each in kept}
+        for name in self._network.hold(KeptView, wanted.values()):
+            # If another session did it, that session brought the tables along.
+            if catalog.changed and name in tables:
+                is_new = tables[name] != wanted[name].table
+                if not is_new or self._network.has_pending(stored_relations(wanted[name].program)):
+                    self._network.redefined.add(name)
+
+    def fill(self, function: Function) -> None:
+        """Let the table of a new view have the rows that its query has now. What that takes is the
+        first that is known of the view, and what it wants to keep is there before any change."""
+        node = self._network.node(kept_name(function.id))
+        assert node is not None
+        assert isinstance(node.condition, KeptView)
+        connection = self._runtime.engine.connection
+        started, elsewhere = connection.working_time(), connection.answered_elsewhere
+        rows = rows_of(self._runtime, node.condition)
+        took = connection.working_time() - started
+        by_spark = connection.answered_elsewhere > elsewhere
+        self._network.choices.note_first(node, took, by_spark)
+        put_rows(self._runtime, node.condition, rows)
+        self._network.build_kept(node)
+
+    def refresh(self, function: Function) -> None:
+        """Compare the table with all rows of its query when the transaction ends."""
+        self._network.redefined.add(kept_name(function.id))
+
+
+def rows_of(runtime: Runtime, kept: KeptView) -> list[tuple[Any, ...]]:
+    """All rows that the query of a materialized view has now."""
+    runtime.engine.measure()
+    plan = prepare(kept.program, runtime.catalog.hierarchy)
+    return runtime.engine.compile(plan).rows(())
+
+
+def put_rows(runtime: Runtime, kept: KeptView, rows: list[tuple[Any, ...]]) -> None:
+    """Give an empty table its rows, and an index by which they are found when they go."""
+    runtime.engine.insert_many(kept.table, rows)
+    indexed = tuple(range(min(kept.table.arity, INDEXED)))
+    runtime.engine.indexes.ensure([(kept.table, indexed)])

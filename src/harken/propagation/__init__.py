@@ -1,0 +1,1 @@
+"""Propagation: which changes of stored relations reach which watched views, and in what order."""

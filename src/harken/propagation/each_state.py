@@ -1,0 +1,68 @@
+"""The rows of a condition in each state by itself, for when its change cannot be found otherwise.
+
+Differentials, and statements that compare two states, also evaluate expressions where nobody asks
+for them: in the old state, or for rows of the two states together. Such an expression can fail
+(a division, a cast, a query that stands for a value). Then the rows of both states are asked for
+one after the other, each by the query that anyone would ask.
+
+Law: only an error in the state of now is raised. If the old state has no value, its rows are
+unknown (None), unless they are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from harken.calculus.states import in_old_state
+from harken.engines.sqlite.before import Before
+from harken.engines.sqlite.engine import Query
+from harken.engines.sqlite.events import Capture
+from harken.errors import HarkenError, is_of_data
+from harken.ir.clauses import Program, stored_relations
+from harken.propagation.evaluation_times import Moments
+from harken.propagation.nodes import ConditionNode, Planning, Row
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    planning: Planning
+    captures: Mapping[str, Capture]
+    moments: Moments
+
+    def now(self, node: ConditionNode) -> list[Row]:
+        return node.whole(self.planning).rows(())
+
+    def before(self, node: ConditionNode, changed: frozenset[str]) -> list[Row] | None:
+        """The rows before these stored relations changed; None if they cannot be computed."""
+        if node.old_state is not None:
+            return self.planning.engine.matching(node.old_state, {})
+        try:
+            if node.condition.moves:
+                with self.planning.engine.connection.at(self.moments.last(node.condition.name)):
+                    return node.rows_before(changed, self.planning).rows(())
+            if self.can_take_back(node.part.program, changed):
+                return self.taken_back(node.whole(self.planning), changed)
+            return node.rows_before(changed, self.planning).rows(())
+        except HarkenError as error:
+            if not is_of_data(error):
+                raise
+            return None
+
+    def rows_before(self, program: Program, changed: frozenset[str]) -> list[Row] | None:
+        """The same for a program that is no condition's."""
+        try:
+            if self.can_take_back(program, changed):
+                return self.taken_back(self.planning.compile(program), changed)
+            return self.planning.compile(in_old_state(program, changed), as_whole=True).rows(())
+        except HarkenError as error:
+            if not is_of_data(error):
+                raise
+            return None
+
+    def can_take_back(self, program: Program, changed: frozenset[str]) -> bool:
+        stored = stored_relations(program)
+        return self.planning.can_take_back(stored[name] for name in changed)
+
+    def taken_back(self, query: Query, changed: frozenset[str]) -> list[Row]:
+        return Before(query, [self.captures[name] for name in sorted(changed)]).rows(())

@@ -1,0 +1,492 @@
+"""The nodes of the propagation network: what is monitored, and the plans that compute its change.
+
+A plan is made when a combination of changed influents first occurs, and kept. A derived node puts
+its change into a Δ-set of its own, for the nodes above it; a condition hands it to the check phase.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from harken.calculus.bags import count_terms, differentiate_bag, recompute_bag
+from harken.calculus.differentials import Change, differentiate, recompute
+from harken.calculus.states import from_copies, in_old_state
+from harken.calculus.totals import Kept
+from harken.database.catalog import Catalog
+from harken.engines.sqlite.before import can_be_taken_back
+from harken.engines.sqlite.compile import MANY_ITEMS
+from harken.engines.sqlite.copies import Copy
+from harken.engines.sqlite.counts import CountsTable
+from harken.engines.sqlite.engine import Query, SQLiteEngine
+from harken.engines.sqlite.events import DeltaSet
+from harken.engines.sqlite.firsts import FirstRowsTable
+from harken.engines.sqlite.totals import TotalsTable
+from harken.errors import SafetyFault
+from harken.ir.clauses import Definition, Program, stored_relations, written_out
+from harken.ir.relations import Relation
+from harken.maintenance.counting import Tally
+from harken.maintenance.measurements import Experience
+from harken.planner.network import Part
+from harken.planner.prepare import prepare, prepare_change
+from harken.propagation.watched import Condition
+from harken.statements.amosql import steps
+
+Row = tuple[Any, ...]
+
+INCREMENTAL, NAIVE = "incremental", "naive"
+WITH_TOTALS = "incremental, with kept totals"
+COUNTING = "counting"
+COPIED = "naive, with a copy of the old state"
+KEPT = "naive, beside the rows that are kept"
+MOVED = "naive, beside the rows as they were when it was last looked at"
+APART = "naive, once for each state"
+REDEFINED = "compared as a whole, because it was defined again"
+EACH_STATE = "each state by itself, after a failure in neither of them"
+FROM_SCRATCH = (NAIVE, COPIED, KEPT, MOVED, APART)
+
+LONGEST = 3_000
+"""A statement of more literals than these takes SQLite seconds to prepare, or for ever."""
+ENDLESS = sys.maxsize
+"""The length of one that SQLite has refused."""
+
+MadeFrom: TypeAlias = tuple[Mapping[str, Definition], frozenset[str]]
+"""The definitions that a node was planned from, and which of them have nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRows:
+    """Where the rows of a recursive relation are: the table, and the id of the copy that it is.
+    `built` tells it from a table of the same name that was there before."""
+
+    table: str
+    copy: str
+    built: int
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What the cost model says: for a changed influent once and for each of its rows, and for all
+    from scratch."""
+
+    once: Mapping[str, float]
+    each_row: Mapping[str, float]
+    whole: float
+    sizes: Mapping[str, float]
+    """The sizes of the stored relations that this was estimated for."""
+
+    def by_differentials(self, sizes: Mapping[str, int]) -> float:
+        return sum(
+            self.once.get(name, 0.0) + self.each_row.get(name, 0.0) * size
+            for name, size in sizes.items()
+        )
+
+
+@dataclass(slots=True)
+class Plans:
+    """How one change is computed; each sign is compiled when it is first wanted."""
+
+    change: Change
+    plus: Query | None = None
+    minus: Query | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Monitored:
+    """A part of the network with its plans, by how the change is computed and what has changed."""
+
+    part: Part
+    kept: Part | None = None
+    """The part reading kept totals, if it has aggregates for which there can be some."""
+    counted: Part | None = None
+    """The part reading its rows from where their derivations are counted, if they are."""
+    level: int = 1
+    plans: dict[tuple[str, frozenset[str]], Plans] = field(default_factory=dict)
+    costs: Costs | None = None
+    weighted: dict[tuple[str, frozenset[str]], Query] = field(default_factory=dict)
+    lengths: dict[tuple[str, frozenset[str]], int] = field(default_factory=dict)
+    waited: dict[frozenset[str], float] = field(default_factory=dict)
+    """For what changed the seconds that naive evaluation took, for want of a plan."""
+    experience: Experience | None = None
+    from_scratch: Query | None = None
+    is_apart: bool = False
+    """Is one statement for both states too much?"""
+    is_fresh: bool = False
+    """Has a plan of it been made that has not run yet?"""
+    stored_below: Mapping[str, StoredRows] = field(default_factory=dict)
+    """The recursive relations whose rows are stored, for its plans to read."""
+
+    def read_stored(self, found: Mapping[str, StoredRows]) -> None:
+        """Let its differentials read the rows of these relations where they are stored."""
+        if found != self.stored_below:
+            self.stored_below = found
+            for query in self.forget_plans():
+                query.release()
+
+    @property
+    def plan_count(self) -> int:
+        """It grows when a plan is made, which takes longer than to run it."""
+        return len(self.plans) + len(self.weighted)
+
+    def forget_plans(self) -> Iterator[Query]:
+        """Those of differentials."""
+        for key in [key for key in self.plans if key[0] not in FROM_SCRATCH]:
+            plans = self.plans.pop(key)
+            yield from filter(None, (plans.plus, plans.minus))
+        for key in [key for key in self.weighted if key[0] not in FROM_SCRATCH]:
+            yield self.weighted.pop(key)
+
+    def query(
+        self,
+        sign: int,
+        strategy: str,
+        changed: frozenset[str],
+        planning: Planning,
+        checked: bool = True,
+    ) -> Query:
+        key = (strategy, changed)
+        plans = self.plans.get(key)
+        if plans is None:
+            plans = self.plans[key] = Plans(self.change(strategy, changed, checked))
+        if sign > 0:
+            if plans.plus is None:
+                plans.plus = self._compile(plans.change.plus, planning, strategy)
+            return plans.plus
+        if plans.minus is None:
+            plans.minus = self._compile(plans.change.minus, planning, strategy)
+        return plans.minus
+
+    def _compile(self, program: Program, planning: Planning, strategy: str = "") -> Query:
+        self.is_fresh = True
+        if self.stored_below and strategy not in FROM_SCRATCH:
+            return planning.compile_reading(program, self.stored_below)
+        may_be_apart = strategy == NAIVE and planning.can_take_back(self.part.stored.values())
+        most = MANY_ITEMS if may_be_apart else None
+        return planning.compile(program, as_whole=strategy in FROM_SCRATCH, most=most)
+
+    def change(self, strategy: str, changed: frozenset[str], checked: bool = True) -> Change:
+        """Naive evaluation asks what has changed in the tables; differentials ask the nodes."""
+        part = self.part
+        if strategy == NAIVE:
+            return recompute(part.program, changed)
+        if strategy == COPIED:
+            return recompute(part.program, changed, copied=True)
+        part = self._part_for(strategy)
+        return differentiate(part.program, changed, checked, part.nodes)
+
+    def is_unwieldy(self, strategy: str, changed: frozenset[str]) -> bool:
+        """Is the statement for the change so long that preparing it costs more than it saves?
+        Where everything is made of one relation that changed, each mention of it, in both states
+        of the others, adds to what is looked at again."""
+        length = self.length(strategy, changed)
+        return length > LONGEST and length > 2 * self.length(NAIVE, frozenset(self.part.stored))
+
+    def is_refused(
+        self, fault: SafetyFault, strategy: str, changed: frozenset[str], planning: Planning
+    ) -> bool:
+        """Is the statement for the change more than SQLite takes? Then it goes naive, this time and
+        the next, if it has not done so already; and where that is too much, in each state by
+        itself."""
+        if fault.code != "too-complex":
+            return False
+        if strategy == NAIVE and not self.is_apart:
+            self.is_apart = planning.can_take_back(self.part.stored.values())
+            return self.is_apart
+        if strategy in FROM_SCRATCH:
+            return False
+        is_new = self.lengths.get((strategy, changed)) != ENDLESS
+        self.lengths[strategy, changed] = ENDLESS
+        return is_new
+
+    def length(self, strategy: str, changed: frozenset[str]) -> int:
+        """How many literals the statement for the change has; if there are so many that it is not
+        made, how many at the least."""
+        key = (strategy, changed)
+        known = self.lengths.get(key)
+        if known is None:
+            known = self._term_count(strategy, changed)
+            if known <= LONGEST:
+                known = written_out(self._stated(strategy, changed))
+            self.lengths[key] = known
+        return known
+
+    def is_planned(self, strategy: str, changed: frozenset[str]) -> bool:
+        key = (strategy, changed)
+        return key in self.plans or key in self.weighted
+
+    def _term_count(self, strategy: str, changed: frozenset[str]) -> int:
+        if self.part.relation.is_set or strategy in FROM_SCRATCH:
+            return 0
+        part = self._part_for(strategy)
+        return count_terms(part.program, changed, part.nodes)
+
+    def _part_for(self, strategy: str) -> Part:
+        """What differentials are made of."""
+        if strategy == WITH_TOTALS and self.kept is not None:
+            return self.kept
+        if strategy == COUNTING and self.counted is not None:
+            return self.counted
+        return self.part
+
+    def _stated(self, strategy: str, changed: frozenset[str]) -> Program:
+        if self.part.relation.is_set:
+            return self.change(strategy, changed).plus
+        return self._weighted_change(strategy, changed)
+
+    def weighted_query(self, strategy: str, changed: frozenset[str], planning: Planning) -> Query:
+        """The query for the change of a bag."""
+        query = self.weighted.get((strategy, changed))
+        if query is None:
+            query = self._compile(self._weighted_change(strategy, changed), planning, strategy)
+            self.weighted[strategy, changed] = query
+        return query
+
+    def _weighted_change(self, strategy: str, changed: frozenset[str]) -> Program:
+        if strategy == NAIVE:
+            return recompute_bag(self.part.program, changed)
+        if strategy == COPIED:
+            return recompute_bag(self.part.program, changed, stored=self.old_state)
+        part = self._part_for(strategy)
+        return differentiate_bag(part.program, changed, part.nodes)
+
+    @property
+    def old_state(self) -> Relation | None:
+        """Where the rows are stored as they were, if they are."""
+        return None
+
+    def is_weighed(self, strategy: str) -> bool:
+        """Is its change one query for rows with weights, or one for each sign? What is compared
+        with a stored state is evaluated once."""
+        return not self.part.relation.is_set or (strategy == COPIED and self.old_state is not None)
+
+    def whole(self, planning: Planning) -> Query:
+        """The query for all rows as they are now."""
+        if self.from_scratch is None:
+            self.from_scratch = planning.compile(self.part.program)
+        return self.from_scratch
+
+    def influents(self, strategy: str) -> Mapping[str, Relation]:
+        if strategy in FROM_SCRATCH:
+            return self.part.stored
+        if strategy == WITH_TOTALS:
+            assert self.kept is not None
+            return self.kept.influents
+        if strategy == COUNTING:
+            assert self.counted is not None
+            return self.counted.influents
+        return self.part.influents
+
+    def depends_on(self) -> dict[str, Relation]:
+        kept = self.kept.influents if self.kept is not None else {}
+        counted = self.counted.influents if self.counted is not None else {}
+        return {**self.part.influents, **kept, **counted}
+
+    def keeps(self) -> dict[str, Kept]:
+        """What is kept for it, by the relation that it reads."""
+        parts = (self.kept, self.counted)
+        return {each.relation.id: each for part in parts if part for each in part.totals}
+
+
+@dataclass(slots=True, eq=False)
+class DerivedNode(Monitored):
+    """A node between the tables and the conditions, with the Δ-set that those above it read."""
+
+    delta: DeltaSet = field(kw_only=True)
+    made_from: MadeFrom = field(kw_only=True)
+    copy: Copy | None = None
+    """The old state of a relation that is always computed as a whole."""
+
+    @property
+    def id(self) -> str:
+        return self.delta.relation.id
+
+    def drop(self) -> None:
+        self.delta.drop()
+        if self.copy is not None:
+            self.copy.drop()
+
+
+@dataclass(slots=True, eq=False)
+class TotalsNode(DerivedNode):
+    """The kept totals of an aggregate: its part are the members, its Δ-set that of the totals. Or
+    the kept first rows of all its members, or each of them with how often it is there."""
+
+    totals: Kept = field(kw_only=True)
+    table: TotalsTable | FirstRowsTable | CountsTable = field(kw_only=True)
+    followers: dict[frozenset[str], list[tuple[Query, str]]] = field(default_factory=dict)
+    wanted: bool = False
+    asked_at: int = 0
+    """How many transactions had changed the members when it was decided whether to keep them."""
+    failed_at: int = 0
+    """How many when computing them last failed."""
+
+    def follow(self, followers: list[tuple[Query, str]]) -> bool:
+        """Bring the totals up to date; false if they could not be kept exactly."""
+        for query, weight in followers:
+            self.table.gather(query, weight)
+        return self.table.follow(self.delta)
+
+    def length(self, strategy: str, changed: frozenset[str]) -> int:
+        return Monitored.length(self, INCREMENTAL, changed)
+
+    def is_planned(self, strategy: str, changed: frozenset[str]) -> bool:
+        return changed in self.followers
+
+    def followers_of(self, changed: frozenset[str], planning: Planning) -> list[tuple[Query, str]]:
+        """The queries for changed members, each with what a row of it weighs."""
+        known = self.followers.get(changed)
+        if known is None:
+            program, nodes = self.part.program, self.part.nodes
+            if program.goal.is_set:
+                change = differentiate(program, changed, nodes=nodes)
+                known = [
+                    (self._compile(change.plus, planning), "1"),
+                    (self._compile(change.minus, planning), "-1"),
+                ]
+            else:
+                weighted = differentiate_bag(program, changed, nodes)
+                known = [(self._compile(weighted, planning), f"c{program.goal.arity}")]
+            self.followers[changed] = known
+        return known
+
+    def forget_plans(self) -> Iterator[Query]:
+        yield from DerivedNode.forget_plans(self)
+        for followers in self.followers.values():
+            yield from (query for query, _ in followers)
+        self.followers.clear()
+
+    def drop(self) -> None:
+        self.delta.drop()
+        self.table.drop()
+
+
+@dataclass(slots=True, eq=False)
+class ConditionNode(Monitored):
+    condition: Condition = field(kw_only=True)
+    tally: Tally | None = None
+    """Whether its derivations are to be counted, if that is left open."""
+    events: dict[tuple[int, frozenset[str], str], Query] = field(default_factory=dict)
+    """By the number of an event, the stored relations that have changed, and what is wanted: the
+    queries for its rows and for the tuples that it is about (`occurrences`)."""
+    before: dict[frozenset[str], Query] = field(default_factory=dict)
+    """The queries for all rows as they were, by the stored relations that have changed."""
+    action: steps.Step | None = None
+    action_epoch: int = -1
+
+    @property
+    def id(self) -> str:
+        return f"condition {self.condition.name}"
+
+    @property
+    def old_state(self) -> Relation | None:
+        return self.condition.stored
+
+    def depends_on(self) -> dict[str, Relation]:
+        names = Monitored.depends_on(self)
+        for event in self.condition.events:
+            names |= stored_relations(event.program)
+        if self.condition.moves:  # what lies between may be the same in both states as of now
+            names |= self.part.stored
+        return names
+
+    def rows_before(self, changed: frozenset[str], planning: Planning) -> Query:
+        """The query for all rows as they were before these stored relations changed."""
+        query = self.before.get(changed)
+        if query is None:
+            query = planning.compile(in_old_state(self.part.program, changed), as_whole=True)
+            self.before[changed] = query
+        return query
+
+    def is_other_way(self, condition: Condition) -> bool:
+        """Does it monitor the same, but not as it is wanted now?"""
+        same = self.condition.says_the_same(condition)
+        return same and self.condition.strategy != condition.strategy
+
+    def is_for(self, condition: Condition) -> bool:
+        """Does the node already monitor just this? Then it keeps its plans."""
+        same = self.condition.says_the_same(condition)
+        if same:
+            self.condition = condition
+        return same
+
+
+Node: TypeAlias = DerivedNode | ConditionNode
+
+
+def build(nodes: Iterable[TotalsNode], planning: Planning) -> None:
+    """Compute totals from their members, those of the same groups in one pass; and first rows."""
+    together: dict[tuple[object, ...], list[TotalsTable]] = {}
+    programs: dict[tuple[object, ...], Program] = {}
+    for node in nodes:
+        table, program = node.table, node.part.program
+        if isinstance(table, FirstRowsTable):
+            table.build(planning.compile(table.kept.ahead(table.wanted)))
+        elif isinstance(table, CountsTable):
+            query = planning.compile(program)
+            table.build(query, query.counted(table.counted_by, (), None, many=False))
+        else:
+            key = (program.goal.id, table.counted_by, table.totals.present)
+            together.setdefault(key, []).append(table)
+            programs[key] = program
+    for alike, tables in together.items():
+        _build_together(tables, planning.compile(programs[alike]))
+
+
+def _build_together(tables: list[TotalsTable], query: Query) -> None:
+    first = tables[0]
+    by = first.counted_by
+    summed = {each.totals.value for each in tables if not each.totals.counts_values}
+    values = sorted(each for each in summed if each is not None)
+    counted = query.counted(by, values, first.totals.present, many=len(tables) > 1)
+    for table in tables:
+        if counted is None:
+            table.build(query)
+            continue
+        value = None if table.totals.counts_values else table.totals.value
+        place = None if value is None else len(by) + 1 + values.index(value)
+        rows = ((*row[: len(by) + 1], 0 if place is None else row[place]) for row in counted)
+        table.build(query, rows)
+
+
+def counted(weighted: Query) -> tuple[list[Row], list[Row]]:
+    """What a bag has gained and lost, by the query for its change: each row as often as that."""
+    plus: list[Row] = []
+    minus: list[Row] = []
+    for *row, weight in weighted.summed():
+        (plus if weight > 0 else minus).extend([tuple(row)] * abs(weight))
+    return plus, minus
+
+
+def difference(now: Iterable[Row], before: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+    """What a bag has gained and lost, by its rows in both states."""
+    new, old = Counter(now), Counter(before)
+    return list((new - old).elements()), list((old - new).elements())
+
+
+@dataclass(frozen=True, slots=True)
+class Planning:
+    """What it takes to make a plan runnable."""
+
+    engine: SQLiteEngine
+    catalog: Catalog
+
+    def compile(self, program: Program, as_whole: bool = False, most: int | None = None) -> Query:
+        plan = prepare(program, self.catalog.hierarchy, as_whole=as_whole)
+        return self.engine.compile(plan, most)
+
+    def can_take_back(self, stored: Iterable[Relation]) -> bool:
+        """Can changes of these relations be taken back for a while?"""
+        return all(can_be_taken_back(each) and not self.engine.is_far(each) for each in stored)
+
+    def compile_reading(self, program: Program, stored: Mapping[str, StoredRows]) -> Query:
+        """A program that reads some recursive relations where their rows are stored."""
+        copied = from_copies(program, stored)
+        tables = {each.copy: each.table for each in stored.values()}
+        return self.engine.compile_reading(prepare(copied, self.catalog.hierarchy), tables)
+
+    def compile_change(self, program: Program, driven: Collection[str]) -> Query:
+        """The change of a recursive relation: what is `driven` by it is derived as a whole."""
+        return self.engine.compile(prepare_change(program, self.catalog.hierarchy, driven))

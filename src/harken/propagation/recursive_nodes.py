@@ -1,0 +1,327 @@
+"""Nodes of recursive relations, and the three ways in which they compute their change.
+
+    external        rederivation on demand: nothing is stored (`calculus.rederivation`)
+    materialized    a stored copy, deleted from and rederived (`calculus.stored_recursion`)
+    naive           all rows from scratch, beside those of before
+
+What the first two need of relations in the lake they fetch; `TooManyRows` says that it is too much.
+
+Law: each gives the same change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harken.calculus.rederivation import cycle_of, rederive
+from harken.calculus.states import copy_of, delta, in_old_state, old
+from harken.calculus.stored_recursion import maintain
+from harken.engines.lake.limits import TooManyRows
+from harken.engines.sqlite.connection import Connection
+from harken.engines.sqlite.engine import Query
+from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.kept import KeptRows, Rules
+from harken.errors import TypeFault
+from harken.ir.clauses import Program
+from harken.ir.relations import Relation
+from harken.maintenance.investment import Outlay
+from harken.maintenance.measurements import SPARE, Case, Experience
+from harken.planner.network import Part
+from harken.planner.prepare import prepare, prepare_change
+from harken.propagation.nodes import COUNTING, NAIVE, DerivedNode, Planning, StoredRows
+
+EXTERNAL, MATERIALIZED = "external", "materialized"
+TAKEN_IN = "external, with a stored copy"
+"""Rederivation does not need stored rows, but they have to be brought up to date with it."""
+STRATEGIES = ("auto", COUNTING, EXTERNAL, MATERIALIZED, NAIVE)
+
+
+FIRST_LIMIT = 0.25
+"""So many seconds rederivation may take where it is not known what naive evaluation does."""
+FIRST_LIMIT_FAR = 5.0
+"""The same where all from scratch is for Spark, or takes whole relations from the lake."""
+SHORTEST = 0.002
+"""Nor is it broken off before it has taken so long."""
+SHARE = 0.1
+"""When to store the rows takes no more than this part of what going without took, it is done."""
+NEAR = 4.0
+"""To compute all rows is tried once for each kind of change, if it has taken no more than so many
+times as long as another way: it may be the faster one."""
+LATER = 4.0
+"""Rows that were stored and dropped are stored again when going without has taken so many times as
+long as before."""
+FAVOUR = 3.0
+"""What stored rows have saved counts for them, up to so many times what it takes to store them: one
+change that takes very long with them is no reason to drop them."""
+PREPARED = 0.005
+"""SQLite prepares statements again that were not in use for a while: what takes fewer seconds than
+these seems to take twice as long."""
+TRIAL, WARM = 4, 2
+"""So a way that was passed over goes so many changes in a row, and of the last ones it is
+remembered what they took."""
+SETTLED, UNWATCHED = 16, 7
+"""When as many changes have gone the same way, with stored rows, without a doubt, so many go it
+unwatched between those that are chosen for: choosing takes time, too."""
+REMEMBERED = 32
+"""An edge at the root of a tree takes a thousand times as long as one at a leaf: one change says
+little about the next."""
+
+
+@dataclass(slots=True)
+class Mean:
+    """Of the last times."""
+
+    seconds: float = 0.0
+    times: int = 0
+
+    def note(self, seconds: float) -> None:
+        self.times = min(self.times + 1, REMEMBERED)
+        self.seconds += (seconds - self.seconds) / self.times
+
+
+@dataclass(slots=True)
+class Course(Outlay):
+    """Which way a node goes when it may choose, by what the ways have taken before. What may be
+    kept are the rows; rederivation goes without."""
+
+    share: float = field(default_factory=lambda: SHARE)
+    regret: float = 0.0
+    """The seconds by which changes with stored rows have taken longer than without."""
+    last: str = ""
+    """The way of the change before."""
+    staying: int = 0
+    """So many more changes go the same way, whatever is thought the fastest."""
+    same: int = 0
+    """So many changes in a row have gone the way of the one before, and none to try it."""
+    unwatched: int = 0
+    """So many more of them are not watched,"""
+    largest: int = 0
+    """if they are no larger than those."""
+    above: dict[bool, Mean] = field(default_factory=dict)
+    """The seconds that a change takes what reads the relation, if its rows are stored, or not."""
+
+    def goes_on(self, size: int) -> bool:
+        """Does a change of this size go the way of the one before, whatever it takes?"""
+        if not self.unwatched or size > self.largest:
+            return False
+        self.unwatched -= 1
+        return True
+
+    def note_way(self, strategy: str, size: int, stored: bool) -> None:
+        """A change was chosen for, and has gone this way."""
+        settles = stored and strategy == self.last != EXTERNAL and not self.staying
+        self.same = self.same + 1 if settles else 0
+        self.largest = max(size, self.largest) if settles else 0
+        self.unwatched = UNWATCHED if self.same >= SETTLED else 0
+        self.last = strategy
+
+    def choose(
+        self, known: Experience, changed: frozenset[str], size: int, stored: KeptRows | None
+    ) -> str:
+        """Of rows that are stored, the change has to bring them up to date."""
+        if self.staying and (self.last != MATERIALIZED or stored is not None):
+            self.staying -= 1
+            return self.last
+        ways = [(EXTERNAL, changed)]
+        if stored is not None:
+            taken_in = (TAKEN_IN, changed)
+            if not stored.can_take_in or known.is_measured(taken_in, size):
+                ways = [taken_in] if stored.can_take_in else []
+            ways.append((MATERIALIZED, changed))
+        naive, is_tried = known.naive_seconds, known.is_measured((NAIVE, changed), size)
+        if is_tried:
+            ways.append((NAIVE, changed))
+        way = known.best_of(ways, size, _trial)
+        if not is_tried and naive is not None and NEAR * known.expected(way, size) > naive:
+            return NAIVE
+        best = EXTERNAL if way[0] == TAKEN_IN else way[0]
+        fastest = min(ways, key=lambda each: known.expected(each, size))
+        if way != fastest:
+            known.try_again(way, size)
+            if best != self.last:
+                self.staying = _trial(known.expected(way, size)) - 1
+        return best
+
+    def is_cold(self, strategy: str) -> bool:
+        """Were the statements of this way not in use for a while?"""
+        return bool(self.staying) and (strategy != self.last or self.staying >= WARM)
+
+    def limit(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> float:
+        """How long rederivation may take before another way is gone instead."""
+        naive = known.naive_seconds
+        first = FIRST_LIMIT_FAR if known.is_far else FIRST_LIMIT
+        limit = first if naive is None else SPARE * naive
+        if stored and known.is_measured((MATERIALIZED, changed), size):
+            limit = min(limit, SPARE * known.expected((MATERIALIZED, changed), size))
+        return max(limit, SHORTEST)
+
+    def note_without(self, seconds: float) -> None:
+        """A change took so long without stored rows."""
+        self.spent += seconds
+
+    def note_with(self, seconds: float, known: Experience, case: Case, size: int) -> None:
+        """A change took so long with them, and is thought to take as long as `case` without."""
+        seconds -= known.expected(case, size)
+        if len(self.above) == 2:
+            seconds += self.above[True].seconds - self.above[False].seconds
+        least = -FAVOUR * (known.naive_seconds or 0.0)
+        self.regret = max(least, self.regret + seconds)
+
+    def note_above(self, seconds: float, stored: bool) -> None:
+        """What reads the relation took so long."""
+        self.above.setdefault(stored, Mean()).note(seconds)
+        if not stored:
+            self.spent += seconds
+
+    def give_up_rows(self, known: Experience) -> None:
+        """Stored rows were of no use: they are tried again when going without has taken longer."""
+        enough = (known.naive_seconds or 0.0) / self.share
+        self.regret, self.spent, self.trial = 0.0, 0.0, LATER * max(self.trial, enough)
+
+    def wants_no_rows(self, known: Experience) -> bool:
+        """Have stored rows cost as much more as it takes to store them again?"""
+        return known.naive_seconds is not None and self.regret > known.naive_seconds
+
+
+def _trial(seconds: float) -> int:
+    """So many changes in a row are a trial of a way that is thought to take so long."""
+    return TRIAL if seconds < PREPARED else 1
+
+
+@dataclass(slots=True, eq=False)
+class RecursiveNode(DerivedNode):
+    kept_rows: KeptRows = field(kw_only=True)
+    external: dict[frozenset[str], Query] = field(default_factory=dict)
+    maintained: dict[frozenset[str], Rules] = field(default_factory=dict)
+    refused: str | None = None
+    """Why its change is always found from scratch, if it is."""
+    is_far: bool = False
+    """Is any relation below it in the lake?"""
+    course: Course = field(default_factory=Course)
+    _losses: dict[str, str] = field(default_factory=dict)
+
+    def has_lost(self, name: str, connection: Connection) -> bool:
+        """Has a relation below lost rows?"""
+        found = self._losses.get(name)
+        if found is None:
+            relation = self.part.influents[name]
+            lost = f"temp.{quote(delta(relation).id)} WHERE c{relation.arity} < 0"
+            found = self._losses[name] = f"SELECT EXISTS (SELECT 1 FROM {lost})"
+        return bool(connection.value(found))
+
+    def drop(self) -> None:
+        DerivedNode.drop(self)
+        self.kept_rows.drop()
+
+    def stored_rows(self) -> StoredRows | None:
+        """Where its rows are, if they are stored and those of now."""
+        rows, relation = self.kept_rows, self.part.relation
+        if self.refused is not None or not rows.holds():
+            return None
+        return StoredRows(rows.tables[relation.id], copy_of(relation).id, rows.built)
+
+    def rederive(self, changed: frozenset[str], planning: Planning) -> None:
+        """Fill the Δ-set with nothing but the tables at hand."""
+        query = self.external.get(changed)
+        if query is None:
+            made = rederive(self.part.program, changed, self.part.nodes)
+            query = planning.compile_change(made.program, made.driven)
+            self.external[changed] = query
+            self.is_fresh = True
+        self.delta.fill_weighted(query)
+
+    def maintain(self, changed: frozenset[str], stored: frozenset[str], planning: Planning) -> None:
+        """Fill the Δ-set, and bring the stored rows up to date. `stored` are the stored relations
+        that have changed: the rows that are built first are those of before."""
+        if not self.kept_rows.holds():
+            self.build(planning, stored)
+        if self.is_far and not planning.engine.holds_changes(changed):
+            raise TooManyRows
+        rules = self.maintained.get(changed)
+        if rules is None:
+            rules = self.maintained[changed] = self._compile_rules(changed, planning)
+            self.is_fresh = True
+        if not self.is_far:
+            self.kept_rows.follow(rules, self.delta)
+            return
+        try:
+            with planning.engine.connection.savepoint("follow"):
+                self.kept_rows.follow(rules, self.delta)
+        except TooManyRows:
+            self.maintained.clear()  # the indexes that these rules had made are gone
+            planning.engine.indexes.reload()
+            raise
+
+    def recompute(self, stored: frozenset[str], planning: Planning) -> None:
+        """Fill the Δ-set by comparing all rows with those of before, which are stored."""
+        if not self.kept_rows.holds():
+            self.build(planning, stored)
+        stated = {each.id: each for each in self.kept_rows.relations}
+        if self.from_scratch is None:
+            self.from_scratch = self._all_of(self.part.program, stated, planning)
+            self.is_fresh = True
+        self.kept_rows.compare(self.from_scratch, stated, self.delta)
+
+    def differ(self, stored: frozenset[str], planning: Planning) -> None:
+        """Fill the Δ-set with the difference of both states, none of which comes here."""
+        for sign in (1, -1):
+            self.delta.fill(self.query(sign, NAIVE, stored, planning), sign)
+
+    def build(self, planning: Planning, stored: frozenset[str] = frozenset()) -> None:
+        """Store the rows, as they were before these relations changed."""
+        program = self.part.program
+        stated = {each.id: each for each in self.kept_rows.relations}
+        if stored:
+            program = in_old_state(program, stored)
+            stated = {
+                name: old(each) if old(each).id in program.definitions else each
+                for name, each in stated.items()
+            }
+        query = self._all_of(program, stated, planning)
+        try:
+            self.kept_rows.build(query, stated)
+        finally:
+            query.release()
+        self.maintained.clear()
+
+    def _all_of(
+        self, program: Program, stated: Mapping[str, Relation], planning: Planning
+    ) -> Query:
+        wanted = [each.id for each in stated.values()]
+        plan = prepare(program, planning.catalog.hierarchy, wanted=wanted)
+        return planning.engine.compile(plan)
+
+    def _compile_rules(self, changed: frozenset[str], planning: Planning) -> Rules:
+        made = maintain(self.part.program, changed, self.part.nodes)
+        engine, hierarchy = planning.engine, planning.catalog.hierarchy
+        deleted = {each.id: made.deleted(each) for each in made.relations}
+        grown = {each.id: made.grown(each) for each in made.relations}
+        driven = [each.id for each in deleted.values()]
+        copies = self.kept_rows.copies
+        deletion = engine.compile_into(prepare_change(made.deletion, hierarchy, driven), {}, copies)
+        known = {each.id: deletion.tables[each.id] for each in deleted.values()}
+        tables = {grown[name].id: table for name, table in self.kept_rows.tables.items()}
+        insertion = engine.compile_into(
+            prepare_change(made.insertion, hierarchy, list(tables)), tables, {**known, **copies}
+        )
+        return Rules(
+            made,
+            deletion.fixpoints,
+            insertion.fixpoints,
+            {name: known[each.id] for name, each in deleted.items()},
+        )
+
+
+def check_strategy(strategy: str) -> None:
+    if strategy not in STRATEGIES:
+        raise TypeFault(
+            f"there is no strategy {strategy}",
+            code="bad-value",
+            hint=f"it is one of {', '.join(STRATEGIES)}",
+        )
+
+
+def kept_relations(part: Part) -> tuple[Relation, ...]:
+    definitions = part.program.definitions
+    return tuple(definitions[name].relation for name in sorted(cycle_of(part.program)))

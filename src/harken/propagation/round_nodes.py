@@ -1,0 +1,64 @@
+"""Nodes of recursions that count derivations: their rounds are stored, and followed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harken.calculus.bags import differentiate_bag
+from harken.calculus.rounds import Rounds
+from harken.engines.sqlite.engine import Query
+from harken.engines.sqlite.rounds import RoundsTable
+from harken.ir.clauses import Program, stored_relations
+from harken.planner.prepare import prepare
+from harken.propagation.nodes import DerivedNode, Planning
+
+IN_ROUNDS = "rounds followed"
+
+
+@dataclass(slots=True, eq=False)
+class RoundsNode(DerivedNode):
+    rounds: Rounds = field(kw_only=True)
+    table: RoundsTable = field(kw_only=True)
+    refused: str | None = None
+    """Why all rounds are always computed again, if they are."""
+    step: Query | None = None
+    changes: dict[frozenset[str], tuple[Query | None, Query | None]] = field(default_factory=dict)
+
+    def drop(self) -> None:
+        DerivedNode.drop(self)
+        self.table.drop()
+
+    def build(self, planning: Planning) -> None:
+        """Store the rounds as they are now."""
+        self.table.create()
+        self.changes.clear()  # the indexes went with the tables
+        self.step = self._compile_step(self.rounds.step, planning, {})
+        self.table.build(planning.compile(self.rounds.base), self.step)
+
+    def follow(self, changed: frozenset[str], planning: Planning) -> None:
+        """Fill the Δ-set, and bring the rounds up to date."""
+        found = self.changes.get(changed)
+        if found is None:
+            self.is_fresh = True
+            base = self._change(self.rounds.base, changed)
+            step = self._change(self.rounds.kept_step, changed)
+            found = self.changes[changed] = (
+                None if base is None else planning.compile(base),
+                None if step is None else self._compile_step(step, planning, self.table.tables),
+            )
+        assert self.step is not None
+        self.table.follow(*found, self.step, self.delta)
+
+    def _change(self, program: Program, changed: frozenset[str]) -> Program | None:
+        nodes = self.part.nodes & program.definitions.keys()
+        below = stored_relations(program).keys() | nodes
+        if changed.isdisjoint(below):
+            return None
+        return differentiate_bag(program, changed & below, nodes)
+
+    def _compile_step(
+        self, program: Program, planning: Planning, tables: Mapping[str, str]
+    ) -> Query:
+        plan = prepare(program, planning.catalog.hierarchy)
+        return planning.engine.compile_reading(plan, tables)

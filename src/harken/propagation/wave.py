@@ -1,0 +1,84 @@
+"""One propagation: what has changed so far, whom that reaches, and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from harken.consumers.rules.events import Changes
+from harken.errors import HarkenError
+from harken.ir.relations import Relation
+from harken.maintenance.chooser import Ways
+from harken.propagation.nodes import ConditionNode, Node, Row, TotalsNode
+from harken.propagation.round_nodes import RoundsNode
+from harken.propagation.watched import Condition
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionChange:
+    """What a condition gained and lost, and how that was found out."""
+
+    condition: Condition
+    plus: list[Row]
+    minus: list[Row]
+    changed: frozenset[str]
+    strategy: str
+    fresh: bool = False
+    """Are the rows before unknown? Then `plus` are all rows, in the place of whatever was there."""
+    failure: HarkenError | None = None
+    """Why it has no rows for now, if they cannot be computed: they are to be asked for again at the
+    end of the transaction."""
+    gathered: Changes | None = None
+    """What the functions of its events gained and lost, if that is to be summed up: then `plus` is
+    not yet restricted to what the events are about."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """What a node between the tables and the conditions gained and lost, for the trace."""
+
+    relation: Relation
+    plus: list[Row]
+    minus: list[Row]
+    changed: frozenset[str]
+    strategy: str
+
+
+@dataclass(slots=True)
+class Wave:
+    """One propagation: what has changed so far, and whom that reaches, by level."""
+
+    stored: frozenset[str]
+    changed: set[str]
+    reached: dict[int, dict[str, Node]] = field(default_factory=dict)
+    last_reader: dict[str, int] = field(default_factory=dict)
+    """For each changed node the highest level that reads its Δ-set."""
+    sizes: dict[str, int] = field(default_factory=dict)
+    """The rows of the Δ-sets."""
+    ways: Ways = field(kw_only=True)
+    gathers: Callable[[Condition], bool] = field(default=lambda _: False, kw_only=True)
+    """Are the events of a condition only summed up for now?"""
+    to_build: list[TotalsNode] = field(default_factory=list)
+    """Totals that are wanted and not kept: they are computed when all has settled."""
+    to_store: list[RoundsNode] = field(default_factory=list)
+    """Recursions whose rounds are to be stored."""
+    counting: dict[str, float] = field(default_factory=dict)
+    """The seconds that it took to follow counted derivations."""
+    fresh: set[str] = field(default_factory=set)
+    """What is kept and was followed by plans that were made for it just now."""
+    to_turn: list[ConditionNode] = field(default_factory=list)
+    """Conditions whose derivations are to be counted from now on, or are not any more."""
+    waiting: set[str] = field(default_factory=set)
+    """Nodes that go naive because the plan for what changed would take longer to make."""
+    flooded: set[str] = field(default_factory=set)
+    """Totals that it would take longer to follow than all from scratch: the next wave sees."""
+
+    def reach(self, name: str, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self.reached.setdefault(node.level, {})[node.id] = node
+            self.last_reader[name] = max(node.level, self.last_reader.get(name, 0))
+
+    def levels(self) -> Iterator[tuple[int, list[Node]]]:
+        while self.reached:
+            level = min(self.reached)
+            yield level, list(self.reached.pop(level).values())

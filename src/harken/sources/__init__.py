@@ -1,0 +1,1 @@
+"""Where outside data comes from: a registry of kinds, one module a kind."""

@@ -1,0 +1,256 @@
+"""A Delta table that others write, as an input: read at any of its versions, never written.
+
+What is read of it are some of its columns, and they stay what they were when it was registered. A
+table of that name whose columns changed, or that was deleted and made again, is another one: its
+versions say nothing of the old one's, and reading on would give wrong answers. So it is refused;
+and so is one that was put back to an earlier state, and whose version of that number is another.
+
+    rows(b) = rows(a) + changes(a, b)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from harken.engines.delta import rewrite, weighted
+from harken.engines.delta.delta_log import (
+    change_feed,
+    committed_at,
+    file_difference,
+    open_delta,
+    plain_path,
+    storage,
+)
+from harken.engines.delta.snapshot import LakeFile, Snapshot
+from harken.engines.delta.tables import SNAPSHOTS_KEPT
+from harken.errors import StorageError
+
+# What a file of these keeps from its rows, and a plain Parquet reader would not know of.
+UNREADABLE_FEATURES = frozenset({"columnMapping", "deletionVectors"})
+BEGIN_AGAIN = "to go on with what is there now, delete the function and register it again"
+
+
+class DeltaInput:
+    """`key` is what the rows are sought by. Registered before, it is opened with what it was then:
+    its columns, its identity, the version that is read, and what the log said of that."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        key: tuple[str, ...],
+        columns: Sequence[str] | None = None,
+        identity: str | None = None,
+        version: int | None = None,
+        entry: str | None = None,
+        storage_options: dict[str, str] | None = None,
+    ) -> None:
+        self._options = storage_options
+        self._delta = open_delta(path, storage_options=storage_options)
+        self._seen = self._log_entry()
+        self.path = plain_path(self._delta.table_uri)
+        self.identity = identity or str(self._delta.metadata().id)
+        """Delta gives every table one when it is made."""
+        self.standing = version, entry
+        """The version that is read, and its entry in the log."""
+        opened = self._delta if version is None else self._at(version)
+        self.schema: pa.Schema = _columns(opened, columns)
+        self.key = key
+        self.partition_columns = tuple(self._delta.metadata().partition_columns)
+        self._snapshot = lru_cache(SNAPSHOTS_KEPT)(self._load)
+
+    # --- versions --------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """The newest."""
+        self._refresh()
+        self._check_identity(self._delta)
+        self._check_entry()
+        return self._delta.version()
+
+    def entry(self, version: int) -> str | None:
+        """What tells this version from any other of its number, if the log still has it."""
+        path = plain_path(self._delta.table_uri)
+        if "://" in path:
+            return None
+        try:
+            text = Path(path, "_delta_log", f"{version:020}.json").read_bytes()
+        except OSError:  # a checkpoint took its place
+            return None
+        return hashlib.sha256(text).hexdigest()[:16]
+
+    def _check_entry(self) -> None:
+        version, entry = self.standing
+        if version is None or entry is None:
+            return
+        if self._delta.version() < version or self.entry(version) not in (entry, None):
+            raise StorageError(
+                f"version {version} of {self.path} is not what it was: the table was put back to "
+                "an earlier state, and has gone on from there",
+                code="input-changed",
+                hint=f"put the newer one back, or {BEGIN_AGAIN}",
+            )
+
+    def capture(
+        self, progress: Callable[[int, int], None] | None = None, *, set_aside: bool = False
+    ) -> int:
+        """What is newest is in the log already."""
+        version = self.version
+        _check_columns(self.schema, _columns(self._delta), f"{self.path} (version {version})")
+        return version
+
+    def written(self, version: int) -> float | None:
+        """When, in seconds of the Unix epoch."""
+        return committed_at(self._delta, version)
+
+    def _refresh(self) -> None:
+        """A log that someone replaced must not be read on from where the old one ended."""
+        if self._seen is not None and self._seen == self._log_entry():
+            self._delta.update_incremental()
+        else:
+            self._delta = open_delta(self.path, storage_options=self._options)
+        self._seen = self._log_entry()
+
+    def _log_entry(self) -> tuple[int, int] | None:
+        """What tells the log's last entry that was read from any other file of that name."""
+        path = plain_path(self._delta.table_uri)
+        if "://" in path:
+            return None
+        try:
+            status = Path(path, "_delta_log", f"{self._delta.version():020}.json").stat()
+        except OSError:  # a checkpoint took its place
+            return None
+        return status.st_ino, status.st_mtime_ns
+
+    def _at(self, version: int) -> DeltaTable:
+        try:
+            found = open_delta(self.path, version, self._options)
+        except StorageError as error:
+            if error.code == "no-such-version":
+                self._check_identity(open_delta(self.path, storage_options=self._options))
+                error.hint = f"its log was shortened; {BEGIN_AGAIN}"
+            raise
+        self._check_identity(found)
+        self._check_entry()
+        return found
+
+    def _check_identity(self, found: DeltaTable) -> None:
+        if str(found.metadata().id) != self.identity:
+            raise StorageError(
+                f"the Delta table {self.path} is not the one that was registered: that was deleted "
+                "and another was made in its place, so what changed cannot be told",
+                code="input-changed",
+                hint=f"put the old one back, or {BEGIN_AGAIN}",
+            )
+
+    # --- rows ------------------------------------------------------------------------------
+
+    @property
+    def plain_files(self) -> bool:
+        """Whether the rows are exactly what a Parquet reader finds in `files`."""
+        features = frozenset(self._delta.protocol().reader_features or ())
+        mapped = self._delta.metadata().configuration.get("delta.columnMapping.mode", "none")
+        return not (features & UNREADABLE_FEATURES or self.partition_columns or mapped != "none")
+
+    def bounds(self, version: int, column: str) -> list[tuple[Any, Any]]:
+        """The least and the greatest value of a column in each file, as the log has them."""
+        return [(each.lowest, each.highest) for each in self._snapshot(version).bounds(column)]
+
+    def may_be_null(self, version: int, column: str) -> bool:
+        """Does the log leave open whether a column has a NULL?"""
+        return any(each.may_be_null for each in self._snapshot(version).bounds(column))
+
+    def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]:
+        """The files of a version that can hold one of the keys; see `plain_files`."""
+        snapshot = self._snapshot(self.version if version is None else version)
+        return snapshot.files if keys is None else snapshot.holding(keys)
+
+    def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table:
+        """The rows of a version, or those with one of the keys, read without Spark."""
+        at = self.version if version is None else version
+        if keys is None or not self.plain_files:
+            found = self._scan(at)
+        else:
+            files = storage(self.path, self._options)
+            parts = [self._read(files, file.path) for file in self.files(at, keys)]
+            found = pa.concat_tables([self.schema.empty_table(), *parts])
+        if keys is None:
+            return found
+        return found.take(rewrite.positions_of(found, weighted.positive_zeros(keys)))
+
+    def _scan(self, version: int) -> pa.Table:
+        """By delta-rs, which knows all that Delta has."""
+        return self._conform(pa.table(self._at(version).scan(columns=self.schema.names)))
+
+    def changes(self, from_version: int, to_version: int) -> pa.Table:
+        """The net rows, with weights: from the change feed, or from the files that differ."""
+        if from_version > to_version:
+            return weighted.negate(self.changes(to_version, from_version))
+        if from_version == to_version:
+            return weighted.empty(self.schema)
+        try:
+            return change_feed(self._delta, from_version, to_version, self.schema)
+        except (DeltaError, pa.ArrowException, KeyError):
+            # The feed was off for some of these versions, or a column was away for a while.
+            return self._difference(from_version, to_version)
+
+    def _difference(self, old: int, new: int) -> pa.Table:
+        if not self.plain_files:
+            return weighted.net(self.rows(new), self.rows(old))
+        files = storage(self.path, self._options)
+        snapshots = self._snapshot(old), self._snapshot(new)
+        return file_difference(*snapshots, self.schema, lambda path: self._read(files, path))
+
+    def _read(self, files: Any, path: str) -> pa.Table:
+        with files.open_input_file(path) as source:
+            file = pq.ParquetFile(source)
+            there = set(file.schema_arrow.names)
+            found = file.read(columns=[name for name in self.schema.names if name in there])
+        missing = [field for field in self.schema if field.name not in there]
+        for field in missing:  # the column is younger than the file
+            found = found.append_column(field, pa.nulls(found.num_rows, field.type))
+        return self._conform(found)
+
+    def _conform(self, found: pa.Table) -> pa.Table:
+        return weighted.positive_zeros(found.select(self.schema.names).cast(self.schema))
+
+    def _load(self, version: int) -> Snapshot:
+        actions = self._at(version).get_add_actions(flatten=True)
+        return Snapshot(version, self.path, pa.table(actions), self._count)
+
+    def _count(self, path: str) -> int:
+        with storage(self.path, self._options).open_input_file(path) as source:
+            return int(pq.ParquetFile(source).metadata.num_rows)
+
+
+def _columns(delta: DeltaTable, wanted: Sequence[str] | None = None) -> pa.Schema:
+    schema: pa.Schema = pa.schema(delta.schema().to_arrow())
+    if wanted is None:
+        return schema
+    return pa.schema([schema.field(name) for name in wanted])
+
+
+def _check_columns(known: pa.Schema, now: pa.Schema, where: str) -> None:
+    for field in known:
+        if field.name not in now.names:
+            problem = f"the column {field.name} is gone from {where}"
+        elif now.field(field.name).type != field.type:
+            found = now.field(field.name).type
+            problem = f"the column {field.name} of {where} was {field.type} and is {found} now"
+        else:
+            continue
+        raise StorageError(
+            problem,
+            code="input-changed",
+            hint=f"put it back as it was, and step again; or {BEGIN_AGAIN}",
+        )

@@ -1,0 +1,1 @@
+"""What a statement of each language does to a database."""

@@ -1,0 +1,1 @@
+"""Statements of AMOSQL: types, functions, rules, procedures, updates and queries."""

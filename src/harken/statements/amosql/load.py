@@ -1,0 +1,200 @@
+"""Bulk loading: many new objects of one type with their properties, in one transaction.
+
+The numbers of the objects are a range, so their extents are filled inside SQLite; each property is
+one prepared statement over a column. Values are checked by type as everywhere else.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Any
+
+from harken.database.json_values import reader
+from harken.database.objects import Object
+from harken.database.runtime import Runtime
+from harken.errors import TypeFault
+from harken.ir.relations import extent_relation
+from harken.lang.amosql.resolve import Argument, resolve, unknown_type
+from harken.statements.amosql.updates import Target, find_target
+from harken.values.encoding import LARGEST, SMALLEST
+from harken.values.types import INTEGER, NUMBER, TEXT, Type
+
+CHUNK = 50_000
+
+_NOT_ROWS = (str, bytes, Mapping)
+
+
+class LoadedObjects(Sequence[Object]):
+    """The objects of a bulk load: usually a range of numbers, so a million weigh nothing."""
+
+    def __init__(self, numbers: Sequence[int], type_name: str, home: str) -> None:
+        self._numbers = numbers
+        self._type = type_name
+        self._home = home
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return LoadedObjects(self._numbers[index], self._type, self._home)
+        return Object(self._numbers[index], self._type, self._home)
+
+
+def load_objects(
+    runtime: Runtime, type_name: str, rows: Any, properties: Sequence[str] | None
+) -> LoadedObjects:
+    """Create an object for each row; the new objects, in the order of the rows."""
+    type_ = runtime.catalog.type_named(type_name)
+    if type_ is None:
+        raise unknown_type(runtime.catalog, type_name, None)
+    runtime.objects.refuse_system(type_, "loaded")
+    rows = as_table(rows)
+    names = _property_names(rows, properties)
+    if hasattr(rows, "select"):
+        rows = select(rows, names)
+    targets = [_target(runtime, type_, name) for name in names]
+    is_arrow = hasattr(rows, "to_batches")
+    ranges: list[range] = []
+    for columns, length in chunks(rows, len(names)):
+        start = runtime.catalog.allocate(length)
+        _fill_extents(runtime, type_, start, start + length)
+        for target, values in zip(targets, columns, strict=True):
+            column = _objects(values, target) if is_arrow else values
+            _fill_property(runtime, target, range(start, start + length), column)
+        ranges.append(range(start, start + length))
+    return LoadedObjects(_joined(ranges), type_name, runtime.catalog.home)
+
+
+def _joined(ranges: list[range]) -> Sequence[int]:
+    """One range, unless the rows themselves created objects in between."""
+    if not ranges:
+        return range(0)
+    whole = range(ranges[0].start, ranges[-1].stop)
+    return whole if len(whole) == sum(map(len, ranges)) else list(chain(*ranges))
+
+
+def as_table(rows: Any) -> Any:
+    """A record batch, or a reader of them, as an Arrow table; anything else as it is."""
+    if hasattr(rows, "read_all"):
+        return rows.read_all()
+    if hasattr(rows, "column_names") and not hasattr(rows, "to_batches"):
+        import pyarrow
+
+        return pyarrow.Table.from_batches([rows])
+    return rows
+
+
+def _property_names(rows: Any, properties: Sequence[str] | None) -> Sequence[str]:
+    names = getattr(rows, "column_names", None) if properties is None else properties
+    if names is None or isinstance(names, str):
+        raise TypeFault(
+            "the properties of the rows are not named",
+            code="arity",
+            hint='give a list: db.load("item", rows, properties=["name", "quantity"])',
+        )
+    if len(set(names)) != len(names):
+        raise TypeFault("a property is named twice", code="arity")
+    return list(names)
+
+
+def select(table: Any, names: Sequence[str]) -> Any:
+    missing = [name for name in names if name not in table.column_names]
+    if missing:
+        raise TypeFault(
+            f"the table has no column {missing[0]}",
+            code="arity",
+            hint="it has " + ", ".join(table.column_names),
+        )
+    return table.select(list(names))
+
+
+def _target(runtime: Runtime, type_: Type, name: str) -> Target:
+    (function,) = resolve(runtime.catalog, name, [Argument((type_,), exact=True)])
+    target = find_target(function, runtime.catalog, None)
+    if not target.is_direct or target.relation.arity != 2:
+        raise TypeFault(
+            f"{function.id} is not a property with one stored value", code="not-updatable"
+        )
+    return target
+
+
+def chunks(rows: Any, width: int) -> Iterator[tuple[list[Sequence[Any]], int]]:
+    """The rows as lists of columns."""
+    if hasattr(rows, "to_batches"):
+        for batch in rows.to_batches(max_chunksize=CHUNK):
+            yield [batch.column(i).to_pylist() for i in range(width)], batch.num_rows
+        return
+    try:
+        iterator = iter(rows)
+    except TypeError:
+        raise TypeFault(
+            f"{type(rows).__name__} has no rows",
+            code="arity",
+            hint="give an iterable of tuples or an Arrow table",
+        ) from None
+    while chunk := list(islice(iterator, CHUNK)):
+        yield _columns(chunk, width), len(chunk)
+
+
+def _columns(chunk: list[Any], width: int) -> list[Sequence[Any]]:
+    columns: list[Sequence[Any]] = []
+    kinds = set(map(type, chunk))
+    if kinds <= {tuple, list} and set(map(len, chunk)) == {width}:
+        return [tuple(map(itemgetter(index), chunk)) for index in range(width)]
+    if not any(issubclass(kind, _NOT_ROWS) for kind in kinds):
+        with suppress(TypeError, ValueError):
+            columns = list(zip(*chunk, strict=True))
+    if len(columns) != width:
+        raise TypeFault(
+            f"each row needs {width} value{'s' if width != 1 else ''}, one for each property",
+            code="arity",
+            hint="a row is a tuple, also where it has one value: (5,)",
+        )
+    return columns
+
+
+def _objects(values: Sequence[Any], target: Target) -> Sequence[Any]:
+    """An Arrow column has no objects, only their written form: `#[item 7]`."""
+    type_ = target.relation.columns[1].type
+    return list(map(reader(type_), values)) if type_.surrogate else values
+
+
+def _fill_extents(runtime: Runtime, type_: Type, start: int, stop: int) -> None:
+    hierarchy = runtime.catalog.hierarchy
+    oids = array("q", range(start, stop))
+    for name in hierarchy.topological(hierarchy.ancestors(type_.name)):
+        runtime.engine.insert_column(extent_relation(Type(name)), start, oids)
+
+
+def _fill_property(runtime: Runtime, target: Target, oids: range, column: Sequence[Any]) -> None:
+    type_ = target.relation.columns[1].type
+    if _is_clean(column, type_):
+        runtime.engine.insert_column(target.relation, oids.start, _packed(column, type_))
+        return
+    turn = runtime.objects.encoder(type_)
+    pairs = zip(oids, column, strict=True)
+    rows = [(oid, turn(value)) for oid, value in pairs if value is not None]
+    runtime.engine.insert_many(target.relation, rows)
+
+
+def _packed(column: Sequence[Any], type_: Type) -> Sequence[Any]:
+    """As an array of machine numbers, or a tuple of texts, which SQLite reads without Python."""
+    if type_ == TEXT:
+        return tuple(column)
+    return array("d" if type_ == NUMBER else "q", column)
+
+
+def _is_clean(column: Sequence[Any], type_: Type) -> bool:
+    """Are all values already as they are stored? Decided for the whole column at once."""
+    kinds = set(map(type, column))
+    if type_ == INTEGER and kinds == {int}:
+        return bool(min(column) >= SMALLEST and max(column) <= LARGEST)
+    if type_ == NUMBER and kinds == {float}:
+        total = sum(column)
+        return bool(total - total == 0)
+    return type_ == TEXT and kinds == {str} and not any("\0" in text for text in column)

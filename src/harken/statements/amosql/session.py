@@ -1,0 +1,168 @@
+"""A session: runs program texts, statement by statement, and keeps their interface variables.
+
+Statements of the same shape (equal but for their constants and interface variables) are parsed
+and compiled once; after that, running one costs a dictionary look-up and the work itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harken.consumers.rules.rules import Rules
+from harken.database.evaluation import Frame
+from harken.database.runtime import Runtime
+from harken.database.transactions import Transactions
+from harken.errors import HarkenError, LanguageError, Span, StorageError, ValueFault
+from harken.lang.amosql import syntax
+from harken.lang.amosql.habits import COMMENTS, follows_minus_minus
+from harken.lang.amosql.resolve import Argument
+from harken.lang.amosql.scope import Scope
+from harken.lang.amosql.shapes import Parsed, reparse, statements
+from harken.statements.amosql import steps
+from harken.statements.amosql.build import Builder
+from harken.statements.amosql.schema_changes import change_schema
+from harken.values.types import Type
+
+READS = (steps.ShowRows, steps.PrintValues)
+CACHED_STEPS = 2048
+
+
+class Session:
+    def __init__(self, runtime: Runtime, transactions: Transactions, rules: Rules) -> None:
+        self._runtime = runtime
+        self._transactions = transactions
+        self._rules = rules
+        self._watch = runtime.engine.connection.watch
+        self._builder: Builder | None = None
+        self._steps: dict[tuple[Any, ...], steps.Step] = {}
+        self._epoch = -1
+
+    def run(self, text: str, source: str | None = None) -> None:
+        """Run a whole text, or nothing of it since its last commit."""
+        try:
+            with self._watch.text():
+                with self._watch.statement():
+                    parsed = statements(text)
+                with self._transactions.text():
+                    for statement in parsed:
+                        with self._watch.statement():
+                            self.execute(statement)
+        except HarkenError as error:
+            if error.code == "unknown-variable" and error.span is not None and error.text is None:
+                error.hint = COMMENTS if follows_minus_minus(text, error.span.start) else error.hint
+            error.locate(text, source)
+            raise
+
+    def execute(self, parsed: Parsed) -> None:
+        """Run one statement, all of it or nothing."""
+        try:
+            self._execute(parsed)
+        except HarkenError as error:
+            if error.span is None and error.text is None:
+                error.span = Span(parsed.offset, parsed.offset + len(parsed.text))
+            raise
+        except RecursionError:
+            raise HarkenError(
+                "this statement is nested too deeply",
+                code="syntax",
+                span=Span(parsed.offset, parsed.offset + len(parsed.text)),
+            ) from None
+
+    def _execute(self, parsed: Parsed) -> None:
+        node = parsed.statement
+        match node:
+            case syntax.Commit():
+                self._transactions.commit()
+            case syntax.Rollback():
+                self._transactions.rollback()
+            case (
+                syntax.CreateType()
+                | syntax.DeleteType()
+                | syntax.CreateFunction()
+                | syntax.DeleteFunction()
+            ):
+                located = node if parsed.shape is None else reparse(parsed)
+                with self._transactions.statement():
+                    change_schema(self._runtime, located, parsed.text.strip())
+                    self._rules.synchronise()
+            case syntax.CreateRule():
+                with self._transactions.statement():
+                    self._rules.create(node, parsed.text.strip())
+            case syntax.DeleteRule():
+                with self._transactions.statement():
+                    self._rules.delete(node)
+            case _:
+                self._run_step(parsed)
+
+    def _run_step(self, parsed: Parsed) -> None:
+        self._transactions.look()
+        step = self._step(parsed)
+        frame = Frame(self._runtime.interface, parsed.literals, parsed.variables)
+        if isinstance(step, READS):
+            self._read(step, parsed, frame)
+            return
+        self._transactions.begin()
+        step = self._step_again(step, parsed)
+        try:
+            with self._transactions.statement():
+                step.run(self._runtime, frame)
+        except steps.RollbackRequest:
+            self._transactions.rollback()
+
+    def _step_again(self, step: steps.Step, parsed: Parsed) -> steps.Step:
+        """The schema may have changed while the transaction waited for another writer."""
+        return step if self._epoch == self._runtime.catalog.epoch else self._step(parsed)
+
+    def _read(self, step: steps.Step, parsed: Parsed, frame: Frame) -> None:
+        """Run a query. Another process may change the schema under a plan just made: then the
+        query is planned again, once, against the new one."""
+        epoch = self._runtime.catalog.epoch
+        try:
+            step.run(self._runtime, frame)
+        except StorageError:
+            if self._transactions.active:
+                raise
+            self._transactions.refresh()
+            if self._runtime.catalog.epoch == epoch:
+                raise
+            self._step(parsed).run(self._runtime, frame)
+
+    def _step(self, parsed: Parsed) -> steps.Step:
+        catalog = self._runtime.catalog
+        if self._epoch != catalog.epoch or self._builder is None:
+            self._steps.clear()
+            self._builder = Builder(self._runtime.engine, catalog, self._runtime.argument)
+            self._epoch = catalog.epoch
+        if parsed.shape is None:
+            return self._build(parsed, parsed.statement)
+        key = (parsed.shape, *(self._types(name) for name in parsed.variables))
+        known = self._steps.get(key)
+        if known is None:
+            known = self._build_located(parsed)
+            if len(self._steps) >= CACHED_STEPS:
+                self._steps.clear()
+            self._steps[key] = known
+        return known
+
+    def _types(self, name: str) -> tuple[Type, ...]:
+        """None for a variable without a value: the statement may be the one that gives it."""
+        return self._runtime.types_of_variable(name)
+
+    def _build_located(self, parsed: Parsed) -> steps.Step:
+        """A cached tree has the places of the first text of its shape; an error needs its own."""
+        try:
+            return self._build(parsed, parsed.statement)
+        except (LanguageError, ValueFault):
+            self._build(parsed, reparse(parsed))
+            raise  # too much for SQLite, but only with its constants taken out
+
+    def _build(self, parsed: Parsed, node: syntax.Statement) -> steps.Step:
+        def interface(variable: syntax.InterfaceVariable) -> Argument:
+            slot = variable.slot
+            name = variable.name if slot is None else parsed.variables[slot]
+            return self._runtime.argument_of(name, variable)
+
+        builder = Builder(self._runtime.engine, self._runtime.catalog, interface)
+        if self._builder is not None:
+            builder.share(self._builder)
+        return builder.statement(node, Scope())

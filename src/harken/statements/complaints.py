@@ -1,0 +1,170 @@
+"""The words for what is wrong with a statement, where several places need the same ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from harken.errors import (
+    LanguageError,
+    NameFault,
+    SafetyFault,
+    Span,
+    SyntaxFault,
+    TypeFault,
+    nearest,
+)
+from harken.ir.schema import Function, Schema, example
+from harken.lang.amosql import syntax
+from harken.lang.amosql.resolve import find_overloads
+from harken.values.types import Type
+
+
+def check_text(value: object, what: str) -> None:
+    """Refuse what Python code gave for a text, such as a name, if it is none."""
+    if not isinstance(value, str):
+        shown = repr(value) if len(repr(value)) <= 60 else type(value).__name__
+        raise TypeFault(
+            f"{what} is a text, and this is {shown}",
+            code="type-mismatch",
+            hint="give a Python str",
+        )
+    refuse_half_characters(value, what)
+
+
+def refuse_half_characters(text: str, what: str) -> None:
+    """No file and no connection can hold half of a surrogate pair."""
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        fault = SyntaxFault(
+            f"{what} holds half of a surrogate pair, which is not a character",
+            code="bad-value",
+            span=Span(error.start, error.start + 1),
+        )
+        raise fault.locate(text) from None
+
+
+def check_numbers(values: object) -> list[int]:
+    """Refuse what Python code gave for a list of whole numbers, if it is none."""
+    found = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else None
+    if found is None or not all(type(each) is int for each in found):
+        shown = repr(values) if len(repr(values)) <= 60 else type(values).__name__
+        raise TypeFault(
+            f"a list of whole numbers is needed here, and this is {shown}",
+            code="type-mismatch",
+            hint="give a list, also of one: [3]",
+        )
+    return found
+
+
+def check_name(name: object, what: str) -> None:
+    """Refuse a name given by Python code that AMOSQL could not spell."""
+    check_text(name, what)
+    if not re.fullmatch(r"[^\W\d]\w*", str(name)):
+        raise NameFault(
+            f"{what} cannot be {name!r}",
+            code="bad-name",
+            hint="a name is letters, digits and underscores, and does not begin with a digit",
+        )
+
+
+def unknown_rule(name: str, known: Iterable[str], span: Span | None) -> NameFault:
+    meant = nearest(name, known)
+    return NameFault(
+        f"there is no rule {name}",
+        code="unknown-rule",
+        span=span,
+        hint=f"did you mean {meant}?" if meant else "create it first with `create rule`",
+    )
+
+
+def not_one_to_watch(
+    name: str, named: Sequence[Function], span: Span | None, schema: Schema
+) -> LanguageError:
+    """The event of a rule names no function, several, or only such as have no values."""
+    plain = name.rpartition(".")[2]
+    if not named:
+        find_overloads(schema, plain, name.rpartition(".")[0] or None, span)
+    values = [function for function in named if function.relation is not None]
+    if not values:
+        return SafetyFault(
+            f"{name} is a procedure, and has no values that could change",
+            code="side-effect",
+            span=span,
+            hint="name the function that it changes",
+        )
+    return NameFault(
+        f"{name} means {', '.join(sorted(function.id for function in values))}",
+        code="ambiguous",
+        span=span,
+        hint=f"name the type: {example(values)}",
+    )
+
+
+def cannot_be_watched(function: Function, span: Span | None) -> SafetyFault:
+    return SafetyFault(
+        f"{function.id} has values for arguments that are nowhere stored, so nobody can see it "
+        "change",
+        code="unsafe",
+        span=span,
+        hint="name the stored functions that it is computed from",
+    )
+
+
+def no_local(name: str, span: Span | None) -> NameFault:
+    return NameFault(
+        f"there is no local variable {name}",
+        code="unknown-variable",
+        span=span,
+        hint=f"declare it in the procedure, `declare integer {name};`, or write :{name}",
+    )
+
+
+def named_twice(name: str, span: Span | None, hint: str) -> NameFault:
+    return NameFault(f"{name} is named twice", code="exists", span=span, hint=hint)
+
+
+def outside(node: syntax.Node) -> SafetyFault:
+    return SafetyFault(
+        f"{spoken(node)} belongs in a procedure",
+        code="side-effect",
+        span=node.span,
+        hint="write it between `begin` and `end` of a `create function`",
+    )
+
+
+def not_inside(place: str, node: syntax.Node) -> SafetyFault:
+    return SafetyFault(
+        f"{spoken(node)} is not allowed inside a {place}",
+        code="side-effect",
+        span=node.span,
+        hint=f"make it a statement of its own, outside the {place}",
+    )
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    return f"1 {one} is" if number == 1 else f"{number} {many or one + 's'} are"
+
+
+def how_to_convert(wanted: Type) -> str:
+    if wanted.surrogate:
+        return f"`add {wanted} to :x` makes an object one of that type"
+    converters = {"charstring": "to_string", "integer": "to_integer", "number": "to_number"}
+    converter = converters.get(wanted.name)
+    return f"{converter}(...) converts" if converter else f"give a value of type {wanted}"
+
+
+def spoken(node: syntax.Node) -> str:
+    words = {
+        syntax.CreateType: "`create type`",
+        syntax.DeleteType: "`delete type`",
+        syntax.CreateFunction: "`create function`",
+        syntax.DeleteFunction: "`delete function`",
+        syntax.Commit: "`commit`",
+        syntax.DeclareLocals: "`declare`",
+        syntax.Return: "`return`",
+    }
+    return words.get(type(node), type(node).__name__)

@@ -1,0 +1,254 @@
+"""A session of Datalog: runs texts.
+
+What a text declares, and its rules and facts, hold before its first step, wherever they stand in
+it. The steps, `+fact.`, `-fact.`, `?- query.`, `.monitor` and `.commit`, are done in their order;
+`.output` and `.printsize` come last. What a text has begun it commits at its end.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from harken.consumers.monitors.changes import Change
+from harken.consumers.rules.rules import Rules
+from harken.database.runtime import Runtime
+from harken.database.transactions import Transactions
+from harken.errors import HarkenError, Span, SyntaxFault
+from harken.lang.datalog import syntax
+from harken.lang.datalog.components import components_of, expand
+from harken.lang.datalog.inlining import write_out, written_out
+from harken.lang.datalog.known import Known, relation_named
+from harken.lang.datalog.parser import Program, parse
+from harken.statements.datalog import files
+from harken.statements.datalog.facts import Facts, located
+from harken.statements.datalog.reading import Reading, Row, column_types
+from harken.statements.datalog.results import Changed, Output, Size
+from harken.statements.datalog.schema import Schema, ignored
+
+
+class Watch(Protocol):
+    def __call__(
+        self, name: str, listener: Callable[[Change], object], *, strategy: str
+    ) -> object: ...
+
+
+class DatalogWarning(UserWarning):
+    """A part of a program that is read and has no effect."""
+
+
+class DatalogSession:
+    """`watch` begins to tell of the changes of a relation."""
+
+    def __init__(
+        self, runtime: Runtime, transactions: Transactions, rules: Rules, watch: Watch
+    ) -> None:
+        self.runtime = runtime
+        self.transactions = transactions
+        self.rules = rules
+        self.watch = watch
+        self.watched: set[str] = set()
+        """The ids of the functions whose changes are told: once, however often that is asked."""
+        self.components: dict[str, syntax.Component] = {}
+        """Those of the texts so far: a person at a shell writes one statement after the other."""
+
+    def run(
+        self,
+        text: str,
+        source: str | None = None,
+        facts: Path = Path(),
+        output: Path | None = None,
+        warn: Callable[[str], None] | None = None,
+        strategy: str = "auto",
+    ) -> None:
+        """Run a whole text, or nothing of it since its last commit. Fact files are read from
+        `facts`; outputs are written to `output`, or told as results if that is None."""
+        try:
+            written = parse(text)
+            expanded = expand(written, self.components)
+            _warn(written, written_out(expanded.statements), source, warn)
+            program = write_out(expanded)
+
+            def told(message: str, span: Span) -> None:
+                _tell(message, span, text, source, warn)
+
+            with self.runtime.engine.connection.watch.statement(), self.transactions.text():
+                _Run(self, program, facts, output, strategy, told).run()
+            self.components.update(components_of(written.statements))
+        except HarkenError as error:
+            error.locate(text, source)
+            raise
+        except RecursionError:
+            deep = SyntaxFault("this text is nested too deeply", hint="write it as several rules")
+            deep.locate(text, source)
+            raise deep from None
+
+
+class _Run:
+    """One text while it runs."""
+
+    def __init__(
+        self,
+        session: DatalogSession,
+        program: Program,
+        facts: Path,
+        output: Path | None,
+        strategy: str,
+        warn: Callable[[str, Span], None],
+    ) -> None:
+        self._strategy = strategy
+        self._warn = warn
+        self._session = session
+        self._runtime = session.runtime
+        self._transactions = session.transactions
+        self._program = program
+        self._directory = facts
+        self._output = output
+        self._owns = not (self._transactions.active or self._transactions.in_block)
+        self._transactions.look()
+        self._schema = Schema(self._runtime, program)
+        self._relations = self._schema.relations
+        self._reading = Reading(self._runtime, self._relations, self._schema.types)
+        self._facts = Facts(self._runtime, self._schema, self._reading)
+
+    def run(self) -> None:
+        statements = self._program.statements
+        if any(map(_defines, statements)):
+            with self._transactions.statement():
+                self._schema.define()
+                self._state()
+                self._session.rules.synchronise()
+        for statement in statements:
+            with located(statement.span):
+                self._step(statement)
+        self._finish([each for each in statements if isinstance(each, syntax.Directive)])
+        if self._owns:
+            self._transactions.commit()
+
+    def _state(self) -> None:
+        """The facts of the program: those in files first."""
+        for statement in self._program.statements:
+            if isinstance(statement, syntax.Directive) and statement.kind == "input":
+                self._load(statement)
+        stated = [
+            head
+            for statement in self._program.statements
+            if isinstance(statement, syntax.Rule) and statement.is_fact
+            for head in statement.heads
+        ]
+        self._facts.state(stated)
+
+    def _load(self, node: syntax.Directive) -> None:
+        known = relation_named(self._relations, node.relation, node.span)
+        form = files.form_of("input", node.relation, node.parameters, self._directory, node.span)
+        rows = files.read_rows(form, known, node.span, lambda told: self._warn(told, node.span))
+        self._facts.add(node.relation, rows, node.span)
+
+    # --- steps -----------------------------------------------------------------------------
+
+    def _step(self, statement: syntax.Statement) -> None:
+        match statement:
+            case syntax.Change():
+                with self._transactions.statement():
+                    self._facts.change(statement)
+                    self._session.rules.synchronise()
+            case syntax.Commit():
+                self._transactions.commit()
+            case syntax.Query():
+                self._runtime.emit("rows", *self._reading.query(statement))
+            case syntax.Monitor():
+                self._monitor(statement)
+
+    def _monitor(self, node: syntax.Monitor) -> None:
+        """A monitor begins with what is committed: what this text has begun is committed first."""
+        known = relation_named(self._relations, node.relation, node.span)
+        if self._owns:
+            self._transactions.commit()
+        if known.relation.id in self._session.watched:
+            return
+        runtime = self._runtime
+
+        def tell(change: Change) -> None:
+            plus = [_declared(known, row) for row in change.plus]
+            minus = tuple(_declared(known, row) for row in change.minus)
+            runtime.listener(
+                Changed("change", known.attributes, plus, runtime.name_object, known.name, minus)
+            )
+
+        self._session.watch(known.relation.name, tell, strategy=self._strategy)
+        self._session.watched.add(known.relation.id)
+
+    # --- at the end ------------------------------------------------------------------------
+
+    def _finish(self, directives: Sequence[syntax.Directive]) -> None:
+        wanted = [
+            (node, relation_named(self._relations, node.relation, node.span))
+            for node in directives
+            if node.kind in ("output", "printsize")
+        ]
+        if not wanted:
+            return
+        with located(wanted[0][0].span), self._reading.together(k for _, k in wanted) as rows_of:
+            for node, known in wanted:
+                with located(node.span):
+                    rows = rows_of(known)
+                    if node.kind == "output":
+                        self._put_out(node, known, self._reading.values(known, rows))
+                    else:
+                        size = [(node.relation, len(rows))]
+                        self._runtime.listener(Size("print", (), size, self._runtime.name_object))
+
+    def _put_out(self, node: syntax.Directive, known: Known, rows: list[Row]) -> None:
+        directory = self._output or Path()
+        form = files.form_of("output", node.relation, node.parameters, directory, node.span)
+        if self._output is not None and not form.standard:
+            files.write_rows(form, known, rows, node.span)
+            return
+        heading = files.heading(form, known) if form.headers or self._output is None else None
+        self._runtime.listener(
+            Output(
+                "rows",
+                known.attributes,
+                rows,
+                self._runtime.name_object,
+                node.relation,
+                heading,
+                tuple(files.lines_of(form, rows)),
+                types=column_types(known),
+            )
+        )
+
+
+def _defines(statement: syntax.Statement) -> bool:
+    """Does it say what there is? What only asks needs no transaction that writes."""
+    if isinstance(statement, syntax.Directive):
+        return statement.kind in ("input", "limitsize")
+    return isinstance(statement, syntax.Declaration | syntax.Rule)
+
+
+def _declared(known: Known, row: tuple[object, ...]) -> tuple[object, ...]:
+    """A row of the relation with its attributes in the order of declaration."""
+    return tuple(row[i] for i in known.positions)
+
+
+def _warn(
+    program: Program,
+    inlined: Collection[Span],
+    source: str | None,
+    warn: Callable[[str], None] | None,
+) -> None:
+    for message, span in ignored(program, inlined):
+        _tell(message, span, program.text, source, warn)
+
+
+def _tell(
+    message: str, span: Span, text: str, source: str | None, warn: Callable[[str], None] | None
+) -> None:
+    line, column = span.position(text)
+    place = ":".join(str(part) for part in (source, line, column) if part)
+    if warn is not None:
+        warn(f"{place}: {message}")
+    else:
+        warnings.warn(f"{place}: {message}", DatalogWarning, stacklevel=5)

@@ -1,0 +1,306 @@
+"""ALTER TABLE: the table is made again as it should be, with its rows.
+
+The text of CREATE TABLE says what a table is; ALTER edits that text. Whatever depends on the table
+is compiled again from its own text (`statements.dependents`): views, materialized views with their
+rows, functions, rules, monitors, tables that refer to this one. If one of them no longer works, the
+error names it and nothing is altered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any
+
+from sqlglot import exp
+
+from harken.database.runtime import Runtime
+from harken.errors import HarkenError, IntegrityError, LanguageError, NameFault
+from harken.ir.schema import Function
+from harken.lang.sql.draft import unknown_column, unknown_table
+from harken.lang.sql.parser import DIALECT, Statement, statements
+from harken.statements.dependents import recheck_functions, recheck_watchers
+from harken.statements.sql import schema
+from harken.statements.sql.reading import Reading
+from harken.statements.sql.row_changes import defaults
+from harken.statements.sql.tables import SqlTables, is_sql, table_of
+
+
+@dataclass(slots=True)
+class Edited:
+    """A CREATE TABLE that is being edited: `came` says which column a column was, by their names,
+    `cascade` whether views that no longer work go."""
+
+    node: exp.Create
+    statement: Statement
+    came: dict[str, str] = field(default_factory=dict)
+    cascade: bool = False
+
+    @property
+    def schema(self) -> exp.Expr:
+        found = self.node.this
+        assert isinstance(found, exp.Expr)
+        return found
+
+    @property
+    def columns(self) -> dict[str, exp.ColumnDef]:
+        return {
+            each.name.lower(): each
+            for each in self.schema.expressions
+            if isinstance(each, exp.ColumnDef)
+        }
+
+    def column(self, node: exp.Expr) -> exp.ColumnDef:
+        name = node.name.lower()
+        if name not in self.columns:
+            place = self.statement.place(node)
+            raise unknown_column(schema.created_name(self.node), name, self.columns, place)
+        return self.columns[name]
+
+
+def alter(runtime: Runtime, statement: Statement) -> None:
+    node = statement.node
+    assert isinstance(node, exp.Alter)
+    tables = SqlTables(runtime.catalog)
+    known = tables.function(node.this.name)
+    if known is None:
+        if node.args.get("exists"):
+            return
+        raise unknown_table(tables, node.this.name, statement.place(node.this))
+    _refuse(runtime, known, statement)
+    (created,) = statements(known.text)
+    assert isinstance(created.node, exp.Create)
+    edited = Edited(created.node.copy(), statement)
+    edited.came = {name: name for name in edited.columns}
+    for action in node.args["actions"]:
+        _edit(edited, action)
+    if schema.created_name(edited.node) != known.name:
+        _refuse_renaming(runtime, known, statement)
+    _put(runtime, known, _text(edited, created, statement), edited)
+
+
+def _put(runtime: Runtime, known: Function, text: str, edited: Edited) -> None:
+    """Let the table be what the text says, with its rows and with all that depends on it."""
+    runtime.monitors.before_change({known.name})
+    try:
+        function = schema.table_function(runtime, statements(text)[0])
+        _refuse_taken(runtime, function, known)
+        rows = _rows(runtime, known, function, edited)
+        schema.put_table(runtime, function, known, rows)
+    except HarkenError as error:
+        error.message = f"{known.name} cannot be altered: {error.message}"
+        error.span = edited.statement.span
+        raise
+    _bring_along(runtime, function, edited)
+
+
+def _refuse_taken(runtime: Runtime, function: Function, known: Function) -> None:
+    if function.name == known.name:
+        return
+    taken = SqlTables(runtime.catalog).function(function.name)
+    if taken is not None:
+        raise NameFault(f"there is already a {schema.kind_of(taken)} {taken.name}", code="exists")
+
+
+def _relation(function: Function) -> Any:
+    assert function.relation is not None
+    return function.relation
+
+
+def _refuse(runtime: Runtime, function: Function, statement: Statement) -> None:
+    reason = None
+    if schema.is_view(function):
+        reason = "it is a view: drop it, and create it anew"
+    elif not is_sql(function):
+        reason = "it was not made by SQL"
+    elif runtime.engine.is_far(_relation(function)):
+        reason = "its rows are in the lake, where each version keeps the columns that it has"
+    if reason is not None:
+        raise LanguageError(
+            f"{function.name} cannot be altered: {reason}", code="unsupported", span=statement.span
+        )
+
+
+def _refuse_renaming(runtime: Runtime, known: Function, statement: Statement) -> None:
+    """Texts mention a table by its name, and nobody edits them."""
+    catalog = runtime.catalog
+    users = [each.name for each in catalog.dependents(known.name) if each.id != known.id]
+    users += [f"rule {each}" for each in catalog.rules_that_call(known.name)]
+    users += [each.title for each in runtime.monitors.users_of(known)]
+    if users:
+        raise IntegrityError(
+            f"{known.name} cannot be renamed: {', '.join(sorted(set(users)))} "
+            f"{'mentions' if len(set(users)) == 1 else 'mention'} it",
+            code="in-use",
+            span=statement.span,
+            hint="drop those first, and create them anew",
+        )
+
+
+# --- editing -------------------------------------------------------------------------------
+
+
+def _edit(edited: Edited, action: exp.Expr) -> None:
+    match action:
+        case exp.ColumnDef() if not action.args.get("position"):
+            _add(edited, action)
+        case exp.Schema():
+            for each in action.expressions:
+                _edit(edited, each)
+        case exp.Drop() if str(action.args.get("kind")).upper() == "COLUMN":
+            for each in action.args.get("tables") or [action.this]:
+                _drop(edited, action, each)
+        case exp.RenameColumn():
+            _rename(edited, action)
+        case exp.AlterRename():
+            table = edited.node.find(exp.Table)
+            assert table is not None
+            table.set("this", action.this.this.copy())
+        case exp.AlterColumn() if not action.args.get("dtype"):
+            _change(edited, action)
+        case _:
+            raise LanguageError(
+                f"ALTER TABLE ... {action.sql('spark')} is not there yet",
+                code="unsupported",
+                span=edited.statement.place(action),
+                hint="ADD COLUMN, DROP COLUMN, RENAME, SET and DROP of NOT NULL and DEFAULT are",
+            )
+
+
+def _add(edited: Edited, column: exp.ColumnDef) -> None:
+    name = column.name.lower()
+    if name in edited.columns:
+        if column.args.get("exists"):
+            return
+        raise NameFault(
+            f"there is already a column {name}",
+            code="exists",
+            span=edited.statement.place(column),
+        )
+    made = column.copy()
+    made.set("exists", None)
+    last = max(i for i, e in enumerate(edited.schema.expressions) if isinstance(e, exp.ColumnDef))
+    parts = list(edited.schema.expressions)
+    edited.schema.set("expressions", [*parts[: last + 1], made, *parts[last + 1 :]])
+
+
+def _drop(edited: Edited, action: exp.Expr, named: exp.Expr) -> None:
+    if action.args.get("exists") and named.name.lower() not in edited.columns:
+        return
+    column = edited.column(named)
+    if len(edited.columns) == 1:
+        raise LanguageError("a table needs columns", code="unsupported", span=edited.statement.span)
+    if any(isinstance(e.args["kind"], exp.PrimaryKeyColumnConstraint) for e in column.constraints):
+        raise IntegrityError(
+            f"{column.name} is the key of the table", code="in-use", span=edited.statement.span
+        )
+    edited.cascade |= bool(action.args.get("cascade"))
+    edited.came.pop(column.name.lower(), None)
+    column.pop()
+
+
+def _rename(edited: Edited, action: exp.Expr) -> None:
+    column, new = edited.column(action.this), action.args["to"].name.lower()
+    old = column.name.lower()
+    if new in edited.columns:
+        raise NameFault(
+            f"there is already a column {new}", code="exists", span=edited.statement.span
+        )
+    for each in list(edited.schema.find_all(exp.Identifier)):
+        outside = each.find_ancestor(exp.Reference, exp.Table, exp.DataType)
+        if each.name.lower() == old and outside is None:
+            each.replace(exp.to_identifier(new, quoted=True))
+    edited.came[new] = edited.came.pop(old, old)
+
+
+def _change(edited: Edited, action: exp.Expr) -> None:
+    """SET or DROP of NOT NULL or DEFAULT."""
+    column = edited.column(action)
+    of_default = action.args.get("allow_null") is None
+    kind = exp.DefaultColumnConstraint if of_default else exp.NotNullColumnConstraint
+    left = [each for each in column.constraints if not isinstance(each.args["kind"], kind)]
+    if action.args.get("default") is not None:
+        made: exp.Expr = exp.DefaultColumnConstraint(this=action.args["default"].copy())
+        left.append(exp.ColumnConstraint(kind=made))
+    elif not of_default and not action.args.get("allow_null"):
+        left.append(exp.ColumnConstraint(kind=exp.NotNullColumnConstraint()))
+    column.set("constraints", left)
+
+
+def _text(edited: Edited, created: Statement, statement: Statement) -> str:
+    """The new CREATE TABLE; what is written must be read as what was meant."""
+    text = f"CREATE TABLE {edited.schema.sql(DIALECT)}"  # of a whole CREATE it leaves out UNIQUE
+    if created.key:
+        renamed = {old: new for new, old in edited.came.items()}
+        gone = next((each for each in created.key if each not in renamed), None)
+        if gone is not None:
+            raise IntegrityError(
+                f"{gone} is in the key of the table", code="in-use", span=statement.span
+            )
+        text += f" KEY ({', '.join(f'`{renamed[each]}`' for each in created.key)})"
+    (again,) = statements(text)
+    if again.node.this != edited.schema:
+        raise LanguageError(
+            "this table cannot be altered: its constraints cannot be written again",
+            code="unsupported",
+            span=statement.span,
+            hint="create another table, and INSERT INTO it what is in this one",
+        )
+    return text
+
+
+# --- rows and views ------------------------------------------------------------------------
+
+
+def _rows(
+    runtime: Runtime, known: Function, function: Function, edited: Edited
+) -> list[tuple[Any, ...]]:
+    """The rows of the table as it is to be, with defaults in columns that are new."""
+    before, after = table_of(known), table_of(function)
+    rows = runtime.engine.matching(before.relation, {})
+    (created,) = statements(function.text)
+    given = defaults(Reading(runtime), created, after.columns, len(rows))
+    places = {c.name: p for c, p in zip(before.columns, before.positions, strict=True)}
+    made: list[tuple[int, int | None, Any]] = []
+    for column, position in zip(after.columns, after.positions, strict=True):
+        old = edited.came.get(column.name)
+        made.append(
+            (position, None if old is None else places[old], given.get(column.name, repeat(None)))
+        )
+    found = []
+    for row in rows:
+        new: list[Any] = [None] * len(made)
+        for position, place, otherwise in made:
+            new[position] = next(otherwise) if place is None else row[place]
+        found.append(tuple(new))
+    for column, position in zip(after.columns, after.positions, strict=True):
+        if not column.type.nullable and any(row[position] is None for row in found):
+            raise IntegrityError(
+                f"{after.name}.{column.name} cannot be NULL, and there are rows in which it is",
+                code="null",
+                hint="give it a DEFAULT, or UPDATE those rows first",
+            )
+    return found
+
+
+def _bring_along(runtime: Runtime, function: Function, edited: Edited) -> None:
+    """Compile again what depends on the table. Views that no longer work go with CASCADE; without
+    it they are named, and so is everything else that objects."""
+    broken: dict[str, str] = {}
+
+    def note(dependent: Function, error: HarkenError) -> None:
+        broken[dependent.name] = error.message
+        if edited.cascade and schema.is_view(dependent):
+            schema.drop_with_readers(runtime, dependent, edited.statement)
+
+    recheck_functions(runtime, function.name, function.id, when_broken=note)
+    staying = [name for name in broken if runtime.catalog.overloads(name)]
+    if staying:
+        reasons = "; ".join(f"{name}: {broken[name]}" for name in staying)
+        raise IntegrityError(
+            f"{', '.join(staying)} would no longer work",
+            code="in-use",
+            span=edited.statement.span,
+            hint=f"drop those first ({reasons})",
+        )
+    recheck_watchers(runtime, function.name)

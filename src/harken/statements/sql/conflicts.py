@@ -1,0 +1,158 @@
+"""ON CONFLICT and RETURNING: statements that look at the rows that they change.
+
+A row is in conflict with one that has the same values in a key or in what is UNIQUE; NULL is equal
+to nothing. What RETURNING says is computed of the rows as they are after the statement, or of those
+that it deleted.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Sequence
+from typing import Any
+
+from sqlglot import exp
+
+from harken.consumers.constraints.constraints import keys_of
+from harken.database.evaluation import decode_rows
+from harken.errors import IntegrityError, LanguageError, NameFault, nearest
+from harken.lang.sql.draft import Table
+from harken.lang.sql.parser import Statement
+from harken.lang.sql.types import shown
+from harken.statements.sql.reading import Found
+from harken.statements.sql.row_changes import Row, RowChanges
+
+CHUNK = 200
+"""So many rows are written out in one query."""
+
+
+class Conflicts(RowChanges):
+    def _conflicts(
+        self, table: Table, node: exp.Expr, rows: Sequence[Row], statement: Statement
+    ) -> tuple[list[Row], list[Row]]:
+        """The rows that are in conflict with none, there or before them, and the others."""
+        targets = self._conflict_columns(table, node, statement)
+        places = [self._positions(table, names) for names in targets]
+        seen: list[set[Row]] = [set() for _ in places]
+        free, met = [], []
+        for row in rows:
+            values = [tuple(row[i] for i in each) for each in places]
+            before = any(value in known for value, known in zip(values, seen, strict=True))
+            if before and node.expressions:
+                raise IntegrityError(
+                    f"two of the rows have the same {', '.join(targets[0])}",
+                    code="not-unique",
+                    span=statement.span,
+                    hint="ON CONFLICT DO UPDATE changes a row once",
+                )
+            if before or any(map(self._is_there(table), places, values)):
+                met.append(row)
+                continue
+            free.append(row)
+            for value, known in zip(values, seen, strict=True):
+                if None not in value:
+                    known.add(value)
+        return free, met
+
+    def _is_there(self, table: Table) -> Any:
+        engine = self._runtime.engine
+
+        def found(places: Sequence[int], values: Row) -> bool:
+            known = dict(zip(places, values, strict=True))
+            return None not in values and bool(engine.matching(table.relation, known))
+
+        return found
+
+    def _conflict_columns(
+        self, table: Table, node: exp.Expr, statement: Statement
+    ) -> list[list[str]]:
+        """The columns whose values must differ: those that are named, or all that must."""
+        keys = keys_of(table.name, self._runtime.catalog, statement)
+        named = [each.this.name.lower() for each in node.args.get("conflict_keys") or []]
+        if node.args.get("constraint") or node.args.get("index_where"):
+            raise LanguageError(
+                "ON CONFLICT names columns", code="unsupported", span=statement.place(node)
+            )
+        known = [column.name for column in table.columns]
+        for name in named:
+            if name not in known:
+                near = nearest(name, known)
+                raise NameFault(
+                    f"there is no column {name} in {table.name}",
+                    code="unknown-column",
+                    span=statement.place(node),
+                    hint=f"did you mean {near}?" if near else None,
+                )
+        if not named and not node.expressions:
+            return keys
+        found = [key for key in keys if sorted(key) == sorted(named or key)]
+        if not found:
+            raise IntegrityError(
+                f"{table.name} may have several rows with the same {', '.join(named)}"
+                if named
+                else f"{table.name} has no PRIMARY KEY and nothing that is UNIQUE",
+                code="not-unique",
+                span=statement.span,
+                hint="ON CONFLICT names the PRIMARY KEY, or columns that are UNIQUE",
+            )
+        return found[:1]
+
+    def _positions(self, table: Table, names: Sequence[str]) -> list[int]:
+        places = {c.name: p for c, p in zip(table.columns, table.positions, strict=True)}
+        return [places[name] for name in names]
+
+    # --- RETURNING -------------------------------------------------------------------------
+
+    def _returned(
+        self, table: Table, node: exp.Expr, rows: Sequence[Row], statement: Statement
+    ) -> Found | None:
+        returning = node.args.get("returning")
+        if returning is None:
+            return None
+        target = node.this.this if isinstance(node.this, exp.Schema) else node.this
+        names, types, found = None, None, list[Row]()
+        for start in range(0, max(len(rows), 1), CHUNK):
+            source = written(table, rows[start : start + CHUNK], target.alias_or_name, statement)
+            query = exp.select(*(each.copy() for each in returning.expressions)).from_(source)
+            part = self._reading.rows(statement, query)
+            names, types = part.names, part.types
+            found += part.rows
+        assert names is not None
+        assert types is not None
+        return Found(names, types, found)
+
+
+def written(table: Table, rows: Sequence[Row], alias: str, statement: Statement) -> exp.Expr:
+    """Rows of a table as VALUES, with its columns; without any rows a query that has none."""
+    types = [column.type for column in table.columns]
+    if any(each.surrogate for each in types):
+        raise LanguageError(
+            f"{table.name} has objects in it, which cannot be written out here",
+            code="unsupported",
+            span=statement.span,
+        )
+    shown_rows = [tuple(row[i] for i in table.positions) for row in rows]
+    if not rows:
+        shown_rows = [(None,) * len(types)]
+    values = [
+        exp.Tuple(
+            expressions=[
+                exp.Cast(
+                    this=exp.null() if value is None else exp.Literal.string(_text(value)),
+                    to=exp.DataType.build(shown(type_), dialect="spark"),
+                )
+                for value, type_ in zip(row, types, strict=True)
+            ]
+        )
+        for row in decode_rows(shown_rows, types)
+    ]
+    columns = [exp.to_identifier(column.name, quoted=True) for column in table.columns]
+    named = exp.TableAlias(this=exp.to_identifier(alias, quoted=True), columns=columns)
+    if rows:
+        return exp.Values(expressions=values, alias=named)
+    inner = exp.select("*").from_(exp.Values(expressions=values, alias=named.copy()))
+    return exp.Subquery(this=inner.where(exp.false()), alias=named)
+
+
+def _text(value: Any) -> str:
+    return f"{value:f}" if isinstance(value, decimal.Decimal) else str(value)

@@ -1,0 +1,165 @@
+"""CREATE TABLE ... USING lake LOCATION '...': a table that exists, as a table of SQL.
+
+Its columns are those that are named, or all; any may be NULL that is not declared otherwise, and
+rows count unless there is a key. What changes there is taken in step by step; nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sqlglot import exp
+
+from harken.database import lake
+from harken.database.locations import REMOTE, Roots
+from harken.database.runtime import Runtime
+from harken.errors import EngineError, LanguageError, NameFault, TypeFault
+from harken.ir.relations import Column
+from harken.ir.schema import Function, FunctionKind
+from harken.lang.sql.draft import unknown_column
+from harken.lang.sql.parser import Statement
+from harken.lang.sql.types import shown
+
+FORMATS = ("lake", "delta", "parquet", "csv", "json")
+TEXTS = ("csv", "json")
+"""Files of these do not say what types their columns have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a table is, and what its columns are called there."""
+
+    path: str
+    format: str | None
+    schema: Any
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {name.lower(): name for name in self.schema.names}
+
+
+def create_located(
+    runtime: Runtime,
+    statement: Statement,
+    name: str,
+    declared: Sequence[Column],
+    key: Sequence[str],
+) -> None:
+    place = _place(statement, declared, Roots(runtime.settings["lake_roots"]))
+    columns = _checked(place, declared, statement) if declared else _found(place)
+    by_name = {column.name: column for column in columns}
+    for each in key:
+        if each not in by_name:
+            raise _no_column(each, place, statement)
+    first = [replace(by_name[each], type=by_name[each].type.or_null(False)) for each in key]
+    rest = [column for column in columns if column.name not in key]
+    function = Function(
+        name=name,
+        parameters=tuple(first) if rest else (),
+        results=tuple(rest or first),
+        kind=FunctionKind.STORED,
+        bag=not (key and rest),
+        text=_text(name, [_as_stored(column, key) for column in columns], key, place),
+    )
+    ordered = [place.names[column.name] for column in (*function.parameters, *function.results)]
+    given = place.schema if place.format in TEXTS and declared else None
+    lake.attach(runtime, function, place.path, ordered, format=place.format, schema=given)
+
+
+def _as_stored(column: Column, key: Sequence[str]) -> Column:
+    return replace(column, type=column.type.or_null(False)) if column.name in key else column
+
+
+def _place(statement: Statement, declared: Sequence[Column], roots: Roots) -> Place:
+    node = statement.node
+    location, kind = node.find(exp.LocationProperty), node.find(exp.FileFormatProperty)
+    assert location is not None
+    given, format = location.this.name, "lake" if kind is None else kind.name.lower()
+    if format not in FORMATS:
+        raise LanguageError(
+            f"there are no tables of {format}",
+            code="unsupported",
+            span=statement.span,
+            hint="say USING " + " or ".join(FORMATS),
+        )
+    path = roots.locate(given, statement.span)
+    if REMOTE in path or (Path(path) / "_delta_log").is_dir():
+        return _delta_table(path, roots, statement)
+    if format == "delta" or not Path(path).is_dir():
+        what = "Delta table" if format == "delta" else "table or directory"
+        raise EngineError(
+            f"there is no {what} at {given}",
+            code="no-lake-table",
+            span=statement.span,
+            hint="check the path",
+        )
+    from harken.engines.lake import rows
+    from harken.sources import registry
+
+    roots.check_contents(path, tuple, statement.span)
+    kind_of_files = format if format != "lake" else registry.format_of(Path(path))
+    found = Place(path, kind_of_files, registry.schema_of(Path(path), kind_of_files))
+    if (
+        kind_of_files in TEXTS and declared
+    ):  # by the names in the files, of the types that are declared
+        types = ((found.names.get(c.name, c.name), rows.arrow_type(c.type)) for c in declared)
+        return replace(found, schema=rows.schema_of(types))
+    return found
+
+
+def _delta_table(path: str, roots: Roots, statement: Statement) -> Place:
+    from harken.sources.delta_table import DeltaInput
+
+    try:
+        found = DeltaInput(path, key=())
+        roots.check_contents(path, lambda: [file.path for file in found.files()], statement.span)
+    except (OSError, ValueError) as error:
+        raise EngineError(
+            f"the table at {path} cannot be read: {str(error).partition(chr(10))[0]}",
+            code="cannot-open",
+            span=statement.span,
+            hint="check the address, and what gives access to it",
+        ) from error
+    return Place(path, None, found.schema)
+
+
+def _found(place: Place) -> list[Column]:
+    return [
+        Column(name.lower(), lake.type_of_column(name, place.schema.field(name).type).or_null())
+        for name in place.schema.names
+    ]
+
+
+def _checked(place: Place, declared: Sequence[Column], statement: Statement) -> list[Column]:
+    """The columns that are named, if the table has them and they are of those types."""
+    for column in declared:
+        if column.name not in place.names:
+            raise _no_column(column.name, place, statement)
+        found = lake.type_of_column(column.name, place.schema.field(place.names[column.name]).type)
+        if found != column.type:
+            raise TypeFault(
+                f"the column {column.name} is {shown(found)} there, not {shown(column.type)}",
+                code="type-mismatch",
+                span=statement.span,
+                hint="declare it so, and CAST it in a view",
+            )
+    return list(declared)
+
+
+def _text(name: str, columns: Sequence[Column], key: Sequence[str], place: Place) -> str:
+    """The statement that says all of it: what is read when the database is opened again."""
+    parts = [
+        f"`{column.name}` {shown(column.type)}" + ("" if column.type.nullable else " NOT NULL")
+        for column in columns
+    ]
+    if key:
+        parts.append(f"PRIMARY KEY ({', '.join(f'`{each}`' for each in key)})")
+    where = exp.Literal.string(place.path).sql("spark")
+    return f"CREATE TABLE `{name}` ({', '.join(parts)}) USING lake LOCATION {where}"
+
+
+def _no_column(name: str, place: Place, statement: Statement) -> NameFault:
+    return unknown_column("the table there", name, place.names, statement.span)

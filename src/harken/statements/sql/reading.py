@@ -1,0 +1,147 @@
+"""Queries that stand by themselves: evaluated, ordered, shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlglot import exp
+
+from harken.database.evaluation import decode_rows
+from harken.database.runtime import Runtime
+from harken.engines.lake.engine import LakeEngine
+from harken.engines.lake.reach import described, reaches
+from harken.engines.protocol import CompiledQuery
+from harken.ir.assemble import assemble
+from harken.ir.clauses import Atom, Program, stored_relations
+from harken.ir.printer import print_program
+from harken.ir.terms import Constant
+from harken.lang.sql.chance import draws
+from harken.lang.sql.draft import Draft
+from harken.lang.sql.ordering import Keys
+from harken.lang.sql.parser import Statement
+from harken.lang.sql.rows import Rows
+from harken.lang.sql.spelling import spelling
+from harken.planner.change_methods import How, looked_at, untold
+from harken.planner.prepare import prepare
+from harken.statements.sql.views import translate_query
+from harken.values.encoding import encode
+from harken.values.types import TEXT, Type
+
+Row = tuple[Any, ...]
+CACHED = 512
+"""So many queries are kept compiled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The rows of a query as they are stored, with the names and types of their columns."""
+
+    names: tuple[str, ...]
+    types: tuple[Type, ...]
+    rows: list[Row]
+
+
+SAID_ALONE = (How.IN_ORDER, How.IN_ROUNDS, How.RECOMPUTED)
+
+
+class Reading:
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._compiled: dict[tuple[str, str], tuple[Rows, CompiledQuery]] = {}
+        self._epoch = -1
+
+    def show(self, statement: Statement) -> None:
+        self.emit(self.ordered(statement))
+
+    def emit(self, found: Found) -> None:
+        rows = decode_rows(found.rows, found.types, self._runtime.catalog.home)
+        self._runtime.emit("rows", found.names, rows, found.types)
+
+    def rows(self, statement: Statement, node: exp.Expr) -> Found:
+        """The rows of a query, in no order."""
+        if isinstance(node, exp.Values):
+            found = self._facts(statement, node)
+            if found is not None:
+                return found
+        catalog = self._runtime.catalog
+        if self._epoch != catalog.epoch or len(self._compiled) >= CACHED:
+            self._compiled.clear()
+            self._epoch = catalog.epoch
+        rows, query = self._query(statement, node)
+        types = tuple(column.type for column in rows.columns)
+        return Found(rows.names, types, list(query.rows(())))
+
+    def _query(self, statement: Statement, node: exp.Expr) -> tuple[Rows, CompiledQuery]:
+        if draws(node):
+            return self._compile(statement, node)
+        key = (statement.text, spelling(node))  # the text has the names of columns
+        if key not in self._compiled:
+            self._compiled[key] = self._compile(statement, node)
+        return self._compiled[key]
+
+    def _facts(self, statement: Statement, node: exp.Values) -> Found | None:
+        """Rows that are written out; None if anything in them must be computed."""
+        rows, draft, _ = translate_query(statement, node, self._runtime.catalog, "query")
+        facts, waiting = list[Row](), list(draft.definitions[rows.relation.id].clauses)
+        for clause in waiting:
+            match clause.body:
+                case (Atom(relation=part, terms=terms),) if terms == clause.head.terms:
+                    waiting += draft.definitions[part.id].clauses
+                    continue
+            constants = [term for term in clause.head.terms if isinstance(term, Constant)]
+            if clause.body or len(constants) < len(clause.head.terms):
+                return None
+            facts.append(tuple(encode(each.value, each.type) for each in constants))
+        return Found(rows.names, tuple(column.type for column in rows.columns), facts)
+
+    def _compile(self, statement: Statement, node: exp.Expr) -> tuple[Rows, CompiledQuery]:
+        catalog = self._runtime.catalog
+        rows, draft, _ = translate_query(statement, node, catalog, "query", statement.lot)
+        program = assemble(rows.relation, draft.definitions.values(), catalog)
+        return rows, self._runtime.engine.compile(prepare(program, catalog.hierarchy))
+
+    def ordered(self, statement: Statement) -> Found:
+        """The rows of a statement, as its ORDER BY, LIMIT and OFFSET say."""
+        keys = Keys(statement.node, Draft(statement, "query"))
+        found = self.rows(statement, keys.query)
+        rows, width = found.rows, len(found.names)
+        if keys.count is not None or keys.offset:  # what the order leaves open is as in a view
+            for place in reversed(range(width - keys.added)):
+                _sort(rows, place, descending=False, nulls_first=True)
+        for place, descending, nulls_first in reversed(keys.order(width)):
+            _sort(rows, place, descending, nulls_first)
+        last = None if keys.count is None else keys.offset + keys.count
+        shown = width - keys.added
+        rows = [row[:shown] for row in rows[keys.offset : last]]
+        return Found(found.names[:shown], found.types[:shown], rows)
+
+    def explain(self, statement: Statement) -> None:
+        catalog, engine = self._runtime.catalog, self._runtime.engine
+        rows, draft, _ = translate_query(statement, statement.node, catalog, "query")
+        program = assemble(rows.relation, draft.definitions.values(), catalog)
+        plan = prepare(program, catalog.hierarchy)
+        parts = ["As ObjectLog:", print_program(program), "Expanded:", print_program(plan.program)]
+        parts += ["As SQL:", engine.explain_sql(plan), *described(reaches(engine, plan))]
+        parts += ["Its changes are found by:", *_maintenance(plan.program, engine)]
+        parts += [f"Warning: {each}" for each in untold(program)]
+        lines = [(line,) for part in parts for line in part.splitlines()]
+        self._runtime.emit("rows", ("plan",), lines, (TEXT,))
+
+
+def _maintenance(program: Program, engine: LakeEngine) -> list[str]:
+    """How the changes of a view with this query would be found."""
+    far = [name for name, each in stored_relations(program).items() if engine.is_far(each)]
+    looked = [
+        f"{each}" if each.how in SAID_ALONE else f"looking again at {each}"
+        for each in looked_at(program, far)
+    ]
+    return looked or ["differentials of all that changed"]
+
+
+def _sort(rows: list[Row], position: int, descending: bool, nulls_first: bool) -> None:
+    """By one column; rows with equal values keep their order."""
+    present = [row for row in rows if row[position] is not None]
+    missing = [row for row in rows if row[position] is None]
+    present.sort(key=lambda row: row[position], reverse=descending)
+    rows[:] = [*missing, *present] if nulls_first else [*present, *missing]

@@ -1,0 +1,219 @@
+"""A session of SQL: runs texts, statement by statement.
+
+Outside of BEGIN and COMMIT, and of a transaction that is open already, every statement is a
+transaction of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+from sqlglot import exp
+
+from harken.consumers.rules.rules import Rules
+from harken.database.runtime import Runtime
+from harken.database.transactions import Transactions
+from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
+from harken.lang.sql.draft import unknown_table
+from harken.lang.sql.parser import Statement, statements
+from harken.stack import NESTED, room_for
+from harken.statements.sql import schema
+from harken.statements.sql.altering import alter
+from harken.statements.sql.changes import Changes
+from harken.statements.sql.reading import Found, Reading
+from harken.statements.sql.set_statement import is_setting, set_value, show_settings
+from harken.statements.sql.show import answer, check_index, is_index, refreshed_view
+from harken.statements.sql.tables import SqlTables, is_sql
+from harken.statements.sql.temporary import Temporary
+
+
+class SqlSession:
+    def __init__(self, runtime: Runtime, transactions: Transactions, rules: Rules) -> None:
+        self._runtime = runtime
+        self._transactions = transactions
+        self._rules = rules
+        self._watch = runtime.engine.connection.watch
+        self._reading = Reading(runtime)
+        self._changes = Changes(runtime, self._reading)
+        self._created: list[str] = []
+        self._dropped: list[str] = []
+        self._temporary = Temporary(runtime)
+        self.when_created: Callable[[str], None] = lambda name: None
+        """Told the name of each view that is created."""
+        self.when_dropped: Callable[[str], None] = lambda name: None
+        """Told that of each that is there no longer."""
+
+    def views(self) -> list[str]:
+        functions = self._runtime.catalog.functions()
+        return [each.name for each in functions if schema.is_view(each) and is_sql(each)]
+
+    def run(self, text: str, source: str | None = None) -> None:
+        """Run a whole text, or nothing of it since its last commit."""
+        try:
+            with room_for(NESTED), self._watch.text():
+                with self._watch.statement():
+                    parsed = statements(text)
+                with self._transactions.text():
+                    for statement in parsed:
+                        with self._watch.statement():
+                            self._execute(statement)
+        except HarkenError as error:
+            error.locate(text, source)
+            raise
+        except RecursionError:
+            raise HarkenError("this text is nested too deeply", code="syntax") from None
+
+    def drop_temporary(self) -> None:
+        """At the end of the session: what is temporary goes, unless something that stays reads it.
+
+        The newest goes first, for it may read the others."""
+        names = self._temporary.names()
+        for name in reversed(names):
+            with suppress(HarkenError):
+                self._changing(partial(schema.drop_named, self._runtime, name))
+        if names:
+            self._transactions.commit()
+        self._temporary.clear()
+
+    def _execute(self, statement: Statement) -> None:
+        try:
+            self._run(statement)
+        except HarkenError as error:
+            if error.span is None and error.text is None:
+                error.span = statement.span
+            raise
+        except RecursionError:
+            raise HarkenError(
+                "this statement is nested too deeply", code="syntax", span=statement.span
+            ) from None
+
+    def _run(self, statement: Statement) -> None:
+        node = statement.node
+        match node:
+            case exp.Transaction():
+                if self._transactions.active:
+                    raise IntegrityError(
+                        "a transaction is open already",
+                        code="transaction",
+                        span=statement.span,
+                        hint="COMMIT or ROLLBACK it first",
+                    )
+                self._transactions.begin(write=False)
+            case exp.Commit():
+                self._commit()
+            case exp.Rollback():
+                self._created.clear()
+                self._dropped.clear()
+                self._transactions.rollback()
+            case exp.Query() | exp.Values():
+                self._transactions.look()
+                if statement.explained:
+                    self._reading.explain(statement)
+                else:
+                    self._reading.show(statement)
+            case exp.Set():
+                set_value(self._runtime, statement)
+            case exp.Show() if is_setting(node):
+                show_settings(self._runtime, node)
+            case exp.Show() | exp.Describe():
+                self._transactions.look()
+                answer(self._runtime, self._reading, statement)
+            case exp.Refresh() if not statement.explained:
+                self._changing(
+                    lambda: self._rules.refresh(refreshed_view(self._runtime, statement))
+                )
+            case exp.Create() | exp.Drop() if is_index(node) and not statement.explained:
+                check_index(self._runtime, statement)
+            case exp.Create() | exp.Drop() | exp.Alter() if statement.explained:
+                raise self._not_explained(statement)
+            case exp.Create() if self._is_kept(node) and self._transactions.active:
+                raise IntegrityError(
+                    "a materialized view is not created while a transaction is open",
+                    code="transaction",
+                    span=statement.span,
+                    hint="COMMIT first",
+                )
+            case exp.Create() | exp.Drop() | exp.Alter():
+                self._changing(lambda: self._define(statement))
+            case exp.Insert() | exp.Update() | exp.Delete() | exp.Merge() | exp.TruncateTable() if (
+                not statement.explained
+            ):
+                self._change(statement)
+            case _ if statement.explained:
+                raise self._not_explained(statement)
+            case _:
+                raise SyntaxFault(
+                    "this is no statement of Harken's SQL", code="syntax", span=statement.span
+                )
+
+    def _not_explained(self, statement: Statement) -> HarkenError:
+        node, hint = statement.node, "write EXPLAIN SELECT ..."
+        if isinstance(node, exp.Column) and not node.table:
+            tables, name = SqlTables(self._runtime.catalog), node.name
+            if tables.function(name) is None:
+                return unknown_table(tables, name, statement.span)
+            hint = f'write EXPLAIN SELECT * FROM {name}, or in Python db.explain("{name.lower()}")'
+        return LanguageError(
+            "only queries are explained", code="unsupported", span=statement.span, hint=hint
+        )
+
+    def _is_kept(self, node: exp.Create) -> bool:
+        return node.find(exp.MaterializedProperty) is not None
+
+    def _define(self, statement: Statement) -> None:
+        node = statement.node
+        known = self.views()
+        if isinstance(node, exp.Drop | exp.Alter):
+            if isinstance(node, exp.Drop):
+                schema.drop(self._runtime, statement)
+            else:
+                with self._temporary.staying(node):
+                    alter(self._runtime, statement)
+            self._rules.synchronise()
+            there = self.views()
+            self._dropped += [name for name in known if name not in there]
+            return
+        assert isinstance(node, exp.Create)
+        self._temporary.check(statement)
+        if schema.make_room(self._runtime, statement):
+            self._rules.synchronise()
+        kept = schema.create(self._runtime, statement)
+        self._temporary.note(node)
+        self._rules.synchronise()
+        if kept is not None:
+            self._rules.fill(kept)
+        for name in self.views():
+            if name not in known:
+                self._created.append(name)
+
+    def _change(self, statement: Statement) -> None:
+        """What RETURNING gives is shown when nothing can go wrong with the statement any more."""
+        found: list[Found | None] = []
+        self._changing(lambda: found.append(self._changes.run(statement)))
+        for each in found:
+            if each is not None:
+                self._reading.emit(each)
+
+    def _changing(self, work: Callable[[], None]) -> None:
+        """A statement that changes something, in the open transaction or in one of its own."""
+        own = not self._transactions.active
+        with self._transactions.statement():
+            work()
+        if own and not self._transactions.in_block:
+            self._commit()
+
+    def _commit(self) -> None:
+        self._transactions.commit()
+        if not self._created and not self._dropped:
+            return
+        known = self.views()
+        created, self._created = self._created, []
+        dropped, self._dropped = self._dropped, []
+        for name in dropped:
+            if name not in known:
+                self.when_dropped(name)
+        for name in created:
+            if name in known:
+                self.when_created(name)

@@ -1,0 +1,152 @@
+"""The functions of a database as the tables and views of SQL.
+
+A stored function f(A) -> R is the table f, or A_f, with the columns of both sides, and its
+arguments are its key. A table that SQL made keeps the order of its columns in its own text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from sqlglot import exp
+
+from harken.database.catalog import Catalog
+from harken.errors import NameFault
+from harken.ir.relations import Column
+from harken.ir.schema import Function
+from harken.lang.sql.draft import Table
+from harken.lang.sql.parser import statements
+from harken.statements.datalog.text import FACTS, is_datalog
+
+
+class SqlTables:
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def function(self, name: str) -> Function | None:
+        """The function that is the table or view of this name, in upper or lower case: where
+        Datalog or AMOSQL made several that differ in case only, that which is written so."""
+        named = [f for f in self._catalog.named(name) if f.relation is not None]
+        if len(named) == 1 and not named[0].system:
+            return named[0]
+        folded = self.folded(name)
+        if len(folded) > 1:
+            raise NameFault(
+                f"{name} may be {' or '.join(sorted(each.name for each in folded))}",
+                code="ambiguous",
+                hint="where names differ in upper and lower case only, write them exactly so",
+            )
+        if folded:
+            return folded[0]
+        return next((f for f in self._functions() if long_name(f) == name.lower()), None)
+
+    def folded(self, name: str) -> list[Function]:
+        """Those of this name, whatever is in upper and in lower case."""
+        return [
+            function
+            for function in self._functions()
+            if function.name.lower() == name.lower()
+            and len(self._catalog.named(function.name)) == 1
+        ]
+
+    def table(self, name: str) -> Table | None:
+        function = self.function(name)
+        return None if function is None else table_of(function)
+
+    def table_names(self) -> list[str]:
+        """As a statement names them."""
+        return [
+            each.name if len(self._catalog.named(each.name)) == 1 else long_name(each)
+            for each in self._functions()
+            if not each.name.endswith(FACTS)
+        ]
+
+    def _functions(self) -> Iterator[Function]:
+        for function in self._catalog.functions():
+            if function.relation is not None and not function.system:
+                yield function
+
+
+def long_name(function: Function) -> str:
+    """`item_quantity` is the table of quantity(item)."""
+    types = "_".join(column.type.name for column in function.parameters)
+    return f"{types}_{function.name}".lower() if types else function.name.lower()
+
+
+def table_of(function: Function) -> Table:
+    relation = function.relation
+    assert relation is not None
+    columns = relation.columns
+    if is_sql(function):
+        columns = tuple(Column(each.name, each.type) for each in columns)
+    else:
+        columns = _named(function)
+    positions = tuple(range(len(columns)))
+    if is_table(function):
+        order = [each.lower() for each in declared_names(function)]
+        positions = tuple([column.name for column in columns].index(name) for name in order)
+    return Table(function.name, relation, tuple(columns[i] for i in positions), positions)
+
+
+def _named(function: Function) -> tuple[Column, ...]:
+    """Columns by name; one result that has none is called as the function is."""
+    columns = (*function.parameters, *function.results)
+    if is_datalog(function):
+        names = _lowered([each.name for each in columns])
+        return tuple(Column(n, each.type) for n, each in zip(names, columns, strict=True))
+    if len(function.results) == 1 and columns[-1].name.startswith(columns[-1].type.name):
+        columns = (*function.parameters, Column(function.name, columns[-1].type))
+    return columns
+
+
+def _lowered(names: Sequence[str]) -> list[str]:
+    """Names of Datalog, which tell upper and lower case apart, as those of columns, which do not:
+    the one that is written in lower case keeps its name.
+
+    >>> _lowered(["Id", "X", "x", "x_2"])
+    ['id', 'x_3', 'x', 'x_2']
+    """
+    taken = {name for name in names if name == name.lower()}
+    found = []
+    for name in names:
+        lowered, number = name.lower(), 1
+        while name != lowered and lowered in taken:
+            number += 1
+            lowered = f"{name.lower()}_{number}"
+        taken.add(lowered)
+        found.append(lowered)
+    return found
+
+
+def is_sql(function: Function) -> bool:
+    words = function.text[:30].lower().split()
+    return words[:2] in (["create", "table"], ["create", "view"]) or words[:3] == [
+        "create",
+        "materialized",
+        "view",
+    ]
+
+
+def is_table(function: Function) -> bool:
+    """Did CREATE TABLE make it?"""
+    return function.text[:30].lower().split()[:2] == ["create", "table"]
+
+
+def is_view_of_sql(function: Function) -> bool:
+    return is_sql(function) and not is_table(function)
+
+
+def is_materialized(function: Function) -> bool:
+    return function.text[:40].lower().split()[:3] == ["create", "materialized", "view"]
+
+
+def declared_names(function: Function) -> list[str]:
+    return list(_declared_names(function.text))
+
+
+@lru_cache(maxsize=1024)
+def _declared_names(text: str) -> tuple[str, ...]:
+    """A table is named far more often than it is made."""
+    (statement,) = statements(text)
+    return tuple(each.name for each in statement.node.find_all(exp.ColumnDef))
