@@ -211,7 +211,8 @@ class ClockWarning(UserWarning):
 
 
 class LakeWarning(UserWarning):
-    """A table has rows that the function made of it does not have."""
+    """A table has rows that the function made of it does not have: when it is registered, or with
+    a step."""
 
 
 DATA_CODES = frozenset({"ambiguous", "no-fixpoint", "too-complex"})
