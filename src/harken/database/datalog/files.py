@@ -15,9 +15,9 @@ from typing import Any
 
 from harken.engines.builtin import show_number
 from harken.engines.sqlite.values import encode_integer, encode_number, encode_text
-from harken.errors import HarkenError, LanguageError, Span, StorageError, ValueFault
+from harken.errors import HarkenError, LanguageError, Span, StorageError, ValueFault, counted
 from harken.lang.datalog.kinds import FLOAT, NUMBER_KIND, SYMBOL, UNSIGNED, Kind
-from harken.lang.datalog.known import Known, counted
+from harken.lang.datalog.known import Known
 
 Row = tuple[Any, ...]
 NOTHING = "()"

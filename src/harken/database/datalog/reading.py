@@ -10,7 +10,7 @@ from typing import Any
 from harken.database.datalog.relations import CatalogRelations
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
-from harken.errors import SyntaxFault
+from harken.errors import SyntaxFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Kind, Relation
@@ -18,7 +18,7 @@ from harken.ir.terms import Variable
 from harken.ir.types import BOOLEAN, Type
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types
-from harken.lang.datalog.known import Known, counted
+from harken.lang.datalog.known import Known
 from harken.lang.datalog.translate import Translator
 from harken.planner.prepare import prepare
 

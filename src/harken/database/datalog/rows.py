@@ -15,10 +15,10 @@ from harken.database.json_values import reader
 from harken.database.results import to_json
 from harken.database.runtime import Runtime
 from harken.engines.sqlite.values import encoder
-from harken.errors import HarkenError, Span, TypeFault, ValueFault
+from harken.errors import HarkenError, Span, TypeFault, ValueFault, counted
 from harken.lang.datalog.components import expand
 from harken.lang.datalog.kinds import FLOAT, NUMBER_KIND, SYMBOL, UNSIGNED, Kind
-from harken.lang.datalog.known import Known, counted, relation_named
+from harken.lang.datalog.known import Known, relation_named
 from harken.lang.datalog.parser import parse
 
 NOWHERE = Span(0, 0)

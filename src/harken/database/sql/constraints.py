@@ -31,7 +31,7 @@ from harken.database.rules.wave import ConditionChange
 from harken.database.runtime import Runtime
 from harken.database.sql.tables import SqlTables, is_table
 from harken.database.sql.views import translate_query
-from harken.errors import IntegrityError, LanguageError, TypeFault
+from harken.errors import IntegrityError, LanguageError, TypeFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.schema import Function
 from harken.ir.types import Type
@@ -177,7 +177,8 @@ def _foreign_key(
         )
     if len(names) != len(own):
         raise TypeFault(
-            f"{len(own)} columns refer to {len(names)}",
+            f"{counted(len(own), 'column')} {'refers' if len(own) == 1 else 'refer'} to "
+            f"{len(names)}",
             code="arity",
             span=statement.span,
             hint=f"name the columns of {parent} that are meant",

@@ -17,7 +17,7 @@ from harken.database.runtime import Runtime
 from harken.database.sql.reading import Found, Reading
 from harken.database.sql.storing import converter
 from harken.database.sql.tables import SqlTables, is_materialized, is_sql
-from harken.errors import IntegrityError, LanguageError, TypeFault
+from harken.errors import IntegrityError, LanguageError, TypeFault, counted, number_given
 from harken.ir.relations import Column, Kind
 from harken.ir.types import Type
 from harken.lang.sql.chance import draws
@@ -72,10 +72,12 @@ class RowChanges:
             raise TypeFault("a column is named twice", code="exists", span=statement.span)
         if len(given) != len(found.names):
             raise TypeFault(
-                f"{table.name} takes {len(given)} values, and there are {len(found.names)}",
+                f"{table.name} takes {counted(len(given), 'value')}, and "
+                f"{number_given(len(found.names))}",
                 code="arity",
                 span=statement.span,
-                hint=f"they are for {', '.join(given)}",
+                hint=f"{'the value is' if len(given) == 1 else 'the values are'} for "
+                + ", ".join(given),
             )
         is_whole = len(given) == len(table.columns)
         defaults = {} if is_whole else self._defaults(table, len(found.rows))
