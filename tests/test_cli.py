@@ -680,12 +680,34 @@ def test_a_step_as_json(command: Command, warehouse: Warehouse) -> None:
     lag = told[1].pop("lag")
     assert isinstance(lag, float)
     assert 0 <= lag < 100
-    assert told[1] == {"kind": "input", "name": "stock", "rows": 3, "version": 2}
+    assert told[1] == {
+        "kind": "input",
+        "name": "stock",
+        "rows": 3,
+        "version": 2,
+        "left_out": None,
+    }
     seconds, views = told[2].pop("seconds"), told[2].pop("views")
     assert told[2] == {"kind": "step", "rows": 3, "fired": {"order_more": 1}}
     assert isinstance(seconds, float)
     assert isinstance(views, dict)
     assert 0 < views["order_more"] < seconds
+
+
+def test_a_step_tells_which_rows_are_left_out(command: Command, warehouse: Warehouse) -> None:
+    db = ("--db", warehouse.database)
+    sentence = (
+        "1 of 2 new rows is left out, because a function has no NULL and no number that is not "
+        "finite: there are such in quantity in 1"
+    )
+    warehouse.arrive("second", "nib,\nblotter,100\n")
+    outcome = command("pipeline", "run", *db)
+    assert outcome.out.startswith("stock: 1 row, version 2, ")
+    assert (outcome.code, outcome.err) == (0, f"stock: {sentence} [warning]\n")
+    warehouse.arrive("third", "cap,\nbox,100\n")
+    outcome = command("pipeline", "run", *db, "--format", "json")
+    assert (outcome.results[0]["rows"], outcome.results[0]["left_out"]) == (1, sentence)
+    assert outcome.err == f"stock: {sentence} [warning]\n"
 
 
 def test_a_step_shows_what_durable_monitors_record(command: Command, warehouse: Warehouse) -> None:

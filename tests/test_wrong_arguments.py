@@ -109,7 +109,7 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
             "every": None,
             "available_now": False,
         },
-        "step": {"strict": True},
+        "step": {"strict": True, "warn": print},
         "flush": {},
         "transaction": {},
         "commit": {},

@@ -211,7 +211,8 @@ class ClockWarning(UserWarning):
 
 
 class LakeWarning(UserWarning):
-    """A table has rows that the function made of it does not have."""
+    """A table has rows that the function made of it does not have: when it is registered, or with
+    a step."""
 
 
 DATA_CODES = frozenset({"ambiguous", "no-fixpoint", "too-complex"})
@@ -242,6 +243,30 @@ class IntegrityError(HarkenError):
 
 class StorageError(HarkenError):
     default_code = "storage"
+
+
+def counted(number: int, what: str, verb: str = "") -> str:
+    """A number of things, and if the verb `is` or `was` is given, what agrees with it.
+
+    >>> counted(0, "value"), counted(1, "value"), counted(2, "value")
+    ('0 values', '1 value', '2 values')
+    >>> counted(1, "value", "is"), counted(2, "value", "was")
+    ('1 value is', '2 values were')
+    """
+    things = f"{number} {what}{'' if number == 1 else 's'}"
+    return f"{things} {agreeing(number, verb)}" if verb else things
+
+
+def agreeing(number: int, verb: str = "is") -> str:
+    return verb if number == 1 else {"is": "are", "was": "were"}[verb]
+
+
+def number_given(number: int) -> str:
+    """
+    >>> number_given(0), number_given(1), number_given(2)
+    ('none is given', '1 is given', '2 are given')
+    """
+    return f"{number} {agreeing(number)} given" if number else "none is given"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -10,6 +10,7 @@ import datetime
 import json
 import math
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -290,7 +291,8 @@ def test_numbers_that_are_none_say_nothing(db: harken.Database, tmp_path: Path) 
     question = "select k, v for each integer k, number v where f(k) = v;"
     assert db.amosql(question).rows == [(1, 1.5)]
     write(path, [6, 7], [math.nan, 2.5])
-    db.step()
+    with pytest.warns(harken.LakeWarning, match="1 of 2 new rows is left out"):
+        db.step()
     assert sorted(db.amosql(question).rows) == [(1, 1.5), (7, 2.5)]
     write(path, [2], [2.0])  # the other row of this key says nothing
     db.step()
@@ -419,6 +421,7 @@ def test_whatever_others_do_a_step_takes_in_all_of_it_or_nothing(
     overwrite(table, [], with_feed)
     theirs: list[tuple[int, int | None]] = []
     ours: list[tuple[int, int | None]] = []
+    nulls = Counter[tuple[int, int | None]]()
     db = harken.connect(str(directory / "shop.db"))
     db.lake("f", str(table), key=["k"])
     monitor = db.monitor("f", durable="m")
@@ -444,7 +447,13 @@ def test_whatever_others_do_a_step_takes_in_all_of_it_or_nothing(
             if len({k for k, _ in there}) < len(there):
                 refused("not-unique", db.step)
             else:
-                db.step()
+                warned: list[str] = []
+                db.step(warn=warned.append)
+                before, nulls = nulls, Counter(row for row in theirs if row[1] is None)
+                left_out = (nulls - before).total()
+                assert [each.split(" of ")[0] for each in warned] == [f"f: {left_out}"] * (
+                    left_out > 0
+                )
                 told = monitor.changes()
                 monitor.acknowledge()
                 plus = sorted(row for change in told for row in change.plus)

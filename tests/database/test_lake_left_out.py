@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -13,6 +14,11 @@ from deltalake import write_deltalake
 
 import harken
 from harken import Database, LakeWarning
+from harken.engines.lake import limits
+from harken.engines.spark import distributed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 STOCK = pa.table(
     {
@@ -25,6 +31,7 @@ MISSING = (
     "f: 3 of 4 rows are left out, because a function has no NULL and no number that is not finite: "
     "there are such in x in 2 and w in 2"
 )
+REASON = "because a function has no NULL and no number that is not finite: there are such in"
 
 
 @pytest.fixture
@@ -72,6 +79,139 @@ def test_rows_of_an_arrow_table_and_of_files_count_as_well(db: Database, tmp_pat
         "g: 1 of 2 rows is left out, because a function has no NULL and no number that is not "
         "finite: there are such in x in 1",
     ]
+
+
+def rows(*given: tuple[int | None, int | None]) -> pa.Table:
+    keys, values = zip(*given, strict=True)
+    return pa.table({"k": pa.array(keys, pa.int64()), "x": pa.array(values, pa.int64())})
+
+
+def test_a_step_says_how_many_new_rows_are_left_out(db: Database, stock: str) -> None:
+    db.lake("f", stock, key=["k"], warn=lambda _: None)
+    more = [
+        {"k": 5, "x": 50, "w": 2.5},
+        {"k": 6, "x": None, "w": 2.5},
+        {"k": None, "x": None, "w": float("inf")},
+    ]
+    write_deltalake(stock, pa.Table.from_pylist(more, STOCK.schema), mode="append")
+    with pytest.warns(LakeWarning) as caught:
+        step = db.step()
+    sentence = f"2 of 3 new rows are left out, {REASON} k in 1 and x in 2 and w in 1"
+    assert step.left_out == {"f": sentence}
+    assert step.taken == {"f": 1}
+    assert [str(each.message) for each in caught] == [f"f: {sentence}"]
+    assert caught[0].filename == __file__
+    assert list(db.function("f").items()) == [(1, (10, 0.5)), (5, (50, 2.5))]
+    assert db.step().left_out == {}
+
+
+def test_a_step_tells_of_each_input_whoever_asks(db: Database, tmp_path: Path) -> None:
+    for name in "fgh":
+        write_deltalake(tmp_path / name, rows((1, 10)))
+        db.lake(name, tmp_path / name, key=["k"])
+    write_deltalake(tmp_path / "f", rows((2, None)), mode="append")
+    write_deltalake(tmp_path / "g", rows((2, 20)), mode="append")
+    write_deltalake(tmp_path / "h", rows((2, 20), (None, 30)), mode="append")
+    told: list[str] = []
+    step = db.step(warn=told.append)
+    assert told == [
+        f"f: 1 of 1 new row is left out, {REASON} x in 1",
+        f"h: 1 of 2 new rows is left out, {REASON} k in 1",
+    ]
+    assert [f"{name}: {sentence}" for name, sentence in step.left_out.items()] == told
+
+
+@pytest.mark.parametrize("feed", [False, True], ids=["files", "change feed"])
+def test_rows_that_stay_or_go_are_not_left_out_again(
+    db: Database, tmp_path: Path, feed: bool
+) -> None:
+    path = tmp_path / "t"
+    configuration = {"delta.enableChangeDataFeed": "true"} if feed else None
+    write_deltalake(path, rows((1, 10), (2, None), (3, None)), configuration=configuration)
+    db.lake("f", path, key=["k"], warn=lambda _: None)
+    write_deltalake(path, rows((1, 11), (2, None)), mode="overwrite")
+    step = db.step()
+    assert (step.taken, step.left_out) == ({"f": 2}, {})
+    write_deltalake(path, rows((1, None), (2, None)), mode="overwrite")
+    told: list[str] = []
+    assert db.step(warn=told.append).taken == {"f": 1}
+    assert told == [f"f: 1 of 1 new row is left out, {REASON} x in 1"]
+
+
+def test_equal_rows_are_each_left_out(db: Database, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    write_deltalake(path, rows((1, 10)))
+    db.lake("f", path, key=["k"], unique=False)
+    write_deltalake(path, rows((2, None), (2, None), (1, 10)), mode="append")
+    told: list[str] = []
+    db.step(warn=told.append)
+    assert told == [f"f: 2 of 3 new rows are left out, {REASON} x in 2"]
+
+
+def test_a_step_that_fails_tells_nothing(db: Database, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    write_deltalake(path, rows((1, 10)))
+    db.lake("f", path, key=["k"])
+    write_deltalake(path, rows((1, 11), (2, None)), mode="append")
+    with pytest.raises(harken.HarkenError, match="not unique"):
+        db.step()
+    write_deltalake(path, rows((1, 11), (2, None)), mode="overwrite")
+    with pytest.warns(LakeWarning, match="1 of 2 new rows is left out"):
+        db.step()
+
+
+def test_files_and_tables_of_sql_count_as_well(db: Database, tmp_path: Path) -> None:
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "a.csv").write_text("k,x\n1,2\n")
+    db.lake("f", files, key=["k"])
+    db.sql(f"CREATE TABLE t USING lake LOCATION '{files}'")
+    db.sql(f"CREATE TABLE strict (k INT, x INT NOT NULL) USING lake LOCATION '{files}'")
+    (files / "b.csv").write_text("k,x\n2,\n,3\n3,4\n")
+    told: list[str] = []
+    db.step(warn=told.append)
+    assert told == [
+        f"f: 2 of 3 new rows are left out, {REASON} k in 1 and x in 1",
+        f"strict: 1 of 3 new rows is left out, {REASON} x in 1",
+    ]
+    assert db.sql("SELECT count(*) AS n FROM t").rows == [(4,)]
+    assert db.sql("SELECT count(*) AS n FROM strict").rows == [(3,)]
+
+
+def test_of_a_large_change_only_new_rows_count(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark counts them where they are, unless the log of the table says that there are none."""
+    counts = []
+
+    def count(*given: object) -> tuple[int, int, dict[str, int]]:
+        counts.append(given)
+        return counted(*given)  # type: ignore[arg-type]
+
+    counted = distributed.count_unsound
+    monkeypatch.setattr(distributed, "count_unsound", count)
+    path = tmp_path / "t"
+    write_deltalake(path, rows((1, 10)))
+    with harken.connect(tmp_path / "t.db", spark=spark) as db:
+        db.lake("f", path, key=["k"], unique=False)
+        monkeypatch.setattr(limits, "MOST_HELD", 0)
+        write_deltalake(path, rows((2, 20)), mode="append")
+        assert db.step().left_out == {}
+        assert not counts
+        told: list[str] = []
+        write_deltalake(path, rows((3, None), (3, None), (4, 40)), mode="append")
+        db.step(warn=told.append)
+        write_deltalake(path, rows((5, None), (None, 60), (3, None)), mode="append")
+        db.step(warn=told.append)
+        everything = rows((1, 10), (2, 20), (3, None), (3, None), (3, None), (4, None))
+        write_deltalake(path, everything, mode="overwrite")
+        db.step(warn=told.append)
+        assert told == [
+            f"f: 2 of 3 new rows are left out, {REASON} x in 2",
+            f"f: 3 of 3 new rows are left out, {REASON} k in 1 and x in 2",
+            f"f: 1 of 1 new row is left out, {REASON} x in 1",
+        ]
+        assert sorted(db.amosql("select k, f(k) for each integer k;").rows) == [(1, 10), (2, 20)]
 
 
 def test_decimals_are_taken(db: Database, tmp_path: Path) -> None:

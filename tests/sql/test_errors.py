@@ -28,8 +28,20 @@ SAID = {
     "or in an aggregate|group by it, or take any_value(x): a group has many rows",
     "SELECT row_number() FROM a": "1:8: [unsupported] row_number is a window function: "
     "say OVER (ORDER BY ...)|",
-    "INSERT INTO a VALUES (1)": "1:1: [arity] a takes 3 values, and there are 1|"
-    "they are for k, x, m",
+    "INSERT INTO a VALUES (1)": "1:1: [arity] a takes 3 values, and 1 is given|"
+    "the values are for k, x, m",
+    "INSERT INTO a VALUES ()": "1:1: [arity] a takes 3 values, and none is given|"
+    "the values are for k, x, m",
+    "INSERT INTO a (k) VALUES (1, 2)": "1:1: [arity] a takes 1 value, and 2 are given|"
+    "the value is for k",
+    "CREATE VIEW v (p) AS SELECT k, x FROM a": "1:13: [arity] 1 column is named, and the query has "
+    "2|",
+    "SELECT 1 FROM (SELECT k FROM a) AS b (p, q)": "1:23: [arity] 2 columns are named, and there "
+    "is 1|",
+    "SELECT k FROM a UNION SELECT k, x FROM a": "1:8: [arity] one side has 1 column and "
+    "the other 2|",
+    "SELECT k FROM a WHERE k IN (SELECT k, x FROM a)": "1:23: [arity] 1 value is sought among rows "
+    "of 2|",
     "INSERT INTO a (k, price) VALUES (1, 2)": "1:1: [unknown-column] a has no column price|"
     "the columns are k, x, m",
     "SELECT * FROM warehouse": "1:15: [unknown-table] there is no table or view warehouse|"

@@ -622,16 +622,28 @@ class Database:
         )
 
     @exclusive
-    def step(self, *, strict: bool = True) -> Step:
+    def step(self, *, strict: bool = True, warn: Callable[[str], None] | None = None) -> Step:
         """Take in what has changed in the inputs since the last step, as one transaction with all
         that rules do about it.
 
         A file of a directory that cannot be read is an error. With `strict=False` it is set aside
-        until it changes, and the step's `set_aside` names it."""
+        until it changes, and the step's `set_aside` names it.
+
+        New rows with a NULL in a column of the function are left out, and the step's `left_out`
+        says how many. `warn` is called with a sentence for each input that has such rows; without
+        it, a `LakeWarning` is issued."""
         check_flag(strict, "strict")
+        if warn is not None:
+            check_callable(warn, "warn")
         self._check_open()
         self._check_committed("a step is a transaction of its own")
-        return take_step(self._runtime, self._transactions, self._rules, strict=strict)
+        step = take_step(self._runtime, self._transactions, self._rules, strict=strict)
+        for name, sentence in step.left_out.items():
+            if warn is not None:
+                warn(f"{name}: {sentence}")
+            else:
+                warnings.warn(f"{name}: {sentence}", LakeWarning, stacklevel=3)
+        return step
 
     @exclusive
     def flush(self) -> None:

@@ -24,7 +24,7 @@ from harken.database.transactions import Transactions
 from harken.engines.protocol import CompiledQuery
 from harken.engines.sqlite import faults
 from harken.engines.sqlite.engine import layout_changes
-from harken.errors import SafetyFault, TypeFault, ValueFault
+from harken.errors import SafetyFault, TypeFault, ValueFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Kind, Relation
@@ -287,7 +287,8 @@ class FunctionHandle:
         given = arguments if isinstance(arguments, tuple) else (arguments,)
         if len(given) != self._inputs:
             raise TypeFault(
-                f"{self._function.name} takes {self._inputs} arguments, not {len(given)}",
+                f"{self._function.name} takes {counted(self._inputs, 'argument')}, "
+                f"not {len(given)}",
                 code="arity",
             )
         return tuple(turn(value) for turn, value in zip(self._encoders, given, strict=False))
@@ -302,7 +303,7 @@ class FunctionHandle:
         for row in rows:
             if len(row) != width:
                 raise TypeFault(
-                    f"{self._function.name} has {width} result columns, not {len(row)}",
+                    f"{self._function.name} has {counted(width, 'result column')}, not {len(row)}",
                     code="arity",
                 )
         turns = self._encoders[self._inputs :]

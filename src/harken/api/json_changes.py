@@ -15,7 +15,7 @@ from harken.api.database import Database
 from harken.database.json_values import reader
 from harken.database.runtime import Runtime
 from harken.database.set_rows import add_rows
-from harken.errors import HarkenError, IntegrityError, TypeFault
+from harken.errors import HarkenError, IntegrityError, TypeFault, counted
 from harken.ir.relations import Relation
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.draft import Table, unknown_table
@@ -87,7 +87,8 @@ def _stored(
     for row in rows:
         if len(row) != len(table.columns):
             raise TypeFault(
-                f"{name} has {len(table.columns)} columns, and a row has {len(row)} values",
+                f"{name} has {counted(len(table.columns), 'column')}, and a row has "
+                f"{counted(len(row), 'value')}",
                 code="arity",
                 hint="it has " + ", ".join(column.name for column in table.columns),
             )

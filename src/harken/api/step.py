@@ -41,6 +41,8 @@ class Step:
     seconds: float = 0.0
     set_aside: dict[str, dict[str, str]] = field(default_factory=dict)
     """For each input, the files that could not be read and why, if they are new to this step."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """For each input with new rows that the function does not have: how many, and why."""
 
 
 def take_step(
@@ -81,7 +83,7 @@ def take_in(
     know what changed; and when each version was written. A large change stays where it is: Spark
     reads it there."""
     engine = runtime.engine
-    taken, versions, written, set_aside = {}, {}, {}, {}
+    taken, versions, written, set_aside, left_out = {}, {}, {}, {}, {}
     for far, version in engine.news(set_aside=not strict):
         known = far.set_aside(far.place.version).items()
         unread = {
@@ -89,7 +91,9 @@ def take_in(
         }
         if unread:
             set_aside[far.relation.name] = unread
-        change = engine.take_in(far, version)
+        change, missing = engine.take_in(far, version)
+        if missing is not None:
+            left_out[far.relation.name] = str(missing)
         if isinstance(change, int):
             network.note_large(far.relation.id, change)
         else:
@@ -101,7 +105,7 @@ def take_in(
             written[far.relation.name] = when
     if taken:
         _remember(engine.connection)
-    return Step(taken, versions, set_aside=set_aside), written
+    return Step(taken, versions, set_aside=set_aside, left_out=left_out), written
 
 
 def _size(change: list[tuple[Any, ...]]) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from harken.errors import ForeignFault, HarkenError
+from harken.errors import ForeignFault, HarkenError, counted
 from harken.ir.relations import Relation
 from harken.limits import watched
 from harken.values.encoding import encoder
@@ -57,8 +57,8 @@ def _stored_row(relation: Relation, row: Any) -> tuple[Any, ...]:
     columns = relation.columns[relation.inputs :]
     if not isinstance(row, tuple | list) or len(row) != len(columns):
         raise ForeignFault(
-            f"the foreign function {relation.name} gave {row!r} where {len(columns)} values were "
-            "due",
+            f"the foreign function {relation.name} gave {row!r} where "
+            f"{counted(len(columns), 'value', 'was')} due",
             code="foreign",
             hint="return a tuple with one value for each result column",
         )

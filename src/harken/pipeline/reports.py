@@ -58,6 +58,7 @@ def step_json(step: Step, changes: Iterable[Change], name: NameObject) -> list[s
                 "rows": rows,
                 "version": step.versions[name],
                 "lag": _rounded(step.lag.get(name)),
+                "left_out": step.left_out.get(name),
             }
         )
         for name, rows in step.taken.items()

@@ -104,7 +104,7 @@ def _patient_step(database: harken.Database, strict: bool) -> Step | None:
 
 def _step(database: harken.Database, strict: bool = True) -> Step:
     with _progress(database):
-        return database.step(strict=strict)
+        return database.step(strict=strict, warn=_warn)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from harken.database.catalog import Catalog
 from harken.database.schema_cache import Dependencies
-from harken.errors import TypeFault
+from harken.errors import TypeFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Definition
 from harken.ir.dependencies import inputs_are_key
@@ -94,7 +94,8 @@ def _check_results(
 ) -> None:
     if len(items) != len(function.results):
         raise TypeFault(
-            f"{function.name} has {len(function.results)} result columns, and its query selects "
+            f"{function.name} has {counted(len(function.results), 'result column')}, and its query "
+            f"selects "
             f"{len(items)}",
             code="arity",
             span=query.span,

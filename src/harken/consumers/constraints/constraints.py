@@ -25,7 +25,7 @@ from sqlglot import exp
 from harken.database.catalog import Catalog
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
-from harken.errors import IntegrityError, LanguageError, TypeFault
+from harken.errors import IntegrityError, LanguageError, TypeFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.schema import Function
 from harken.lang.sql.draft import unknown_column, unknown_table
@@ -177,7 +177,8 @@ def _foreign_key(
         )
     if len(names) != len(own):
         raise TypeFault(
-            f"{len(own)} columns refer to {len(names)}",
+            f"{counted(len(own), 'column')} {'refers' if len(own) == 1 else 'refer'} to "
+            f"{len(names)}",
             code="arity",
             span=statement.span,
             hint=f"name the columns of {parent} that are meant",

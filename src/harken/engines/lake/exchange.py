@@ -21,6 +21,7 @@ from harken.engines.sqlite.connection import Connection
 from harken.errors import IntegrityError, StorageError
 
 if TYPE_CHECKING:
+    from harken.engines.lake import left_out
     from harken.engines.lake.far import FarRelation
 
 Row = tuple[Any, ...]
@@ -80,11 +81,15 @@ class Exchange(FarRelations):
             if relation in (None, each.far.relation.id):
                 self.large.pop(name).release()
 
-    def take_in(self, far: FarRelation, version: int) -> list[Row] | int:
-        """Move on to another version; what that changes in the relation, with weights. Of a change
-        that is too large to be held here, its size: Spark reads it where it is."""
-        from harken.engines.lake import keys
+    def take_in(
+        self, far: FarRelation, version: int
+    ) -> tuple[list[Row] | int, left_out.LeftOut | None]:
+        """Move on to another version; what that changes in the relation, with weights, and which
+        of the new rows it leaves out. Of a change that is too large to be held here, its size:
+        Spark reads it where it is."""
+        from harken.engines.lake import keys, left_out
 
+        before = far.place.version
         size = far.change_size(version)
         if (
             size > limits.MOST_HELD
@@ -94,13 +99,14 @@ class Exchange(FarRelations):
             self._hold_large(far, version, size)
             self.move_on(far, version)
             keys.check_all(far, self.spark_reader)
-            return size
-        rows = far.changes(version)
+            return size, left_out.of_large_change(far, before, version, self.spark_reader)
+        found = far.table_changes(version)
+        rows = far.stored_changes(found)
         if far.place.is_own and not far.pending.is_empty():
             rows = far.give_way(rows)
         self.move_on(far, version)
         keys.check_changes(far, rows, self.spark_reader)
-        return rows
+        return rows, left_out.of_change(far, found)
 
     def _finish(self, far: FarRelation) -> None:
         """A commit to the lake whose end was not written down here, because a process died. It has

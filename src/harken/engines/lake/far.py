@@ -120,11 +120,17 @@ class FarRelation:
 
     def changes(self, to_version: int) -> list[Row]:
         """What leads from the version that is read to another: rows with their weights."""
+        return self.stored_changes(self.table_changes(to_version))
+
+    def table_changes(self, to_version: int) -> pa.Table:
+        """The same as the table has it, also the rows that the relation leaves out."""
         with self._translated():
             found = self.table.changes(max(0, self.place.version), to_version)
-        rows = found.select([*self.columns, weighted.WEIGHT])
+        return found.select([*self.columns, weighted.WEIGHT])
+
+    def stored_changes(self, found: pa.Table) -> list[Row]:
         columns = (*self.relation.columns, Column("weight", INTEGER))
-        return conversion.from_arrow(rows, columns)
+        return conversion.from_arrow(found, columns)
 
     def _translated(self) -> AbstractContextManager[None]:
         return faults.translated(self.place)

@@ -1,7 +1,8 @@
 """Rows of a table that a function made of it does not have.
 
 A function has no NULL: a row with a NULL in one of its columns is not there, nor is one with a
-number that is not finite. Whoever registers the table is told how many rows that concerns.
+number that is not finite. Whoever registers the table is told how many rows that concerns, and
+whoever takes a step, how many of the rows that came with it.
 
 Law: the rows of the table are those of the function and those that are left out.
 """
@@ -9,12 +10,13 @@ Law: the rows of the table are those of the function and those that are left out
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harken.engines.delta import weighted
 from harken.engines.lake import faults, limits
 from harken.engines.lake.keys import Reader
 from harken.values.types import NUMBER
@@ -25,24 +27,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """How many rows of how many are left out; for each column in how many rows it is the cause."""
+    """How many rows of how many are left out; for each column in how many rows it is the cause.
+    The rows are those of a table, or the `new` ones that a step found in it."""
 
     rows: int
     of: int
     causes: Mapping[str, int]
+    new: bool = False
 
     def __str__(self) -> str:
         causes = " and ".join(f"{name} in {count}" for name, count in self.causes.items())
         are = "is" if self.rows == 1 else "are"
+        what = ("new " if self.new else "") + ("row" if self.of == 1 else "rows")
         return (
-            f"{self.rows:,} of {self.of:,} rows {are} left out, because a function has no NULL and "
-            f"no number that is not finite: there are such in {causes}"
+            f"{self.rows:,} of {self.of:,} {what} {are} left out, because a function has no NULL "
+            f"and no number that is not finite: there are such in {causes}"
         )
 
 
 def of_table(far: FarRelation, reader: Reader) -> LeftOut | None:
     """What is left out of the version that is read; None if all its rows are there."""
-    names = _suspects(far)
+    names = _suspects(far, far.place.version)
     if not names or not far.size():
         return None
     if reader is not None and far.size() > limits.MOST_HELD:
@@ -52,6 +57,31 @@ def of_table(far: FarRelation, reader: Reader) -> LeftOut | None:
     with faults.translated(far.place):
         rows = far.table.rows(far.place.version)
     return of_rows(rows.select(names))
+
+
+def of_change(far: FarRelation, change: pa.Table) -> LeftOut | None:
+    """What is left out of the rows that a change brings, which is held here."""
+    required = [
+        name
+        for name, column in zip(far.columns, far.relation.columns, strict=True)
+        if not column.type.nullable
+    ]
+    if not any(pc.any(_without_value(change[name])).as_py() for name in required):
+        return None
+    found = of_rows(weighted.plus_rows(change.select([*required, weighted.WEIGHT])))
+    return None if found is None else replace(found, new=True)
+
+
+def of_large_change(far: FarRelation, before: int, after: int, reader: Reader) -> LeftOut | None:
+    """The same of a change that stays where it is: Spark counts, unless the log of the table says
+    that there is nothing to be found."""
+    names = _suspects(far, after)
+    if not names or reader is None:
+        return None
+    from harken.engines.spark.distributed import count_unsound
+
+    found = _found(*count_unsound(reader(), far, names, (before, after)))
+    return None if found is None else replace(found, new=True)
 
 
 def of_rows(rows: pa.Table) -> LeftOut | None:
@@ -74,9 +104,9 @@ def _found(rows: int, of: int, causes: Mapping[str, int]) -> LeftOut | None:
     return LeftOut(rows, of, {name: n for name, n in causes.items() if n}) if rows else None
 
 
-def _suspects(far: FarRelation) -> list[str]:
+def _suspects(far: FarRelation, version: int) -> list[str]:
     """The columns that must have a value and may have none, by what the log of the table says."""
-    version, table = far.place.version, far.table
+    table = far.table
     return [
         name
         for name, column in zip(far.columns, far.relation.columns, strict=True)

@@ -290,13 +290,21 @@ def repeated_key(reader: LakeReader, far: FarRelation, keys: pa.Table | None) ->
 
 
 def count_unsound(
-    reader: LakeReader, far: FarRelation, names: Sequence[str]
+    reader: LakeReader,
+    far: FarRelation,
+    names: Sequence[str],
+    between: tuple[int, int] | None = None,
 ) -> tuple[int, int, dict[str, int]]:
-    """How many rows of the version that is read have no value in one of these columns, of how many,
-    and in how many each of them has none."""
+    """How many rows have no value in one of these columns, of how many, and in how many each of
+    them has none. The rows are those of the version that is read, or those that came `between` two
+    versions."""
     from pyspark.sql import functions as F
 
-    frame = reader.frame(far.table, far.place.version, None)
+    if between is None:
+        frame, weight = reader.frame(far.table, far.place.version, None), F.lit(1)
+    else:
+        frame = change_frame(reader, far.table, *between, far.columns)
+        weight = F.greatest(F.col(weighted.WEIGHT), F.lit(0))
     types = dict(zip(far.columns, (each.type for each in far.relation.columns), strict=True))
     tests = []
     for name in names:
@@ -304,10 +312,11 @@ def count_unsound(
         sound = F.abs(value) < F.lit(math.inf) if types[name] == NUMBER else value.isNotNull()
         tests.append(~F.coalesce(sound, F.lit(False)))
     anywhere = functools.reduce(lambda a, b: a | b, tests)
-    sums = [F.count(F.when(test, 1)).alias(f"c{i}") for i, test in enumerate((anywhere, *tests))]
-    (found,) = reader.collect(frame.agg(F.count("*").alias("n"), *sums)).to_pylist()
-    causes = {name: found[f"c{i}"] for i, name in enumerate(names, start=1)}
-    return found["c0"], found["n"], causes
+    wanted = (F.lit(True), anywhere, *tests)
+    sums = [F.sum(F.when(test, weight)).alias(f"c{i}") for i, test in enumerate(wanted)]
+    (found,) = reader.collect(frame.agg(*sums)).to_pylist()
+    of, rows, *causes = (found[f"c{i}"] or 0 for i in range(len(wanted)))
+    return rows, of, dict(zip(names, causes, strict=True))
 
 
 def _kept_changes(reader: LakeReader, large: LargeDelta) -> DataFrame:

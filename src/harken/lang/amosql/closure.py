@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harken.errors import TypeFault
+from harken.errors import TypeFault, counted
 from harken.ir.clauses import Atom, Clause, Comparison, Computation, Definition, Literal
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.terms import Constant, Term, Variable
@@ -31,8 +31,8 @@ def translate(
 ) -> tuple[list[Literal], tuple[Term, ...]]:
     if len(node.arguments) not in (2, 3):
         raise TypeFault(
-            f"tclose takes a function, an object and perhaps a count, not {len(node.arguments)} "
-            "arguments",
+            "tclose takes a function, an object and perhaps a count, not "
+            f"{counted(len(node.arguments), 'argument')}",
             code="arity",
             span=node.span,
             hint="write tclose(f, x) or tclose(f, x, n)",

@@ -12,7 +12,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harken.errors import SafetyFault, Span, TypeFault
+from harken.errors import SafetyFault, Span, TypeFault, counted
 from harken.ir.clauses import Aggregation, Comparison, Literal
 from harken.ir.operations import COMPARISONS, NEGATED_COMPARISON
 from harken.ir.terms import Constant
@@ -77,7 +77,7 @@ def _compare(translator: Translator, node: syntax.Binary, scope: Scope) -> list[
     operator = "=" if node.operator == "in" else node.operator
     if len(left) != len(right) or (len(left) != 1 and operator != "="):
         raise TypeFault(
-            f"`{node.operator}` cannot compare {len(left)} values with {len(right)}",
+            f"`{node.operator}` cannot compare {counted(len(left), 'value')} with {len(right)}",
             code="arity",
             span=node.span,
             hint="several columns compare with `=` and a tuple: `f(x) = <a, b>`",

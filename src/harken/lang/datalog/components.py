@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harken.errors import NameFault, SafetyFault, Span, TypeFault, nearest
+from harken.errors import NameFault, SafetyFault, Span, TypeFault, counted, nearest
 from harken.lang.datalog import syntax
-from harken.lang.datalog.known import counted
 from harken.lang.datalog.parser import Program
 from harken.lang.datalog.rebuild import placed, rebuild
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harken.errors import SyntaxFault
+from harken.errors import SyntaxFault, number_given
 from harken.lang.datalog import syntax
 from harken.lang.datalog.expressions import RESERVED, WORDS, Expressions
 from harken.lang.datalog.reader import Reader
@@ -90,7 +90,7 @@ class Formulas:
         given = self._expressions.arguments()
         if len(given) != 2:
             raise SyntaxFault(
-                f"{token.text} takes 2 values, and {len(given)} are given",
+                f"{token.text} takes 2 values, and {number_given(len(given))}",
                 code="arity",
                 span=reader.since(token),
             )

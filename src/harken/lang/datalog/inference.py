@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 
-from harken.errors import Span, TypeFault
+from harken.errors import Span, TypeFault, counted, number_given
 from harken.lang.datalog import syntax
 from harken.lang.datalog.functors import SIGNATURES, Signature
 from harken.lang.datalog.kinds import (
@@ -23,7 +23,7 @@ from harken.lang.datalog.kinds import (
     Kind,
     Types,
 )
-from harken.lang.datalog.known import Relations, counted, relation_of
+from harken.lang.datalog.known import Relations, relation_of
 from harken.lang.datalog.subtypes import Subtypes
 
 _FORMS = {"unsigned": UNSIGNED, "float": FLOAT}
@@ -249,10 +249,11 @@ class Inference:
 def _check_count(node: syntax.Functor, signature: Signature) -> None:
     given = len(node.arguments)
     if given < signature.least or (signature.most is not None and given > signature.most):
-        wanted = f"{signature.least}" if signature.most else f"{signature.least} or more"
+        wanted = counted(signature.least, "value")
+        if not signature.most:
+            wanted = f"{signature.least} or more values"
         raise TypeFault(
-            f"{node.name} takes {wanted}, and {counted(given, 'value')} "
-            f"{'is' if given == 1 else 'are'} given",
+            f"{node.name} takes {wanted}, and {number_given(given)}",
             code="arity",
             span=node.span,
         )

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harken.errors import LanguageError, Span, TypeFault
+from harken.errors import LanguageError, Span, TypeFault, counted
 from harken.lang.datalog import syntax
 from harken.lang.datalog.bound import bound
-from harken.lang.datalog.known import counted
 from harken.lang.datalog.normal import alternatives
 from harken.lang.datalog.parser import Program
 from harken.lang.datalog.rebuild import rebuild

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from harken.errors import NameFault, Span, TypeFault, nearest
+from harken.errors import NameFault, Span, TypeFault, counted, nearest
 from harken.ir.relations import Relation
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Kind
@@ -63,11 +63,3 @@ def relation_of(relations: Relations, atom: syntax.Atom) -> Known:
             hint=f"it is {atom.name}({', '.join(known.attributes)})",
         )
     return known
-
-
-def counted(number: int, what: str) -> str:
-    """
-    >>> counted(1, "argument"), counted(2, "argument")
-    ('1 argument', '2 arguments')
-    """
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from harken.errors import TypeFault
+from harken.errors import TypeFault, counted
 from harken.ir.clauses import Aggregation, Atom, Literal
 from harken.ir.relations import COPIES, Column, Relation
 from harken.ir.terms import Constant, Term, Variable
@@ -94,7 +94,8 @@ class Combining(Translation):
             left, right = self._by_name(node, left, right)
         if len(left.columns) != len(right.columns):
             raise TypeFault(
-                f"one side has {len(left.columns)} columns and the other {len(right.columns)}",
+                f"one side has {counted(len(left.columns), 'column')} and the other "
+                f"{len(right.columns)}",
                 code="arity",
                 span=self._draft.place(node),
             )

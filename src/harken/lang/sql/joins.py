@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from harken.errors import TypeFault
+from harken.errors import TypeFault, agreeing, counted
 from harken.ir.clauses import Atom, Literal, Program
 from harken.ir.relations import Column
 from harken.ir.safety import required_inputs
@@ -124,7 +124,8 @@ class Joins(Combining):
         given = [each.name for each in alias.columns] if alias is not None else []
         if len(given) > len(names):
             raise TypeFault(
-                f"{len(given)} columns are named, and there are {len(names)}",
+                f"{counted(len(given), 'column', 'is')} named, and there "
+                f"{agreeing(len(names))} {len(names)}",
                 code="arity",
                 span=self._draft.place(node),
             )

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from harken.errors import TypeFault
+from harken.errors import TypeFault, counted
 from harken.ir.clauses import Atom, Clause, Definition, Program, atoms
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.strata import components
@@ -116,7 +116,8 @@ class Recursion(Translation):
         for each in parts:
             if len(each.columns) != width:
                 raise TypeFault(
-                    f"the query of {item.alias} has {len(each.columns)} columns, and not {width}",
+                    f"the query of {item.alias} has {counted(len(each.columns), 'column')}, "
+                    f"and not {width}",
                     code="arity",
                     span=self._draft.place(item),
                 )

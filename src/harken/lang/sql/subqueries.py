@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from harken.errors import TypeFault
+from harken.errors import TypeFault, counted
 from harken.ir.clauses import Aggregation, Atom, Comparison
 from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
@@ -50,7 +50,7 @@ class Subqueries(Translation):
         rows = self._inner(node, scope)
         if len(parts) != len(rows.columns):
             raise TypeFault(
-                f"{len(parts)} values are sought among rows of {len(rows.columns)}",
+                f"{counted(len(parts), 'value', 'is')} sought among rows of {len(rows.columns)}",
                 code="arity",
                 span=self._draft.place(left),
             )

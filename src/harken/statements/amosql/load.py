@@ -16,7 +16,7 @@ from typing import Any
 from harken.database.json_values import reader
 from harken.database.objects import Object
 from harken.database.runtime import Runtime
-from harken.errors import TypeFault
+from harken.errors import TypeFault, counted
 from harken.ir.relations import extent_relation
 from harken.lang.amosql.resolve import Argument, resolve, unknown_type
 from harken.statements.amosql.updates import Target, find_target
@@ -151,7 +151,7 @@ def _columns(chunk: list[Any], width: int) -> list[Sequence[Any]]:
             columns = list(zip(*chunk, strict=True))
     if len(columns) != width:
         raise TypeFault(
-            f"each row needs {width} value{'s' if width != 1 else ''}, one for each property",
+            f"each row needs {counted(width, 'value')}, one for each property",
             code="arity",
             hint="a row is a tuple, also where it has one value: (5,)",
         )

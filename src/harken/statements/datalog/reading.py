@@ -9,14 +9,14 @@ from typing import Any
 
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
-from harken.errors import SyntaxFault
+from harken.errors import SyntaxFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Kind, Relation
 from harken.ir.terms import Variable
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types
-from harken.lang.datalog.known import Known, counted
+from harken.lang.datalog.known import Known
 from harken.lang.datalog.translate import Translator
 from harken.planner.prepare import prepare
 from harken.statements.datalog.relations import CatalogRelations

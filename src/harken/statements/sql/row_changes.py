@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot import exp
 
 from harken.database.runtime import Runtime
-from harken.errors import IntegrityError, LanguageError, TypeFault
+from harken.errors import IntegrityError, LanguageError, TypeFault, counted, number_given
 from harken.ir.relations import Column, Kind
 from harken.lang.sql.chance import draws
 from harken.lang.sql.draft import Table, unknown_column, unknown_table
@@ -72,10 +72,12 @@ class RowChanges:
             raise TypeFault("a column is named twice", code="exists", span=statement.span)
         if len(given) != len(found.names):
             raise TypeFault(
-                f"{table.name} takes {len(given)} values, and there are {len(found.names)}",
+                f"{table.name} takes {counted(len(given), 'value')}, and "
+                f"{number_given(len(found.names))}",
                 code="arity",
                 span=statement.span,
-                hint=f"they are for {', '.join(given)}",
+                hint=f"{'the value is' if len(given) == 1 else 'the values are'} for "
+                + ", ".join(given),
             )
         is_whole = len(given) == len(table.columns)
         defaults = {} if is_whole else self._defaults(table, len(found.rows))

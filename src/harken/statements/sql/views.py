@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from harken.database.catalog import Catalog
-from harken.errors import TypeFault
+from harken.errors import TypeFault, counted
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, FunctionKind, Schema
@@ -61,7 +61,7 @@ def view_columns(node: exp.Create, rows: Rows, statement: Statement) -> tuple[Co
         given = [each.name for each in schema.expressions]
         if len(given) != len(names):
             raise TypeFault(
-                f"{len(given)} columns are named, and the query has {len(names)}",
+                f"{counted(len(given), 'column', 'is')} named, and the query has {len(names)}",
                 code="arity",
                 span=statement.place(schema),
             )
