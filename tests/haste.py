@@ -17,7 +17,7 @@ INSTRUCTIONS = 20
 class Haste:
     def __init__(self, db: Database, random: Random) -> None:
         self.random = random
-        self._network = db._rules.network
+        self._network = db._network
         self._now = 0.0
         connection = db._connection
         connection.working_time = self._time

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -16,7 +17,8 @@ from harken.ir.safety import required_inputs
 from harken.maintenance import counting
 from harken.maintenance.counting import Tally
 from harken.maintenance.measurements import Experience
-from harken.propagation.nodes import COUNTING, INCREMENTAL, ConditionNode
+from harken.propagation.nodes import COUNTING, INCREMENTAL, ViewNode
+from harken.propagation.wave import ViewChange
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -28,8 +30,8 @@ t(x, z) :- t(x, y), e(y, z).
 """
 
 
-def node(db: harken.Database, view: str) -> ConditionNode:
-    found = db._rules.network.node(f"monitor {view}()")
+def node(db: harken.Database, view: str) -> ViewNode:
+    found = db._network.node(f"monitor {view}()")
     assert found is not None
     return found
 
@@ -37,14 +39,16 @@ def node(db: harken.Database, view: str) -> ConditionNode:
 def told(db: harken.Database) -> list[str]:
     """How the change of each condition is found, from now on."""
     found: list[str] = []
-    propagate = db._rules.network.propagate
+    propagate = db._network.propagate
 
-    def listening(*given: object) -> object:
-        changes = propagate(*given)  # type: ignore[arg-type]
-        found.extend(each.strategy for each in changes)
-        return changes
+    def listening(deliver: Callable[[ViewChange], None], *, wants_all: bool = False) -> None:
+        def noting(change: ViewChange) -> None:
+            found.append(change.strategy)
+            deliver(change)
 
-    db._rules.network.propagate = listening  # type: ignore[method-assign,assignment]
+        propagate(noting, wants_all=wants_all)
+
+    db._network.propagate = listening  # type: ignore[method-assign]
     return found
 
 
@@ -117,13 +121,13 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
         view = db.monitor("p")
         tally = node(db, "p").tally
         assert tally is not None
-        network = db._rules.network
+        network = db._network
         now = [0.0]
         db._runtime.engine.connection.working_time = lambda: now[0]
         found = network._found_change
         counted_takes = [0.0]
 
-        def taking(each: ConditionNode, *others: object) -> object:
+        def taking(each: ViewNode, *others: object) -> object:
             change = found(each, *others)  # type: ignore[arg-type]
             now[0] += 1.0 if change.strategy == INCREMENTAL else counted_takes[0]
             return change

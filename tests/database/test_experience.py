@@ -58,14 +58,14 @@ def summed(db: Database) -> None:
 
 
 def experience(db: Database) -> Experience:
-    node = db._rules.network.node("materialized total()")
+    node = db._network.node("materialized total()")
     assert node is not None
     assert node.experience is not None
     return node.experience
 
 
 def totals_are_kept(db: Database) -> bool:
-    nodes = [each for each in db._rules.network.derived() if isinstance(each, TotalsNode)]
+    nodes = [each for each in db._network.derived() if isinstance(each, TotalsNode)]
     assert nodes
     return all(each.table.validity.holds() for each in nodes)
 
@@ -231,7 +231,7 @@ def test_an_attempt_that_was_broken_off_can_be_rolled_back(db: Database) -> None
     before = sorted(db.sql("SELECT * FROM total").rows)
     db._transactions.begin()
     db.sql(LARGE)
-    db._rules.check("deferred")
+    db._reactions.check()
     assert not totals_are_kept(db)
     db.rollback()
     assert sorted(db.sql("SELECT * FROM total").rows) == before
@@ -271,7 +271,7 @@ def test_where_there_is_nothing_to_choose_the_nodes_are_not_timed(db: Database) 
 
 
 def calm(db: Database) -> bool:
-    return bool(db._rules.network.choices._calm)
+    return bool(db._network.choices._calm)
 
 
 def test_calm_is_for_changes_no_larger(db: Database) -> None:
@@ -393,7 +393,7 @@ def test_what_was_followed_in_vain_is_remembered(
     experience(db).note_naive(1.0)
     upper = next(
         each
-        for each in db._rules.network.derived()
+        for each in db._network.derived()
         if isinstance(each, TotalsNode) and not each.totals.groups
     )
     begun: list[str] = []

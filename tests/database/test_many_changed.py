@@ -10,7 +10,7 @@ import pytest
 
 import harken
 from harken.propagation import derived_nodes
-from harken.propagation.nodes import FROM_SCRATCH, ConditionNode
+from harken.propagation.nodes import FROM_SCRATCH, ViewNode
 
 QUERIES = {
     "joined": "SELECT x1, x{n} FROM {tables} WHERE {joined}",
@@ -51,9 +51,7 @@ def db() -> Iterator[harken.Database]:
 
 def strategies(db: harken.Database) -> set[str]:
     """How the changes of the view were found, in all transactions so far."""
-    (node,) = (
-        node for node in db._rules.network._conditions.values() if isinstance(node, ConditionNode)
-    )
+    (node,) = (node for node in db._network._conditions.values() if isinstance(node, ViewNode))
     return {strategy for strategy, _ in (*node.plans, *node.weighted)}
 
 
@@ -76,7 +74,7 @@ def test_the_plan_is_made_when_going_without_has_taken_as_long(
     fill(db, 4)
     db.sql(f"CREATE MATERIALIZED VIEW v AS {chained('joined', 4)}")
     monkeypatch.setattr(derived_nodes, "SHORT_PLAN", 0.0)
-    monkeypatch.setattr(db._rules.network.choices, "naive_seconds", lambda node: 1.0)
+    monkeypatch.setattr(db._network.choices, "naive_seconds", lambda node: 1.0)
     monkeypatch.setattr(derived_nodes, "LITERALS", 2.5 / node_length(db, 4) ** 2)
     random = Random(1)
     for number in range(4):
@@ -86,7 +84,7 @@ def test_the_plan_is_made_when_going_without_has_taken_as_long(
 
 
 def node_length(db: harken.Database, n: int) -> int:
-    (node,) = db._rules.network._conditions.values()
+    (node,) = db._network._conditions.values()
     changed = frozenset(node.part.stored)
     assert len(changed) == n
     return node.length("incremental", changed)

@@ -3,7 +3,8 @@
 Which strategies there are does not depend on who watches it; which one is in use, and what is
 stored for it, is read off the nodes of the network.
 
-Law: what is said is what `rules.between` does, with the reason where everything is computed again.
+Law: what is said is what `propagation.derived_nodes` does, with the reason where everything is
+computed again.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class _Recursion:
         return f"{strategy}; {self._done(strategy)}"
 
     def _wanted(self) -> Iterator[str]:
-        for each in self._network.conditions():
+        for each in self._network.views():
             if self._relation.id in each.program.definitions:
                 yield each.strategy
 

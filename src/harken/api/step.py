@@ -46,12 +46,17 @@ class Step:
 
 
 def take_step(
-    runtime: Runtime, transactions: Transactions, rules: Rules, *, strict: bool = True
+    runtime: Runtime,
+    transactions: Transactions,
+    network: Network,
+    rules: Rules,
+    *,
+    strict: bool = True,
 ) -> Step:
     """Take everything in that is new, in a transaction of its own. A file of a directory that
     cannot be read ends a step that is `strict`; otherwise it is set aside."""
     started = time.monotonic()
-    network, fired = rules.network, rules.firings()
+    fired = rules.firings()
     views: dict[str, float] = {}
     network.timing = views
     try:

@@ -23,7 +23,7 @@ from harken.maintenance.measurements import Experience
 from harken.planner.cost import CostModel
 from harken.planner.network import Part, Reason
 from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
-from harken.propagation.nodes import NAIVE, ConditionNode, Costs, Monitored, TotalsNode
+from harken.propagation.nodes import NAIVE, Costs, Monitored, TotalsNode, ViewNode
 from harken.propagation.recursive_nodes import RecursiveNode
 
 MANY = 1_000.0
@@ -276,9 +276,9 @@ class Choices:
         updates = self.statistics.updates.get(relation.id)
         changes = max(1.0, updates.lately) if updates is not None else 1.0
         simple = 0 < len(nodes) <= ALTERNATIVES and all(
-            isinstance(node, ConditionNode)
+            isinstance(node, ViewNode)
             and node.kept is None
-            and not (node.condition.events or node.condition.moves)
+            and not (node.view.events or node.view.moves)
             for node in nodes
         )
         if not simple:

@@ -25,10 +25,10 @@ from harken.propagation.nodes import (
     FROM_SCRATCH,
     INCREMENTAL,
     WITH_TOTALS,
-    ConditionNode,
     DerivedNode,
     Node,
     TotalsNode,
+    ViewNode,
 )
 
 T = TypeVar("T")
@@ -279,12 +279,12 @@ class Ways:
             if node.id not in self._noted and self.goes_naive(node) is False:
                 self.note(node, self._expected_strategy(node))
 
-    def sample(self, query: Callable[[ConditionNode], Callable[[], object]]) -> None:
+    def sample(self, query: Callable[[ViewNode], Callable[[], object]]) -> None:
         """Where only the first evaluation of a view is known, and differentials took a part of it
         that counts, find out what naive evaluation takes, if it does not take longer than they."""
         for node in self._asked.values() if self.is_timed else ():
             known = self._experience(node)
-            if not isinstance(node, ConditionNode) or known is None or self.goes_naive(node):
+            if not isinstance(node, ViewNode) or known is None or self.goes_naive(node):
                 continue
             spent = self._spent(node)
             if spent >= WORTHWHILE and known.wants_sample(spent):

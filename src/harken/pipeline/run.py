@@ -43,7 +43,7 @@ class Views:
 
     def refresh(self) -> None:
         """Others may have made a monitor, or deleted one."""
-        outbox = self._database._rules.monitors.outbox
+        outbox = self._database._monitors.outbox
         wanted = {durable.view for durable in outbox.durables().values()}
         for view in self._watched.keys() - wanted:
             self._watched.pop(view).close()

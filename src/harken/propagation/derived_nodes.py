@@ -13,15 +13,15 @@ from contextlib import contextmanager
 from functools import partial
 
 from harken.calculus.counting import Derivations
-from harken.database.catalog import Catalog
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.engine import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
+from harken.ir.schema import Schema
 from harken.maintenance.choices import COPY_LIMIT
 from harken.maintenance.chooser import FOLLOWED, TookTooLong
 from harken.maintenance.recursive_choice import Turn
 from harken.planner.network import Part
-from harken.propagation.graph import Topology
+from harken.propagation.graph import SpecialRelations, Topology
 from harken.propagation.nodes import (
     APART,
     COPIED,
@@ -29,15 +29,15 @@ from harken.propagation.nodes import (
     INCREMENTAL,
     NAIVE,
     WITH_TOTALS,
-    ConditionNode,
     DerivedNode,
     Node,
     Planning,
     TotalsNode,
+    ViewNode,
 )
 from harken.propagation.recursive_nodes import EXTERNAL, MATERIALIZED, RecursiveNode
 from harken.propagation.round_nodes import IN_ROUNDS, RoundsNode
-from harken.propagation.watched import Condition
+from harken.propagation.watched import WatchedView
 from harken.propagation.wave import NodeChange, Wave
 
 SEVERAL = 3
@@ -52,9 +52,11 @@ BUILT_AGAIN = 3.0
 
 
 class Between(Topology):
-    def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
-        super().__init__(engine, catalog)
-        self._planning = Planning(engine, catalog)
+    def __init__(
+        self, engine: LakeEngine, schema: Schema, special: SpecialRelations | None = None
+    ) -> None:
+        super().__init__(engine, schema, special)
+        self._planning = Planning(engine, schema)
         self.observer: Callable[[NodeChange], None] | None = None
         """Who is told of the changes of nodes between the tables and the conditions."""
 
@@ -105,7 +107,7 @@ class Between(Topology):
 
     def _is_for_kept(self, node: Node, through_totals: bool = False) -> bool:
         """Is all that lies above views that have their old rows, with nothing kept between?"""
-        if isinstance(node, ConditionNode):
+        if isinstance(node, ViewNode):
             return node.old_state is not None
         if node.copy is not None or (isinstance(node, TotalsNode) and not through_totals):
             return False
@@ -223,9 +225,9 @@ class Between(Topology):
         wanted = {each.strategy for each in self._conditions_above(node)}
         return next((each for each in (NAIVE, MATERIALIZED, EXTERNAL) if each in wanted), None)
 
-    def _conditions_above(self, node: Node) -> Iterator[Condition]:
-        if isinstance(node, ConditionNode):
-            yield node.condition
+    def _conditions_above(self, node: Node) -> Iterator[WatchedView]:
+        if isinstance(node, ViewNode):
+            yield node.view
         else:
             for above in self._affects[node.id].values():
                 yield from self._conditions_above(above)
@@ -299,9 +301,9 @@ class Between(Topology):
 
     def _choose(self, node: Node, wave: Wave) -> str:
         ways = wave.ways
-        if isinstance(node, ConditionNode):
-            is_naive = node.condition.strategy == NAIVE and not node.part.below
-            if node.condition.moves or is_naive:
+        if isinstance(node, ViewNode):
+            is_naive = node.view.strategy == NAIVE and not node.part.below
+            if node.view.moves or is_naive:
                 return NAIVE
         if self.choices.forced == NAIVE or ways.depends_on_missed(node) or ways.goes_naive(node):
             return NAIVE

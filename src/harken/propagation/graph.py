@@ -11,16 +11,15 @@ does: those it `affects` are its reference count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harken.calculus.counting import Derivations
 from harken.calculus.firsts import FirstRows
 from harken.calculus.rederivation import is_rederivable
 from harken.calculus.rounds import rounds_of
 from harken.calculus.totals import Kept, Totals
-from harken.consumers.rules.definition import CompiledRule
-from harken.database.catalog import Catalog
-from harken.database.system import ACTIVATED, is_activations, is_parameters
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Copy
@@ -32,6 +31,7 @@ from harken.engines.sqlite.rounds import RoundsTable
 from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Kind, Relation
+from harken.ir.schema import Schema
 from harken.ir.strata import depends_on, reachable
 from harken.maintenance.choices import Choices
 from harken.maintenance.counting import Tally
@@ -49,33 +49,52 @@ from harken.planner.network import (
 from harken.planner.screen import Screener
 from harken.propagation.nodes import (
     COUNTING,
-    ConditionNode,
     DerivedNode,
     MadeFrom,
     Node,
     Row,
     TotalsNode,
+    ViewNode,
 )
 from harken.propagation.recursive_nodes import EXTERNAL, RecursiveNode, kept_relations
 from harken.propagation.round_nodes import RoundsNode
-from harken.propagation.watched import Condition
-from harken.statements.amosql import steps
+from harken.propagation.watched import WatchedView
+
+if TYPE_CHECKING:
+    from harken.propagation.consumer import Consumer
+
+
+@dataclass(frozen=True, slots=True)
+class SpecialRelations:
+    """Stored relations that the network treats in a way of their own."""
+
+    told: Callable[[Relation], bool] = lambda _: False
+    """Do its changes come by `note_rows`, and not by triggers? There may be ten thousand rules
+    without parameters, each with such a relation."""
+    fixed: Callable[[Relation], bool] = lambda _: False
+    """Does it change between transactions only, and is that no event?"""
+    noticed: frozenset[str] = frozenset()
+    """The network knows which views read one of these."""
 
 
 class Topology:
-    def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
+    def __init__(
+        self, engine: LakeEngine, schema: Schema, special: SpecialRelations | None = None
+    ) -> None:
         self._engine = engine
-        self._catalog = catalog
+        self._schema = schema
+        self._special = special or SpecialRelations()
         self._sharing = Sharing()
-        self._conditions: dict[str, ConditionNode] = {}
+        self._conditions: dict[str, ViewNode] = {}
+        self._consumers: dict[str, Consumer | None] = {}
         self._derived: dict[str, DerivedNode] = {}
         self._captures: dict[str, Capture] = {}
         self._affects: dict[str, dict[str, Node]] = {}
-        self.watching_rules: set[str] = set()
-        """The conditions that are about rules themselves."""
+        self.noticed: set[str] = set()
+        """The views that read one of the relations that are to be noticed."""
         self.redefined: set[str] = set()
-        """The conditions that the open transaction defined again: the next propagation compares
-        them as a whole with what is stored of them."""
+        """The views that the open transaction defined again: the next propagation compares them as
+        a whole with what is stored of them."""
         self.choices = Choices(engine.statistics, engine.is_far, lambda: engine.has_spark)
 
     @property
@@ -85,41 +104,29 @@ class Topology:
     def __contains__(self, name: str) -> bool:
         return name in self._conditions
 
-    def node(self, name: str) -> ConditionNode | None:
+    def node(self, name: str) -> ViewNode | None:
         return self._conditions.get(name)
 
     def derived(self) -> Iterator[DerivedNode]:
         yield from self._derived.values()
 
-    def conditions(self) -> Iterator[Condition]:
-        return (node.condition for node in self._conditions.values())
+    def views(self) -> Iterator[WatchedView]:
+        return (node.view for node in self._conditions.values())
 
-    def rules(self) -> list[CompiledRule]:
-        """The rules among the conditions."""
-        return [each for each in self.conditions() if isinstance(each, CompiledRule)]
+    def views_of(self, consumer: Consumer | None) -> list[WatchedView]:
+        """The views of a consumer; without one, those that the network stores itself."""
+        return [
+            node.view
+            for name, node in self._conditions.items()
+            if self._consumers[name] is consumer
+        ]
 
-    def rule(self, name: str) -> CompiledRule | None:
-        node = self._conditions.get(name)
-        rule = node.condition if node is not None else None
-        return rule if isinstance(rule, CompiledRule) else None
+    def consumer_of(self, name: str) -> Consumer | None:
+        return self._consumers.get(name)
 
-    def action(self, rule_name: str) -> steps.Step | None:
-        """The compiled action of a rule, made again when the schema has changed."""
-        node, rule = self._conditions.get(rule_name), self.rule(rule_name)
-        if node is None or rule is None:
-            return None
-        if node.action is None or node.action_epoch != self._catalog.epoch:
-            node.action = rule.build_action()
-            node.action_epoch = self._catalog.epoch
-        return node.action
-
-    def influent(self, name: str) -> Relation:
-        return self._captures[name].relation
-
-    def note_activation(self, rule_name: str, before: list[Row], after: list[Row]) -> None:
-        """The activations of a rule have changed; those of one with parameters have triggers."""
-        rule = self.rule(rule_name)
-        capture = self._captures.get(rule.rule.activations.id) if rule is not None else None
+    def note_rows(self, relation: Relation, before: list[Row], after: list[Row]) -> None:
+        """A relation has changed whose changes are told."""
+        capture = self._captures.get(relation.id)
         if capture is not None and capture.is_told:
             for rows, weight in ((before, -1), (after, 1)):
                 for row in rows:
@@ -145,59 +152,64 @@ class Topology:
 
     # --- growing and shrinking -------------------------------------------------------------
 
-    def insert(self, condition: Condition) -> None:
-        """Add a condition, or put another in its place; Δ-sets that both need are kept."""
-        name = condition.name
+    def insert(self, view: WatchedView, consumer: Consumer | None) -> None:
+        """Add a view, or put another in its place; Δ-sets that both need are kept. A view without
+        a consumer is stored by the network, in the relation that it names."""
+        assert consumer is not None or view.stored is not None
+        name = view.name
         others = self._sharing.remove(name) if name in self._conditions else set()
-        others |= self._sharing.add(name, condition.program)
-        if ACTIVATED.id in condition.program.definitions:
-            self.watching_rules.add(name)
-        self._attach(condition)
+        others |= self._sharing.add(name, view.program)
+        if not self._special.noticed.isdisjoint(view.program.definitions):
+            self.noticed.add(name)
+        self._consumers[name] = consumer
+        self._attach(view)
         for other in others - {name}:
-            self._attach(self._conditions[other].condition)
+            self._attach(self._conditions[other].view)
 
     def remove(self, name: str) -> None:
         node = self._conditions.pop(name)
-        self.watching_rules.discard(name)
+        del self._consumers[name]
+        self.noticed.discard(name)
         others = self._sharing.remove(name)
         self._disconnect(node)
         for other in others:
-            self._attach(self._conditions[other].condition)
+            self._attach(self._conditions[other].view)
 
-    def hold(self, kind: type[Condition], wanted: Iterable[Condition]) -> list[str]:
-        """Of the conditions of this kind, have those that are wanted and no others; the names of
-        those that are new or not what they were."""
+    def hold(self, consumer: Consumer | None, wanted: Iterable[WatchedView]) -> list[str]:
+        """Let a consumer have the views that are wanted and no others; the names of those that are
+        new or not what they were."""
         named = {each.name: each for each in wanted}
-        for condition in list(self.conditions()):
-            if isinstance(condition, kind) and condition.name not in named:
-                self.remove(condition.name)
+        for view in self.views_of(consumer):
+            if view.name not in named:
+                self.remove(view.name)
         changed = []
         for name, each in named.items():
             node = self.node(name)
             if node is None or not node.is_for(each):
-                self.insert(each)
+                self.insert(each, consumer)
                 changed.append(name)
         return changed
 
-    def reading(self, relation: Relation) -> list[Condition]:
+    def reading(self, relation: Relation) -> list[WatchedView]:
         """The conditions that a relation has a part in."""
         return [
             each
-            for each in self.conditions()
+            for each in self.views()
             if any(relation.id in depends_on(d) for d in each.program.definitions.values())
         ]
 
-    def rebuild(self, conditions: Collection[Condition]) -> None:
-        """Make the nodes of these conditions anew, with nothing kept from before."""
-        for each in conditions:
+    def rebuild(self, views: Collection[WatchedView]) -> None:
+        """Make the nodes of these views anew, with nothing kept from before."""
+        consumers = {each.name: self._consumers[each.name] for each in views}
+        for each in views:
             self.remove(each.name)
-        for each in conditions:
-            self.insert(each)
+        for each in views:
+            self.insert(each, consumers[each.name])
 
-    def _attach(self, condition: Condition) -> None:
+    def _attach(self, condition: WatchedView) -> None:
         before = self._conditions.get(condition.name)
         part = self.plan(condition)
-        same = before is not None and before.condition.says_the_same(condition)
+        same = before is not None and before.view.says_the_same(condition)
         node = _condition_node(part, condition, before.tally if before and same else None)
         if before is not None and same:
             node.experience = before.experience
@@ -206,18 +218,18 @@ class Topology:
         if before is not None:
             self._disconnect(before)
 
-    def plan(self, condition: Condition) -> Part:
+    def plan(self, condition: WatchedView) -> Part:
         name, program = condition.name, condition.program
         kept = self._sharing.nodes(name) if name in self._sharing.programs else ()
-        return plan_part(program, program.goal, Reason.CONDITION, kept, self._catalog.hierarchy)
+        return plan_part(program, program.goal, Reason.CONDITION, kept, self._schema.hierarchy)
 
     def _connect(self, node: Node, program: Program) -> None:
         """Connect a node to those it depends on, which are made if they are missing."""
         below = {part.relation.id: part for part in node.part.below}
         totals = node.keeps()
         for name, relation in node.depends_on().items():
-            if is_parameters(relation):
-                continue  # they change between transactions only, and that is no event
+            if self._special.fixed(relation):
+                continue
             if name in totals:
                 self._ensure_totals(totals[name], node, program)
             elif relation.kind is Kind.DERIVED:
@@ -240,8 +252,7 @@ class Topology:
         if idle is not None and idle.relation != relation:
             idle.release()
             idle = None
-        # There may be ten thousand rules without parameters: they take no triggers.
-        told = is_activations(relation) and not relation.inputs
+        told = self._special.told(relation)
         schema = self._engine.schema_of(relation)
         capture = idle or Capture(self._engine.connection, relation, told, schema)
         self._captures[relation.id] = capture
@@ -275,7 +286,7 @@ class Topology:
             relation,
             _reason(source[relation.id]),
             kept,
-            self._catalog.hierarchy,
+            self._schema.hierarchy,
         )
         connection = self._engine.connection
         delta = DeltaSet(connection, relation)
@@ -309,8 +320,8 @@ class Topology:
 
     def _may_keep(self, node: Node) -> bool:
         """May anything be stored for what is above?"""
-        if isinstance(node, ConditionNode):
-            return node.condition.strategy != EXTERNAL
+        if isinstance(node, ViewNode):
+            return node.view.strategy != EXTERNAL
         return node.kept is not None or any(
             map(self._may_keep, self._affects.get(node.id, {}).values())
         )
@@ -323,8 +334,8 @@ class Topology:
 
     def _must_count(self, node: Node) -> bool:
         """Are derivations to be counted for what is above?"""
-        if isinstance(node, ConditionNode):
-            return node.condition.strategy == COUNTING
+        if isinstance(node, ViewNode):
+            return node.view.strategy == COUNTING
         return any(map(self._must_count, self._affects.get(node.id, {}).values()))
 
     def _ensure_totals(self, totals: Kept, above: Node, program: Program) -> None:
@@ -416,7 +427,7 @@ class Topology:
 
     # --- looking at it ---------------------------------------------------------------------
 
-    def preview(self, condition: Condition) -> tuple[ConditionNode, dict[str, DerivedNode]]:
+    def preview(self, condition: WatchedView) -> tuple[ViewNode, dict[str, DerivedNode]]:
         """A condition and the nodes below it, as they are, or as they would be if it were
         active."""
         known = self._conditions.get(condition.name)
@@ -450,7 +461,7 @@ class Topology:
         return self.choices.screener(relation, above)
 
 
-def _condition_node(part: Part, condition: Condition, tally: Tally | None = None) -> ConditionNode:
+def _condition_node(part: Part, condition: WatchedView, tally: Tally | None = None) -> ViewNode:
     """What is kept of a condition that moves would be that of another time."""
     keeping = not condition.moves and condition.strategy != EXTERNAL
     kept = with_kept_totals(part) if keeping else None
@@ -461,10 +472,10 @@ def _condition_node(part: Part, condition: Condition, tally: Tally | None = None
     else:
         tally = None
     counted = with_counted_derivations(part) if counting else None
-    return ConditionNode(part, kept, counted, condition=condition, tally=tally)
+    return ViewNode(part, kept, counted, view=condition, tally=tally)
 
 
-def _may_count(part: Part, condition: Condition) -> bool:
+def _may_count(part: Part, condition: WatchedView) -> bool:
     """Is it left open whether its derivations are counted? They are where all that it gains and
     loses is wanted every time, and may have to be looked for."""
     return (

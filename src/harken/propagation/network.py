@@ -16,18 +16,20 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 
-from harken.consumers.rules.events import changes, holding, what_happened
-from harken.database.catalog import Catalog
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite import events
 from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
+from harken.ir.relations import Relation
+from harken.ir.schema import Schema
 from harken.maintenance.chooser import TookTooLong, Ways
 from harken.maintenance.counting import Tally
 from harken.propagation.derived_nodes import Between
 from harken.propagation.each_state import States
 from harken.propagation.evaluation_times import Moments
+from harken.propagation.events import changes, holding, what_happened
+from harken.propagation.graph import SpecialRelations
 from harken.propagation.nodes import (
     APART,
     COPIED,
@@ -38,47 +40,76 @@ from harken.propagation.nodes import (
     MOVED,
     NAIVE,
     REDEFINED,
-    ConditionNode,
     DerivedNode,
     Node,
     Row,
     TotalsNode,
+    ViewNode,
     build,
     counted,
     difference,
 )
 from harken.propagation.recursive_nodes import RecursiveNode
 from harken.propagation.round_nodes import RoundsNode
-from harken.propagation.watched import Condition
-from harken.propagation.wave import ConditionChange, Wave
+from harken.propagation.watched import WatchedView
+from harken.propagation.wave import ViewChange, Wave
 
 MANY_CHANGED = 10_000
 """After so many changed rows SQLite takes another look at the tables."""
 
 
 class Network(Between):
-    def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
-        super().__init__(engine, catalog)
+    def __init__(
+        self, engine: LakeEngine, schema: Schema, special: SpecialRelations | None = None
+    ) -> None:
+        super().__init__(engine, schema, special)
         self.moments = Moments(engine.connection)
         self._states = States(self._planning, self._captures, self.moments)
         self.timing: dict[str, float] | None = None
         """Where the seconds that each node takes are added up, if anyone asks."""
+        self._wants_all = False
 
-    def incoming(self) -> list[tuple[str, list[Row], list[Row]]]:
+    def incoming(self) -> list[tuple[Relation, list[Row], list[Row]]]:
         """The Δ-sets as they stand: what each changed relation gained and lost."""
         marked = sorted(events.marked(self._engine.connection)) if self._captures else []
-        return [(name, *self._captures[name].rows()) for name in marked if name in self._captures]
+        captures = [self._captures[name] for name in marked if name in self._captures]
+        return [(capture.relation, *capture.rows()) for capture in captures]
 
-    def propagate(
-        self,
-        wants_minus: Callable[[str], bool],
-        gathers: Callable[[Condition], bool] = lambda _: False,
-    ) -> list[ConditionChange]:
-        """The changes of all conditions since the last time.
+    def propagate(self, deliver: Callable[[ViewChange], None], *, wants_all: bool = False) -> None:
+        """Deliver the changes of all views since the last time. What a materialised view gained
+        and lost goes into its relation, which is a change in turn.
 
-        Rows that a condition lost are only computed where it needs them, or `wants_minus`. Where
-        the caller `gathers` events, it decides what they are about.
+        Rows that a view lost are only computed where it needs them, or its consumer wants them, or
+        the caller `wants_all` of them.
         """
+        self._wants_all = wants_all
+        has_stored = True
+        while has_stored:
+            has_stored = False
+            for change in self._one_wave():
+                deliver(change)
+                has_stored |= self._store_rows(change)
+
+    def _store_rows(self, change: ViewChange) -> bool:
+        relation = change.view.stored
+        if relation is None or not (change.plus or change.minus):
+            return False
+        self._engine.remove_many(relation, change.minus)
+        self._engine.insert_many(relation, change.plus)
+        return True
+
+    def _wants_minus(self, name: str) -> bool:
+        if self._wants_all:
+            return True
+        consumer = self._consumers[name]
+        return consumer is not None and consumer.wants_minus(name)
+
+    def _sums_events(self, view: WatchedView) -> bool:
+        consumer = self._consumers[view.name]
+        return consumer is not None and consumer.sums_events(view)
+
+    def _one_wave(self) -> list[ViewChange]:
+        """The changes of all views since the last wave."""
         marked = events.marked(self._engine.connection) if self._captures else {}
         redefined = self._take_redefined()
         if not marked:
@@ -88,7 +119,7 @@ class Network(Between):
             self._settle(stored)
             return [self._compared(node) for node in redefined]
         wave = self._wave(stored)
-        wave.gathers = gathers
+        wants_minus = self._wants_minus
         found = [self._compared(node) for node in redefined]
         for level, reached in wave.levels():
             nodes = [node for node in reached if node not in redefined]
@@ -96,7 +127,7 @@ class Network(Between):
                 for node in nodes:
                     told_of = _told_of(self._condition_above(node))
                     with self._timed(node), told_of, self._reading_recursions(node):
-                        if isinstance(node, ConditionNode):
+                        if isinstance(node, ViewNode):
                             found.append(self._change_of(node, wave, wants_minus))
                         else:
                             self._advance(node, wave)
@@ -115,19 +146,19 @@ class Network(Between):
                 self._screen(name)
         return found
 
-    def _take_redefined(self) -> list[ConditionNode]:
+    def _take_redefined(self) -> list[ViewNode]:
         if not self.redefined:
             return []
         names, self.redefined = self.redefined, set()
         return [self._conditions[name] for name in sorted(names) if name in self._conditions]
 
-    def _compared(self, node: ConditionNode) -> ConditionChange:
+    def _compared(self, node: ViewNode) -> ViewChange:
         """The change of a condition that was defined again, whatever its Δ-sets say: its rows now
         against those that are stored, or against none, where none are allowed."""
-        with _told_of(node.condition), self._timed(node):
+        with _told_of(node.view), self._timed(node):
             before = self._engine.matching(node.old_state, {}) if node.old_state else []
             plus, minus = difference(node.whole(self._planning).rows(()), before)
-        return ConditionChange(node.condition, plus, minus, frozenset(), REDEFINED)
+        return ViewChange(node.view, plus, minus, frozenset(), REDEFINED)
 
     @contextmanager
     def _reading_recursions(self, node: Node) -> Iterator[None]:
@@ -150,7 +181,7 @@ class Network(Between):
         for each in learning if node.plan_count == plans else ():
             each.course.note_above(seconds, found[each.id] is not None)
 
-    def build_kept(self, node: ConditionNode) -> None:
+    def build_kept(self, node: ViewNode) -> None:
         """Build what a new condition wants to keep, so that it is there for the first change."""
         marked = events.marked(self._engine.connection) if self._captures else {}
         if not node.part.stored.keys().isdisjoint(marked):
@@ -217,7 +248,7 @@ class Network(Between):
             return
         started = time.perf_counter()
         yield
-        name = node.condition.name if isinstance(node, ConditionNode) else node.id
+        name = node.view.name if isinstance(node, ViewNode) else node.id
         self.timing[name] = self.timing.get(name, 0.0) + time.perf_counter() - started
 
     @contextmanager
@@ -236,8 +267,8 @@ class Network(Between):
         """What the nodes of a level are going to ask, if any of it may be far away."""
         for node in nodes if self._engine.far else ():
             with _told_of(self._condition_above(node)):
-                if isinstance(node, ConditionNode):
-                    if not node.condition.events:
+                if isinstance(node, ViewNode):
+                    if not node.view.events:
                         strategy, _, queries = self._queries_of(node, wave, wants_minus)
                         # Its old rows are those of another moment, and are asked for by themselves.
                         yield from queries[:1] if strategy == MOVED else queries
@@ -289,14 +320,14 @@ class Network(Between):
             if name in self._derived:
                 self._derived[name].delta.clear()
 
-    def _condition_above(self, node: Node) -> Condition:
+    def _condition_above(self, node: Node) -> WatchedView:
         while isinstance(node, DerivedNode):
             node = next(iter(self._affects[node.id].values()))
-        return node.condition
+        return node.view
 
     def _change_of(
-        self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
-    ) -> ConditionChange:
+        self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ViewChange:
         """The change of a condition; where it is left open whether derivations are counted, what
         it takes is remembered."""
         tally = None if self.choices.forced is not None else node.tally
@@ -309,7 +340,7 @@ class Network(Between):
 
     def _tally(
         self,
-        node: ConditionNode,
+        node: ViewNode,
         tally: Tally,
         strategy: str,
         wave: Wave,
@@ -341,9 +372,9 @@ class Network(Between):
                 found.add(below.id)
         return frozenset(found)
 
-    def _turn(self, node: ConditionNode) -> None:
+    def _turn(self, node: ViewNode) -> None:
         """Begin or end to count the derivations of a condition, when all has settled."""
-        tally, condition = node.tally, node.condition
+        tally, condition = node.tally, node.view
         assert tally is not None
         if tally.is_counting:
             tally.end()
@@ -365,26 +396,26 @@ class Network(Between):
             self._attach(condition)
 
     def _found_change(
-        self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
-    ) -> ConditionChange:
-        condition = node.condition
+        self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ViewChange:
+        condition = node.view
         if condition.events:
             return self._change_by_events(node, wave, wants_minus)
         return self._own_change(node, wave, wants_minus)
 
     def _change_by_events(
-        self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
-    ) -> ConditionChange:
+        self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ViewChange:
         """What a condition gained as far as its events are about it; what it lost, it lost with or
         without an event."""
-        condition = node.condition
+        condition = node.view
         on_gains = condition.acts_on_gains
-        if wave.gathers(condition):
+        if self._sums_events(condition):
             change = self._own_change(node, wave, wants_minus)
-            gathered = changes(node, wave.stored, self._states)
-            return replace(change, plus=change.plus if on_gains else [], gathered=gathered)
+            summed = changes(node, wave.stored, self._states)
+            return replace(change, plus=change.plus if on_gains else [], summed=summed)
         about = what_happened(node, wave.stored, self._states)
-        change = ConditionChange(condition, [], [], wave.stored, "event")
+        change = ViewChange(condition, [], [], wave.stored, "event")
         if (about.happened and on_gains) or wants_minus(condition.name):
             change = self._own_change(node, wave, wants_minus)
         if not about.happened:
@@ -399,8 +430,8 @@ class Network(Between):
         return self._conditions[name].whole(self._planning).rows(())
 
     def _own_change(
-        self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
-    ) -> ConditionChange:
+        self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ViewChange:
         """What a condition gained and lost, whatever happened."""
         try:
             return self._change_by_strategy(node, wave, wants_minus)
@@ -410,11 +441,11 @@ class Network(Between):
             return self._change_by_states(node, wave)
 
     def _change_by_strategy(
-        self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
-    ) -> ConditionChange:
+        self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ViewChange:
         strategy, below, queries = self._queries_of(node, wave, wants_minus)
         if not below:
-            return ConditionChange(node.condition, [], [], below, "no change")
+            return ViewChange(node.view, [], [], below, "no change")
         ways = wave.ways
         found = partial(self._changes, node)
         try:
@@ -424,13 +455,13 @@ class Network(Between):
             strategy, below, queries = self._queries_of(node, wave, wants_minus)
             plus, minus = ways.run(node, strategy, partial(found, strategy, queries, below))
         ways.note(node, strategy)
-        return ConditionChange(node.condition, plus, minus, below, strategy)
+        return ViewChange(node.view, plus, minus, below, strategy)
 
-    def _change_by_states(self, node: ConditionNode, wave: Wave) -> ConditionChange:
+    def _change_by_states(self, node: ViewNode, wave: Wave) -> ViewChange:
         """The change of a condition after an expression failed somewhere between its states. If it
         fails in the state of now as well, that is the error of the transaction: at once, or at its
         end, where only that matters."""
-        condition, states = node.condition, self._states
+        condition, states = node.view, self._states
         changed = frozenset(wave.stored & node.part.stored.keys())
         failure = None
         try:
@@ -444,23 +475,23 @@ class Network(Between):
         if condition.moves and failure is None:
             self.moments.note(condition.name)
         is_fresh = before is None
-        return ConditionChange(condition, plus, minus, changed, EACH_STATE, is_fresh, failure)
+        return ViewChange(condition, plus, minus, changed, EACH_STATE, is_fresh, failure)
 
-    def look_again(self, name: str) -> ConditionChange | None:
+    def look_again(self, name: str) -> ViewChange | None:
         """All rows of a condition that had none because they could not be computed; None if it is
         not watched any more."""
         node = self.node(name)
         if node is None:
             return None
-        with _told_of(node.condition):
+        with _told_of(node.view):
             rows = self._states.now(node)
-        if node.condition.moves:
+        if node.view.moves:
             self.moments.note(name)
-        return ConditionChange(node.condition, rows, [], frozenset(), EACH_STATE)
+        return ViewChange(node.view, rows, [], frozenset(), EACH_STATE)
 
     def _changes(
         self,
-        node: ConditionNode,
+        node: ViewNode,
         strategy: str,
         queries: Sequence[Query],
         below: frozenset[str],
@@ -480,31 +511,31 @@ class Network(Between):
             return counted(queries[0])
         return queries[0].rows(()), queries[1].rows(()) if len(queries) > 1 else []
 
-    def _moved(self, node: ConditionNode, now: Query, before: Query) -> tuple[list[Row], list[Row]]:
+    def _moved(self, node: ViewNode, now: Query, before: Query) -> tuple[list[Row], list[Row]]:
         """What a condition that asks for the time has gained and lost since it was looked at."""
-        name = node.condition.name
+        name = node.view.name
         with self._engine.connection.at(self.moments.last(name)):
             rows = before.rows(())
         found = difference(now.rows(()), rows)
         self.moments.note(name)
         return found
 
-    def _naively(self, wave: Wave, node: ConditionNode) -> Callable[[], object]:
+    def _naively(self, wave: Wave, node: ViewNode) -> Callable[[], object]:
         """The work of evaluating a condition naively."""
         wanted = partial(self._naive_strategy, node)
         strategy, below, queries = self._planned(node, wave, wanted, lambda _: True)
         return partial(self._changes, node, strategy, queries, below)
 
-    def _naive_strategy(self, node: ConditionNode) -> str:
+    def _naive_strategy(self, node: ViewNode) -> str:
         """How all rows of a condition are compared with those of before."""
         if node.old_state is None:
-            if node.condition.moves:
+            if node.view.moves:
                 return MOVED
             return APART if node.is_apart else NAIVE
         return KEPT if self.choices.is_of_far(node) else COPIED
 
     def _queries_of(
-        self, node: ConditionNode, wave: Wave, wants_minus: Callable[[str], bool]
+        self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
     ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
         """How the change of a condition is computed, from what, and the queries: of a bag for its
         weighted change, of a set for what it gained and, if wanted, for what it lost."""
@@ -517,7 +548,7 @@ class Network(Between):
 
     def _planned(
         self,
-        node: ConditionNode,
+        node: ViewNode,
         wave: Wave,
         wanted: Callable[[], str],
         wants_minus: Callable[[str], bool],
@@ -536,7 +567,7 @@ class Network(Between):
 
     def _queries_for(
         self,
-        node: ConditionNode,
+        node: ViewNode,
         strategy: str,
         below: frozenset[str],
         wants_minus: Callable[[str], bool],
@@ -547,19 +578,19 @@ class Network(Between):
             return self._both_states(node, below)
         if node.is_weighed(strategy):
             return (node.weighted_query(strategy, below, self._planning),)
-        condition = node.condition
+        condition = node.view
         losses = condition.needs_losses or wants_minus(condition.name)
         return tuple(
             node.query(sign, strategy, below, self._planning, condition.strict)
             for sign in ((1, -1) if losses else (1,))
         )
 
-    def _both_states(self, node: ConditionNode, below: frozenset[str]) -> tuple[Query, Query]:
+    def _both_states(self, node: ViewNode, below: frozenset[str]) -> tuple[Query, Query]:
         return node.whole(self._planning), node.rows_before(below, self._planning)
 
 
 @contextmanager
-def _told_of(condition: Condition) -> Iterator[None]:
+def _told_of(condition: WatchedView) -> Iterator[None]:
     """Let an error say which condition it is in."""
     try:
         yield

@@ -16,7 +16,6 @@ from harken.calculus.bags import count_terms, differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
 from harken.calculus.states import from_copies, in_old_state
 from harken.calculus.totals import Kept
-from harken.database.catalog import Catalog
 from harken.engines.sqlite.before import can_be_taken_back
 from harken.engines.sqlite.compile import MANY_ITEMS
 from harken.engines.sqlite.copies import Copy
@@ -28,12 +27,12 @@ from harken.engines.sqlite.totals import TotalsTable
 from harken.errors import SafetyFault
 from harken.ir.clauses import Definition, Program, stored_relations, written_out
 from harken.ir.relations import Relation
+from harken.ir.schema import Schema
 from harken.maintenance.counting import Tally
 from harken.maintenance.measurements import Experience
 from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
-from harken.propagation.watched import Condition
-from harken.statements.amosql import steps
+from harken.propagation.watched import WatchedView
 
 Row = tuple[Any, ...]
 
@@ -364,31 +363,29 @@ class TotalsNode(DerivedNode):
 
 
 @dataclass(slots=True, eq=False)
-class ConditionNode(Monitored):
-    condition: Condition = field(kw_only=True)
+class ViewNode(Monitored):
+    view: WatchedView = field(kw_only=True)
     tally: Tally | None = None
     """Whether its derivations are to be counted, if that is left open."""
     events: dict[tuple[int, frozenset[str], str], Query] = field(default_factory=dict)
     """By the number of an event, the stored relations that have changed, and what is wanted: the
-    queries for its rows and for the tuples that it is about (`occurrences`)."""
+    queries for its rows and for the tuples that it is about (`events`)."""
     before: dict[frozenset[str], Query] = field(default_factory=dict)
     """The queries for all rows as they were, by the stored relations that have changed."""
-    action: steps.Step | None = None
-    action_epoch: int = -1
 
     @property
     def id(self) -> str:
-        return f"condition {self.condition.name}"
+        return f"condition {self.view.name}"
 
     @property
     def old_state(self) -> Relation | None:
-        return self.condition.stored
+        return self.view.stored
 
     def depends_on(self) -> dict[str, Relation]:
         names = Monitored.depends_on(self)
-        for event in self.condition.events:
+        for event in self.view.events:
             names |= stored_relations(event.program)
-        if self.condition.moves:  # what lies between may be the same in both states as of now
+        if self.view.moves:  # what lies between may be the same in both states as of now
             names |= self.part.stored
         return names
 
@@ -400,20 +397,20 @@ class ConditionNode(Monitored):
             self.before[changed] = query
         return query
 
-    def is_other_way(self, condition: Condition) -> bool:
+    def is_other_way(self, condition: WatchedView) -> bool:
         """Does it monitor the same, but not as it is wanted now?"""
-        same = self.condition.says_the_same(condition)
-        return same and self.condition.strategy != condition.strategy
+        same = self.view.says_the_same(condition)
+        return same and self.view.strategy != condition.strategy
 
-    def is_for(self, condition: Condition) -> bool:
+    def is_for(self, condition: WatchedView) -> bool:
         """Does the node already monitor just this? Then it keeps its plans."""
-        same = self.condition.says_the_same(condition)
+        same = self.view.says_the_same(condition)
         if same:
-            self.condition = condition
+            self.view = condition
         return same
 
 
-Node: TypeAlias = DerivedNode | ConditionNode
+Node: TypeAlias = DerivedNode | ViewNode
 
 
 def build(nodes: Iterable[TotalsNode], planning: Planning) -> None:
@@ -471,10 +468,10 @@ class Planning:
     """What it takes to make a plan runnable."""
 
     engine: SQLiteEngine
-    catalog: Catalog
+    schema: Schema
 
     def compile(self, program: Program, as_whole: bool = False, most: int | None = None) -> Query:
-        plan = prepare(program, self.catalog.hierarchy, as_whole=as_whole)
+        plan = prepare(program, self.schema.hierarchy, as_whole=as_whole)
         return self.engine.compile(plan, most)
 
     def can_take_back(self, stored: Iterable[Relation]) -> bool:
@@ -485,8 +482,8 @@ class Planning:
         """A program that reads some recursive relations where their rows are stored."""
         copied = from_copies(program, stored)
         tables = {each.copy: each.table for each in stored.values()}
-        return self.engine.compile_reading(prepare(copied, self.catalog.hierarchy), tables)
+        return self.engine.compile_reading(prepare(copied, self.schema.hierarchy), tables)
 
     def compile_change(self, program: Program, driven: Collection[str]) -> Query:
         """The change of a recursive relation: what is `driven` by it is derived as a whole."""
-        return self.engine.compile(prepare_change(program, self.catalog.hierarchy, driven))
+        return self.engine.compile(prepare_change(program, self.schema.hierarchy, driven))

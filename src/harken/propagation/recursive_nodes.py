@@ -289,12 +289,12 @@ class RecursiveNode(DerivedNode):
         self, program: Program, stated: Mapping[str, Relation], planning: Planning
     ) -> Query:
         wanted = [each.id for each in stated.values()]
-        plan = prepare(program, planning.catalog.hierarchy, wanted=wanted)
+        plan = prepare(program, planning.schema.hierarchy, wanted=wanted)
         return planning.engine.compile(plan)
 
     def _compile_rules(self, changed: frozenset[str], planning: Planning) -> Rules:
         made = maintain(self.part.program, changed, self.part.nodes)
-        engine, hierarchy = planning.engine, planning.catalog.hierarchy
+        engine, hierarchy = planning.engine, planning.schema.hierarchy
         deleted = {each.id: made.deleted(each) for each in made.relations}
         grown = {each.id: made.grown(each) for each in made.relations}
         driven = [each.id for each in deleted.values()]

@@ -60,5 +60,5 @@ class RoundsNode(DerivedNode):
     def _compile_step(
         self, program: Program, planning: Planning, tables: Mapping[str, str]
     ) -> Query:
-        plan = prepare(program, planning.catalog.hierarchy)
+        plan = prepare(program, planning.schema.hierarchy)
         return planning.engine.compile_reading(plan, tables)

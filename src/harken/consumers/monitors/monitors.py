@@ -42,19 +42,24 @@ from harken.ir.clauses import Program
 from harken.ir.schema import Function
 from harken.planner.prepare import prepare
 from harken.propagation.check_phase import CheckPhase
+from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
 from harken.propagation.nodes import Planning
+from harken.propagation.watched import WatchedView
+from harken.propagation.wave import ViewChange
 
 MOST_PLANS = 200
 """For how many views and shapes of conditions a session keeps the plan that reads all rows. SQLite
 itself keeps 1,024 statements ready."""
 
 
-class Monitors:
+class Monitors(Consumer):
     def __init__(self, runtime: Runtime, network: Network, check_phase: CheckPhase) -> None:
         self._runtime = runtime
         self._network = network
         self._check_phase = check_phase
+        self._received: list[ViewChange] = []
+        """What views gained and lost in the open transaction, one wave after another."""
         self._planning = Planning(runtime.engine, runtime.catalog)
         self._moments = network.moments
         self._selections = Views(runtime.catalog)
@@ -183,20 +188,38 @@ class Monitors:
         return found
 
     def _views(self) -> Iterator[MonitoredView]:
-        for condition in self._network.conditions():
-            if isinstance(condition, MonitoredView):
-                yield condition
+        for view in self._network.views_of(self):
+            if isinstance(view, MonitoredView):
+                yield view
 
     def _views_named(self, names: Iterable[str]) -> Iterator[MonitoredView]:
         """Those of these names that are watched; the others are not looked at."""
         for name in dict.fromkeys(names):
             node = self._network.node(name)
-            if node is not None and isinstance(node.condition, MonitoredView):
-                yield node.condition
+            if node is not None and isinstance(node.view, MonitoredView):
+                yield node.view
 
-    def is_stale(self) -> bool:
-        """Has another session begun or ended to watch something in the file?"""
-        return self.logs.version() != self._version
+    def refresh(self) -> None:
+        if self.logs.version() != self._version:
+            self.synchronise()
+
+    # --- the open transaction --------------------------------------------------------------
+
+    def receive(self, change: ViewChange) -> None:
+        if change.plus or change.minus or change.fresh:
+            self._received.append(change)
+
+    def snapshot(self) -> object:
+        return len(self._received)
+
+    def restore(self, state: object) -> None:
+        assert isinstance(state, int)
+        del self._received[state:]
+
+    def forget(self) -> None:
+        self._received.clear()
+
+    # --- what the file says is watched -----------------------------------------------------
 
     def touch(self) -> None:
         """In a transaction: other sessions are to look again at what the file says is watched."""
@@ -255,14 +278,14 @@ class Monitors:
         elif node is not None and not node.is_for(view):
             self._redefined.update(self._places.at(view))
             self._places.open(view)
-            self._network.insert(view)
+            self._network.insert(view, self)
             if view.moves and self._runtime.engine.connection.in_transaction:
                 self._moments.note(view.name)  # all its rows are compared, those of now
         self._places.join(watched, selection)
 
     def _insert(self, view: MonitoredView) -> None:
         self._places.open(view)
-        self._network.insert(view)
+        self._network.insert(view, self)
         made = self._network.node(view.name)
         if made is not None and made.counted is not None:
             self._network.build_kept(made)
@@ -278,8 +301,7 @@ class Monitors:
             if view.moves:
                 self._moments.end(view.name)
 
-    def restore(self) -> None:
-        """Something was undone: see that the subscriptions are as they should be."""
+    def after_undo(self) -> None:
         self._places.restore()
 
     def check_receiver(self, receiver: Receiver) -> None:
@@ -292,8 +314,8 @@ class Monitors:
                 hint="close it, and monitor something else",
             ) from error
 
-    def check_durables(self) -> None:
-        """Before a commit: what is durable must not miss a change. A log that would is ended, and
+    def before_check(self) -> None:
+        """What is durable must not miss a change. A log that would is ended, and
         its clients begin anew."""
         if not self._broken:
             return
@@ -319,8 +341,7 @@ class Monitors:
 
     # --- changes of the schema -------------------------------------------------------------
 
-    def before_change(self, names: Collection[str] | None) -> None:
-        """The schema is about to change: functions of these names, or anything."""
+    def before_schema_change(self, names: Collection[str] | None) -> None:
         for view in list(self._views()):
             here = self._places.at(view)
             concerned = names is None or not self._mentioned(here[0]).isdisjoint(names)
@@ -331,8 +352,8 @@ class Monitors:
                     before = None if rows is None else split.get(each, Counter())
                     self._at_start.setdefault(each, (view.types, before))
 
-    def note_redefined(self, view: MonitoredView) -> None:
-        """What a view is computed by has changed, though its clauses say the same."""
+    def note_redefined(self, view: WatchedView) -> None:
+        assert isinstance(view, MonitoredView)
         self._redefined.update(self._places.at(view))
 
     def _mentioned(self, watched: Watched) -> set[str]:
@@ -351,7 +372,7 @@ class Monitors:
 
     def _rows_at_start(self, view: MonitoredView) -> Counter[Row] | None:
         """Those before the last propagation, without what earlier ones found out."""
-        log = [each for each in self._check_phase.monitored if each.condition.name == view.name]
+        log = [each for each in self._received if each.view.name == view.name]
         if any(change.fresh for change in log):
             return None
         if view.name in self._check_phase.failing:
@@ -421,7 +442,7 @@ class Monitors:
     def before_commit(self) -> None:
         """Sum up what the transaction did to each view, and write it down."""
         changes = self._net_changes()
-        self._check_phase.monitored.clear()
+        self._received.clear()
         self._committing = None
         if not changes:
             return
@@ -450,16 +471,16 @@ class Monitors:
 
     def _net_changes(self) -> dict[Watched, StoredChange]:
         whole = self._redefined & self._at_start.keys()
-        log = self._check_phase.monitored
+        log = self._received
         if not whole and not log:
             return {}
         weights: dict[str, Counter[Row]] = {}
         fresh = set[str]()
         for change in log:
-            weight = weights.setdefault(change.condition.name, Counter())
+            weight = weights.setdefault(change.view.name, Counter())
             if change.fresh:
                 weight.clear()
-                fresh.add(change.condition.name)
+                fresh.add(change.view.name)
             weight.update(change.plus)
             weight.subtract(change.minus)
         found = {

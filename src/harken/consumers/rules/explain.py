@@ -20,7 +20,7 @@ from harken.planner.network import Reason
 from harken.planner.prepare import prepare
 from harken.planner.screen import Alternative
 from harken.propagation.network import Network
-from harken.propagation.nodes import ConditionNode, DerivedNode, Monitored, Node, TotalsNode
+from harken.propagation.nodes import DerivedNode, Monitored, Node, TotalsNode, ViewNode
 from harken.propagation.recursive_nodes import RecursiveNode
 from harken.propagation.round_nodes import RoundsNode
 
@@ -164,9 +164,9 @@ def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> 
     )
 
 
-def _influent(runtime: Runtime, node: ConditionNode, relation: Relation) -> InfluentExplanation:
+def _influent(runtime: Runtime, node: ViewNode, relation: Relation) -> InfluentExplanation:
     part = node.part
-    change = differentiate(part.program, {relation.id}, node.condition.strict, part.nodes)
+    change = differentiate(part.program, {relation.id}, node.view.strict, part.nodes)
 
     def clauses(sign: int) -> tuple[str, ...]:
         return tuple(_shown(each) for each in change.differentials if each.sign == sign)
@@ -194,7 +194,7 @@ class _Nodes:
     network: Network
 
     def explained(
-        self, condition: ConditionNode, derived: dict[str, DerivedNode]
+        self, condition: ViewNode, derived: dict[str, DerivedNode]
     ) -> list[NodeExplanation]:
         """From the condition down to the tables."""
         inner = sorted(derived.values(), key=lambda node: (-node.level, node.id))
@@ -216,7 +216,7 @@ class _Nodes:
         costs = None if isinstance(node, TotalsNode) else self.network.choices.costs(node)
         recursive = node.part.reason is Reason.RECURSIVE
         return NodeExplanation(
-            id=node.part.relation.name if isinstance(node, ConditionNode) else node.id,
+            id=node.part.relation.name if isinstance(node, ViewNode) else node.id,
             level=node.level,
             kind=node.part.reason.value,
             influents=tuple(node.depends_on()),
