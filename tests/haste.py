@@ -30,7 +30,10 @@ class Haste:
 
     def forget(self) -> None:
         """Think otherwise of every node than before."""
-        nodes: list[Node] = [*self._network._conditions.values(), *self._network.derived()]
+        nodes: list[Node] = [
+            *self._network.graph.nodes.values(),
+            *self._network.graph.derived.values(),
+        ]
         for node in nodes:
             node.experience = None
             if self.random.random() < 0.8:

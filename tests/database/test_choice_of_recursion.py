@@ -31,7 +31,9 @@ class Course:
         self._db, self._now = db, 0.0
         db.datalog(PROGRAM)
         self._view = db.monitor("path")
-        (self.node,) = (n for n in db._network.derived() if isinstance(n, RecursiveNode))
+        (self.node,) = (
+            n for n in db._network.graph.derived.values() if isinstance(n, RecursiveNode)
+        )
         db._connection.working_time = lambda: self._now
         attempt, build, go = Turn._try, RecursiveNode.build, Turn.go
 

@@ -31,7 +31,7 @@ t(x, z) :- t(x, y), e(y, z).
 
 
 def node(db: harken.Database, view: str) -> ViewNode:
-    found = db._network.node(f"monitor {view}()")
+    found = db._network.graph.node(f"monitor {view}()")
     assert found is not None
     return found
 

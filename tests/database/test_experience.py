@@ -58,14 +58,14 @@ def summed(db: Database) -> None:
 
 
 def experience(db: Database) -> Experience:
-    node = db._network.node("materialized total()")
+    node = db._network.graph.node("materialized total()")
     assert node is not None
     assert node.experience is not None
     return node.experience
 
 
 def totals_are_kept(db: Database) -> bool:
-    nodes = [each for each in db._network.derived() if isinstance(each, TotalsNode)]
+    nodes = [each for each in db._network.graph.derived.values() if isinstance(each, TotalsNode)]
     assert nodes
     return all(each.table.validity.holds() for each in nodes)
 
@@ -393,7 +393,7 @@ def test_what_was_followed_in_vain_is_remembered(
     experience(db).note_naive(1.0)
     upper = next(
         each
-        for each in db._network.derived()
+        for each in db._network.graph.derived.values()
         if isinstance(each, TotalsNode) and not each.totals.groups
     )
     begun: list[str] = []

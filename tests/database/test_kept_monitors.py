@@ -178,7 +178,7 @@ def test_a_log_that_nobody_asks_for_is_let_go(connect: Connect, clock: Clock) ->
     clock.pass_by(61)
     put(db, "ink", 2)
     assert (logs(db), kept(db)) == (0, 0)
-    assert list(db._network.views()) == []
+    assert list(db._network.graph.views()) == []
     put(db, "ink", 3)
     (change,) = db.monitor("low", since=1).changes()
     assert change.fresh

@@ -51,7 +51,7 @@ def db() -> Iterator[harken.Database]:
 
 def strategies(db: harken.Database) -> set[str]:
     """How the changes of the view were found, in all transactions so far."""
-    (node,) = (node for node in db._network._conditions.values() if isinstance(node, ViewNode))
+    (node,) = (node for node in db._network.graph.nodes.values() if isinstance(node, ViewNode))
     return {strategy for strategy, _ in (*node.plans, *node.weighted)}
 
 
@@ -84,7 +84,7 @@ def test_the_plan_is_made_when_going_without_has_taken_as_long(
 
 
 def node_length(db: harken.Database, n: int) -> int:
-    (node,) = db._network._conditions.values()
+    (node,) = db._network.graph.nodes.values()
     changed = frozenset(node.part.stored)
     assert len(changed) == n
     return node.length("incremental", changed)

@@ -52,7 +52,7 @@ def shaped(seed: int) -> tuple[RandomProgram, Random]:
 
 
 def nodes(client: Client) -> list[ViewNode]:
-    found = client.db._network._conditions.values()
+    found = client.db._network.graph.nodes.values()
     return [each for each in found if isinstance(each, ViewNode)]
 
 

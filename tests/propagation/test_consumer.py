@@ -66,7 +66,7 @@ def test_a_consumer_follows_a_view_through_commits_failures_and_rollbacks() -> N
     assert function.relation is not None
     program = assemble(function.relation, catalog.definitions(function.relation), catalog)
     db._reactions.register(toy)
-    db._network.insert(Followed(program=program), toy)
+    db._network.graph.insert(Followed(program=program), toy)
 
     def check() -> None:
         rows = Counter(db.sql("SELECT * FROM v").rows)

@@ -159,7 +159,7 @@ def test_what_all_groups_take_is_asked_for_once(tmp_path: Path) -> None:
                 SELECT name, sum(price * 2) FROM item, kind WHERE kind = kind.id GROUP BY name
         """)
         network = db._network
-        (totals,) = network.derived()
+        (totals,) = network.graph.derived.values()
         assert isinstance(totals, TotalsNode)
         ((query, _),) = totals.followers_of(frozenset(totals.part.stored), network._planning)
         assert isinstance(query, FarQuery)

@@ -77,7 +77,7 @@ def explain_function(
     clauses = expanded = ""
     maintenance: tuple[str, ...] = ()
     recursion: tuple[str, ...] = ()
-    kept = network.node(kept_name(function.id))
+    kept = network.graph.node(kept_name(function.id))
     warnings = () if kept is None else untold(kept.view.program)
     if relation.kind is Kind.DERIVED:
         program = assemble(relation, (), runtime.catalog)

@@ -86,7 +86,7 @@ class _Recursion:
         return f"{strategy}; {self._done(strategy)}"
 
     def _wanted(self) -> Iterator[str]:
-        for each in self._network.views():
+        for each in self._network.graph.views():
             if self._relation.id in each.program.definitions:
                 yield each.strategy
 
@@ -94,7 +94,7 @@ class _Recursion:
         again = f"{self._what} are {AGAIN}"
         if self._refused is not None or strategy == NAIVE:
             return again
-        derived = {each.id: each for each in self._network.derived()}
+        derived = {each.id: each for each in self._network.graph.derived.values()}
         node = derived.get(self._relation.id)
         if isinstance(node, RoundsNode):
             if node.refused is not None:

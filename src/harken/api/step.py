@@ -64,7 +64,7 @@ def take_step(
             step, written = take_in(runtime, network, strict=strict)
     finally:
         network.timing = None
-        network.forget_large()
+        network.captures.forget_large()
     now = runtime.engine.connection.now().timestamp()
     return replace(
         step,
@@ -100,9 +100,9 @@ def take_in(
         if missing is not None:
             left_out[far.relation.name] = str(missing)
         if isinstance(change, int):
-            network.note_large(far.relation.id, change)
+            network.captures.note_large(far.relation.id, change)
         else:
-            network.note_changes(far.relation.id, change)
+            network.captures.note_changes(far.relation.id, change)
         taken[far.relation.name] = change if isinstance(change, int) else _size(change)
         versions[far.relation.name] = version
         when = far.table.written(version)

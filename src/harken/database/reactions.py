@@ -40,7 +40,7 @@ class Reactions:
 
     def synchronise(self) -> None:
         """Let the network be what the catalog and the consumers say; Δ-sets stay."""
-        self.network.release_missing()
+        self.network.graph.release_missing()
         for consumer in self._consumers:
             consumer.synchronise()
 
@@ -55,19 +55,19 @@ class Reactions:
 
     def reads(self, function: Function) -> bool:
         """Does anything that is watched depend on a foreign function?"""
-        return function.relation is not None and bool(self.network.reading(function.relation))
+        return function.relation is not None and bool(self.network.graph.reading(function.relation))
 
     def foreign_changed(self, function: Function) -> None:
         """Other Python is behind a foreign function: nothing computed by the old one is right. To
         rules that is no event."""
         if function.relation is None:
             return
-        views = self.network.reading(function.relation)
-        self.network.rebuild(views)
+        views = self.network.graph.reading(function.relation)
+        self.network.graph.rebuild(views)
         for view in views:
-            consumer = self.network.consumer_of(view.name)
+            consumer = self.network.graph.consumer_of(view.name)
             if consumer is None:
-                self.network.redefined.add(view.name)
+                self.network.graph.redefined.add(view.name)
             else:
                 consumer.note_redefined(view)
 
@@ -91,7 +91,7 @@ class Reactions:
     def _check(self) -> None:
         for consumer in self._consumers:
             consumer.before_check()
-        if not self.network.is_empty:
+        if not self.network.graph.is_empty:
             self.check_phase.run(DEFERRED)
 
     def before_commit(self) -> None:
@@ -121,16 +121,16 @@ class Reactions:
 
     def after_undo(self) -> None:
         """Triggers and Δ-sets were undone with the rest: see that they fit what is left."""
-        if not self.network.is_empty or self._runtime.catalog.rules:
+        if not self.network.graph.is_empty or self._runtime.catalog.rules:
             for consumer in self._consumers:
                 consumer.after_undo()
             self.synchronise()
-            self.network.capture_again()
+            self.network.graph.capture_again()
 
     def after_transaction(self) -> None:
         for consumer in self._consumers:
             consumer.after_transaction()
-        self.network.release_idle()
+        self.network.graph.release_idle()
 
 
 def _is_told(relation: Relation) -> bool:

@@ -75,10 +75,10 @@ class CheckPhase:
         return None
 
     def _propagate(self) -> None:
-        self._network.observer = None
+        self._network.observe(None)
         if self.trace.is_on:
             self._trace_incoming()
-            self._network.observer = self.trace.node
+            self._network.observe(self.trace.node)
         self._network.propagate(self._deliver, wants_all=self.trace.is_on)
 
     def _deliver(self, change: ViewChange) -> None:
@@ -89,7 +89,7 @@ class CheckPhase:
             return
         if change.failure is not None:
             self.failing.add(name)
-        consumer = self._network.consumer_of(name)
+        consumer = self._network.graph.consumer_of(name)
         if consumer is not None:
             consumer.receive(change)
 
@@ -102,7 +102,7 @@ class CheckPhase:
                 self._deliver(change)
 
     def _trace_incoming(self) -> None:
-        incoming = self._network.incoming()
+        incoming = list(self._network.captures.incoming())
         for relation, plus, minus in incoming:
             self.trace.incoming(relation, plus, minus)
         if incoming and not self._network.has_work():
@@ -112,20 +112,20 @@ class CheckPhase:
         return CheckState(
             tuple(consumer.snapshot() for consumer in self.consumers),
             frozenset(self.failing),
-            frozenset(self._network.redefined),
+            frozenset(self._network.graph.redefined),
         )
 
     def restore(self, state: CheckState) -> None:
         for consumer, each in zip(self.consumers, state.consumers, strict=True):
             consumer.restore(each)
-        self.failing, self._network.redefined = set(state.failing), set(state.redefined)
+        self.failing, self._network.graph.redefined = set(state.failing), set(state.redefined)
 
     def forget(self) -> None:
         """The transaction ended: nothing of it is left to act on."""
         for consumer in self.consumers:
             consumer.forget()
         self.failing.clear()
-        self._network.redefined.clear()
+        self._network.graph.redefined.clear()
 
     def never_settles(self, acted: list[str]) -> EvaluationError:
         recent = Counter(acted[len(acted) // 2 :])

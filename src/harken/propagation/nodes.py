@@ -470,6 +470,10 @@ class Planning:
     engine: SQLiteEngine
     schema: Schema
 
+    def clock(self) -> float:
+        """Seconds of work, for comparing what two ways take."""
+        return self.engine.connection.working_time()
+
     def compile(self, program: Program, as_whole: bool = False, most: int | None = None) -> Query:
         plan = prepare(program, self.schema.hierarchy, as_whole=as_whole)
         return self.engine.compile(plan, most)

@@ -106,7 +106,7 @@ class Lakehouse:
         self._write_outside({name: (minus, plus) for name, (plus, minus) in changes.items()})
         with self.db.transaction():
             take_in(self.db._runtime, self.db._network)
-            self.db._network.forget_large()
+            self.db._network.captures.forget_large()
 
     def _write_outside(self, changes: Mapping[str, Change]) -> None:
         """First what goes, then what comes: both at once take twice the memory."""
@@ -127,7 +127,7 @@ class Lakehouse:
                 yield
                 raise Undone
         finally:
-            network.forget_large()
+            network.captures.forget_large()
 
     def recomputed(self, name: str) -> list[Row]:
         return [tuple(row) for row in self._spark.sql(query(name)).collect()]

@@ -73,12 +73,12 @@ class Constraints(Consumer):
         self._epoch = catalog.epoch
         functions = catalog.functions()
         wanted = [each for function in functions for each in self._compile(function, catalog)]
-        found = self._network.hold(self, wanted)
+        found = self._network.graph.hold(self, wanted)
         if catalog.changed:  # else another session did it, and has checked
-            self._network.redefined |= set(found)
+            self._network.graph.redefined |= set(found)
 
     def note_redefined(self, view: WatchedView) -> None:
-        self._network.redefined.add(view.name)
+        self._network.graph.redefined.add(view.name)
 
     def receive(self, change: ViewChange) -> None:
         self._changes.append(change)

@@ -159,7 +159,7 @@ class Monitors(Consumer):
             self._broken.pop(watched, None)
             self._refresh(watched)
         if not self._runtime.engine.connection.in_transaction:
-            self._network.release_idle()
+            self._network.graph.release_idle()
 
     def _is_wanted(self, watched: Watched) -> bool:
         audience = self._audiences.get(watched)
@@ -188,14 +188,14 @@ class Monitors(Consumer):
         return found
 
     def _views(self) -> Iterator[MonitoredView]:
-        for view in self._network.views_of(self):
+        for view in self._network.graph.views_of(self):
             if isinstance(view, MonitoredView):
                 yield view
 
     def _views_named(self, names: Iterable[str]) -> Iterator[MonitoredView]:
         """Those of these names that are watched; the others are not looked at."""
         for name in dict.fromkeys(names):
-            node = self._network.node(name)
+            node = self._network.graph.node(name)
             if node is not None and isinstance(node.view, MonitoredView):
                 yield node.view
 
@@ -266,7 +266,7 @@ class Monitors(Consumer):
             self._leave(watched)
             return
         view, before = selection.view, self._places.view(watched)
-        node = self._network.node(view.name)
+        node = self._network.graph.node(view.name)
         is_new = node is None or node.is_other_way(view)
         if before is not None and before.name != view.name:
             self._leave(watched)  # the same text means something else now
@@ -278,17 +278,17 @@ class Monitors(Consumer):
         elif node is not None and not node.is_for(view):
             self._redefined.update(self._places.at(view))
             self._places.open(view)
-            self._network.insert(view, self)
+            self._network.graph.insert(view, self)
             if view.moves and self._runtime.engine.connection.in_transaction:
                 self._moments.note(view.name)  # all its rows are compared, those of now
         self._places.join(watched, selection)
 
     def _insert(self, view: MonitoredView) -> None:
         self._places.open(view)
-        self._network.insert(view, self)
-        made = self._network.node(view.name)
+        self._network.graph.insert(view, self)
+        made = self._network.graph.node(view.name)
         if made is not None and made.counted is not None:
-            self._network.build_kept(made)
+            self._network.kept.build_kept(made)
         if view.moves:
             self._moments.begin(view.name)
 
@@ -296,7 +296,7 @@ class Monitors(Consumer):
         """Watch it no longer; what nobody watches is not in the network."""
         view = self._places.leave(watched) if watched in self._places else None
         if view is not None:
-            self._network.remove(view.name)
+            self._network.graph.remove(view.name)
             self._places.close(view)
             if view.moves:
                 self._moments.end(view.name)
@@ -391,7 +391,7 @@ class Monitors(Consumer):
 
     def _rows_last_told(self, view: MonitoredView) -> Counter[Row]:
         """Those before what has changed since the last propagation."""
-        node = self._network.node(view.name)
+        node = self._network.graph.node(view.name)
         assert node is not None
         part = node.part
         marked = events.marked(self._runtime.engine.connection) if part.stored else {}

@@ -147,13 +147,13 @@ class RuleExplanation:
 
 def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> RuleExplanation:
     rule = compiled.rule
-    condition, derived = network.preview(compiled)
+    condition, derived = network.graph.preview(compiled)
     return RuleExplanation(
         name=rule.name,
         text=rule.text,
         semantics="nervous" if rule.nervous else "strict",
         coupling=rule.coupling,
-        active=rule.name in network,
+        active=rule.name in network.graph,
         condition=print_program(condition.part.program),
         influents=tuple(
             _influent(runtime, condition, relation)
@@ -254,7 +254,7 @@ class _Nodes:
         return ""
 
     def _table(self, relation: Relation, above: list[Node]) -> NodeExplanation:
-        screener = self.network.screener(relation, above)
+        screener = self.network.graph.screener(relation, above)
         updates = self.network.choices.statistics.updates.get(relation.id)
         return NodeExplanation(
             id=relation.id,
@@ -284,10 +284,10 @@ def followed(network: Network, function: str) -> tuple[str, ...]:
     has taken."""
     lines: list[str] = []
     for name in (f"materialized {function}", f"monitor {function}"):
-        node = network.node(name)
+        node = network.graph.node(name)
         if node is None:
             continue
-        below = [each for each in network.derived() if each.id in node.keeps()]
+        below = [each for each in network.graph.derived.values() if each.id in node.keeps()]
         tables = [each.table for each in below if isinstance(each, TotalsNode)]
         lines += [counted(table) for table in tables if isinstance(table, CountsTable)]
         if node.tally is not None and node.counted is None:

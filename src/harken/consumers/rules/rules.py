@@ -59,40 +59,40 @@ class Rules(Consumer):
     def activate(self, name: str, arguments: tuple[Any, ...], priority: int) -> None:
         """Activate for these arguments (stored values); again changes only the priority."""
         rule = self.find(name, None)
-        if rule.name not in self._network:
+        if rule.name not in self._network.graph:
             self._insert(self._compiler.compile(rule))
         known = self._runtime.engine.results(rule.activations, arguments)
         sequence = known[0][1] if known else self._runtime.catalog.allocate(1)
         self._runtime.engine.set_row(rule.activations, (*arguments, priority, sequence))
-        self._network.note_rows(rule.activations, known, [(priority, sequence)])
+        self._network.captures.note_rows(rule.activations, known, [(priority, sequence)])
 
     def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None:
         rule = self.find(name, None)
-        if rule.name in self._network:
+        if rule.name in self._network.graph:
             known = self._runtime.engine.results(rule.activations, arguments)
-            self._network.note_rows(rule.activations, known, [])
+            self._network.captures.note_rows(rule.activations, known, [])
         self._runtime.engine.clear(rule.activations, arguments)
-        if rule.name in self._network and self._runtime.engine.is_empty(rule.activations):
-            self._network.remove(rule.name)
+        if rule.name in self._network.graph and self._runtime.engine.is_empty(rule.activations):
+            self._network.graph.remove(rule.name)
             self._runtime.catalog.touch_rules()
 
     def remove(self, rule: Rule) -> None:
         """Delete a rule with its activations."""
         catalog = self._runtime.catalog
-        if self._network.noticed:
+        if self._network.graph.noticed:
             self._runtime.reactions.before_schema_change(None)
-        if rule.name in self._network:
-            self._network.remove(rule.name)
+        if rule.name in self._network.graph:
+            self._network.graph.remove(rule.name)
         self.acting.forget(rule.name)
         self._runtime.engine.drop(rule.activations)
-        self._network.release_missing()
+        self._network.graph.release_missing()
         catalog.remove_rule(rule.name)
         self._runtime.objects.forget()
         self.follow(catalog.epoch)
 
     def follow(self, epoch: int) -> None:
         """A rule more or less changes no view, unless one is about rules themselves."""
-        if self._network.noticed:
+        if self._network.graph.noticed:
             self._runtime.reactions.synchronise()
         else:
             self._epoch = epoch
@@ -107,13 +107,13 @@ class Rules(Consumer):
         """A table is about to be made again with other columns, which is no event to rules. Refuse
         it if the open transaction has changed rows that rules above it have not been told of."""
         catalog, relation = self._runtime.catalog, function.relation
-        node = self._network.node(f"materialized {function.id}")
+        node = self._network.graph.node(f"materialized {function.id}")
         below = set(node.part.stored) if node is not None else set()
-        if relation is None or not self._network.has_pending(below | {relation.id}):
+        if relation is None or not self._network.captures.has_pending(below | {relation.id}):
             return
         names = {function.name, *(e.name for e in dependents_in_order(catalog, function.name))}
         rules = {rule for each in names for rule in catalog.rules_that_call(each)}
-        watching = sorted(rule for rule in rules if rule in self._network)
+        watching = sorted(rule for rule in rules if rule in self._network.graph)
         if watching:
             raise IntegrityError(
                 f"{function.name} gets other columns, and this transaction has changed rows that "
@@ -138,17 +138,17 @@ class Rules(Consumer):
     # --- the network ---------------------------------------------------------------------------
 
     def _insert(self, compiled: CompiledRule) -> None:
-        self._network.insert(compiled, self)
+        self._network.graph.insert(compiled, self)
         self._runtime.catalog.touch_rules()
         self._runtime.immediate_rules |= compiled.rule.coupling == "immediate"
 
     def watched(self) -> list[CompiledRule]:
         """The rules that are active."""
-        views = self._network.views_of(self)
+        views = self._network.graph.views_of(self)
         return [view for view in views if isinstance(view, CompiledRule)]
 
     def _active_rule(self, name: str) -> CompiledRule | None:
-        node = self._network.node(name)
+        node = self._network.graph.node(name)
         view = node.view if node is not None else None
         return view if isinstance(view, CompiledRule) else None
 
@@ -160,7 +160,7 @@ class Rules(Consumer):
         active = self._active()
         for rule in self.watched():
             if rule.name not in active:
-                self._network.remove(rule.name)
+                self._network.graph.remove(rule.name)
         self._broken.clear()
         for name in active:
             self._refresh(name)
@@ -175,9 +175,9 @@ class Rules(Consumer):
         except HarkenError as error:
             self._broken[name] = error
             return
-        node = self._network.node(name)
+        node = self._network.graph.node(name)
         if node is None or not node.is_for(compiled):
-            self._network.insert(compiled, self)
+            self._network.graph.insert(compiled, self)
 
     def _active(self) -> list[str]:
         engine = self._runtime.engine

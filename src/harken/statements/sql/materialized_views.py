@@ -99,20 +99,22 @@ class KeptViews(Consumer):
         if catalog.epoch == self._epoch:
             return
         self._epoch = catalog.epoch
-        tables = {each.name: each.stored for each in self._network.views_of(None)}
+        tables = {each.name: each.stored for each in self._network.graph.views_of(None)}
         kept = [compile_kept(f, catalog) for f in catalog.functions() if is_materialized(f)]
         wanted = {each.name: each for each in kept}
-        for name in self._network.hold(None, wanted.values()):
+        for name in self._network.graph.hold(None, wanted.values()):
             # If another session did it, that session brought the tables along.
             if catalog.changed and name in tables:
                 is_new = tables[name] != wanted[name].table
-                if not is_new or self._network.has_pending(stored_relations(wanted[name].program)):
-                    self._network.redefined.add(name)
+                if not is_new or self._network.captures.has_pending(
+                    stored_relations(wanted[name].program)
+                ):
+                    self._network.graph.redefined.add(name)
 
     def fill(self, function: Function) -> None:
         """Let the table of a new view have the rows that its query has now. What that takes is the
         first that is known of the view, and what it wants to keep is there before any change."""
-        node = self._network.node(kept_name(function.id))
+        node = self._network.graph.node(kept_name(function.id))
         assert node is not None
         assert isinstance(node.view, KeptView)
         connection = self._runtime.engine.connection
@@ -122,11 +124,11 @@ class KeptViews(Consumer):
         by_spark = connection.answered_elsewhere > elsewhere
         self._network.choices.note_first(node, took, by_spark)
         put_rows(self._runtime, node.view, rows)
-        self._network.build_kept(node)
+        self._network.kept.build_kept(node)
 
     def compare_again(self, function: Function) -> None:
         """Compare the table with all rows of its query when the transaction ends."""
-        self._network.redefined.add(kept_name(function.id))
+        self._network.graph.redefined.add(kept_name(function.id))
 
 
 def rows_of(runtime: Runtime, kept: KeptView) -> list[tuple[Any, ...]]:
