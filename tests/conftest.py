@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,11 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Without bytecode, every process that a test starts compiles all modules again, which takes longer
+# than its work.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # No deadline: how long an example takes says more about the machine than about the code.
 settings.register_profile("search", deadline=None, print_blob=True)
@@ -30,6 +36,18 @@ else:
 SPARK_TIMEOUT = 600
 """Seconds for a test with Spark. One that is interrupted leaves the connection to Java between two
 messages, and all that follow fail; so none is, only because the machine is busy."""
+
+SPARK_SETTINGS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""For many small queries: few tasks, one plan for each query, no compiling of Java. These settings
+change no answer, and the nightly run is without them."""
+if os.environ.get("HARKEN_NIGHTLY"):
+    SPARK_SETTINGS = {"spark.sql.shuffle.partitions": "2"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
@@ -65,8 +83,6 @@ def spark() -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patch:
         # Most of what tests run, runs once: Java's second compiler would only take time from it.
         patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        session = local_session(
-            cores=2, memory="2g", settings={"spark.sql.shuffle.partitions": "2"}
-        )
+        session = local_session(cores=2, memory="2g", settings=SPARK_SETTINGS)
     yield session
     session.stop()
