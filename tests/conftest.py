@@ -37,7 +37,9 @@ SPARK_TIMEOUT = 600
 """Seconds for a test with Spark. One that is interrupted leaves the connection to Java between two
 messages, and all that follow fail; so none is, only because the machine is busy."""
 
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xmn600m"
+JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:NewRatio=1"
+)
 """Most of what tests run, runs once: Java's second compiler would only take time from it. With room
 for the code and for young objects, neither is swept again and again."""
 SPARK_SETTINGS = {
