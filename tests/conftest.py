@@ -42,17 +42,6 @@ JAVA_OPTIONS = (
 )
 """Most of what tests run, runs once: Java's second compiler would only take time from it. With room
 for the code and for young objects, neither is swept again and again."""
-SPARK_SETTINGS = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.leafNodeDefaultParallelism": "1",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
-"""For many small queries: few tasks, one plan for each query, no compiling of Java. These settings
-change no answer, and the nightly run is without them."""
-if os.environ.get("HARKEN_NIGHTLY"):
-    SPARK_SETTINGS = {"spark.sql.shuffle.partitions": "2"}
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
@@ -94,6 +83,8 @@ def spark() -> Iterator[SparkSession]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", JAVA_OPTIONS)
-        session = local_session(cores=2, memory="2g", settings=SPARK_SETTINGS)
+        session = local_session(
+            cores=2, memory="2g", settings={"spark.sql.shuffle.partitions": "2"}
+        )
     yield session
     session.stop()

@@ -260,9 +260,7 @@ def test_the_session_means_what_harken_means(spark: SparkSession) -> None:
 
 
 def test_a_session_of_the_user_is_left_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
-    # Spark lists tables only if it may compile Java.
-    compiles = {"spark__sql__codegen__factoryMode": "FALLBACK"}
-    with settings(spark, spark__sql__session__timeZone="Asia/Tokyo", **compiles):
+    with settings(spark, spark__sql__session__timeZone="Asia/Tokyo"):
         user_session.check(spark, tmp_path)
 
 
