@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 
 from harken import Database
-from harken.propagation.nodes import Node
+from harken.maintenance.nodes import Node
 
 INSTRUCTIONS = 20
 

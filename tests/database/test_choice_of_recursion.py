@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import harken
+from harken.maintenance.nodes import NAIVE
 from harken.maintenance.recursive_choice import Turn
-from harken.propagation.nodes import NAIVE
-from harken.propagation.recursive_nodes import EXTERNAL, MATERIALIZED, SHARE, RecursiveNode
+from harken.maintenance.recursive_nodes import EXTERNAL, MATERIALIZED, SHARE, RecursiveNode
 
 PROGRAM = """
 .decl edge(x: number, y: number)

@@ -17,7 +17,7 @@ from harken.ir.safety import required_inputs
 from harken.maintenance import counting
 from harken.maintenance.counting import Tally
 from harken.maintenance.measurements import Experience
-from harken.propagation.nodes import COUNTING, INCREMENTAL, ViewNode
+from harken.maintenance.nodes import COUNTING, INCREMENTAL, ViewNode
 from harken.propagation.wave import ViewChange
 
 PROGRAM = """

@@ -17,8 +17,8 @@ from harken import Database
 from harken.engines.sqlite.connection import BrokenOff
 from harken.maintenance.choices import UNWATCHED
 from harken.maintenance.measurements import Experience
+from harken.maintenance.nodes import DerivedNode, TotalsNode
 from harken.propagation import derived_nodes
-from harken.propagation.nodes import DerivedNode, TotalsNode
 
 T = TypeVar("T")
 

@@ -14,7 +14,7 @@ from test_external_views import rows_by_table
 import harken
 from harken.engines.lake import limits
 from harken.engines.lake.tally import Tally
-from harken.propagation.recursive_nodes import RecursiveNode
+from harken.maintenance.recursive_nodes import RecursiveNode
 
 REACHED = """
 .decl edge(x: number, y: number)

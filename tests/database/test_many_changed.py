@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 import harken
+from harken.maintenance.nodes import FROM_SCRATCH, ViewNode
 from harken.propagation import derived_nodes
-from harken.propagation.nodes import FROM_SCRATCH, ViewNode
 
 QUERIES = {
     "joined": "SELECT x1, x{n} FROM {tables} WHERE {joined}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import harken
-from harken.propagation.recursive_nodes import RecursiveNode
+from harken.maintenance.recursive_nodes import RecursiveNode
 
 PROGRAM = """
 .decl edge(x: number, y: number)

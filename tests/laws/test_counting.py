@@ -13,7 +13,7 @@ from datalog_programs import Maker, RandomProgram, text_of
 
 import harken
 from harken.maintenance import counting, investment
-from harken.propagation.nodes import ViewNode
+from harken.maintenance.nodes import ViewNode
 from laws.test_recursive_views import Client, Shape, graph_program, random_clock, transaction
 
 PROGRAMS, AT_ONCE, TRANSACTIONS = 36, 6, 15

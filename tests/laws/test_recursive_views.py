@@ -23,7 +23,7 @@ from datalog_programs import (
 )
 
 import harken
-from harken.propagation import recursive_nodes
+from harken.maintenance import recursive_nodes
 
 PROGRAMS, AT_ONCE = 30, 5
 TRANSACTIONS, MORE_TRANSACTIONS = 12, 68

@@ -17,7 +17,7 @@ import harken
 from harken.engines.lake import limits
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.lake.far import FarRelation
-from harken.propagation.recursive_nodes import RecursiveNode
+from harken.maintenance.recursive_nodes import RecursiveNode
 
 from .test_recursive_views import Client, follow, question, small_program
 

@@ -19,8 +19,7 @@ from sql_pairs import Difference, Pair
 from sql_scripts import Script, Scripts
 from sql_shrinking import shrink, text_of
 
-from harken.maintenance import chooser
-from harken.propagation import nodes
+from harken.maintenance import chooser, nodes
 
 pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 

@@ -12,8 +12,8 @@ import pytest
 import harken
 import harken.propagation
 from harken.ir.assemble import assemble
+from harken.maintenance.watched import WatchedView
 from harken.propagation.consumer import Consumer
-from harken.propagation.watched import WatchedView
 from harken.propagation.wave import ViewChange
 
 

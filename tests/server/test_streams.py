@@ -13,7 +13,7 @@ from serving import Served, take
 
 import harken
 from harken import Change, HarkenError, Keep
-from harken.consumers.monitors.changes import StoredChange, StoredRows
+from harken.database.changes import StoredChange, StoredRows
 from harken.server.events import net
 from harken.server.feeds import Tail
 from harken.values.types import INTEGER

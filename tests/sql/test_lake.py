@@ -13,7 +13,7 @@ import harken
 from harken.engines.lake import limits
 from harken.engines.lake.query import FarQuery
 from harken.engines.sqlite import firsts
-from harken.propagation.nodes import TotalsNode
+from harken.maintenance.nodes import TotalsNode
 from sql.test_where_engines_go_wrong import CASES
 
 if TYPE_CHECKING:

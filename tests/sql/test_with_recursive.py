@@ -14,7 +14,7 @@ import harken
 from harken.api.explain import Explanation
 from harken.engines.spark import recursion as spark_recursion
 from harken.engines.sqlite import recursion
-from harken.propagation.round_nodes import RoundsNode
+from harken.maintenance.round_nodes import RoundsNode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

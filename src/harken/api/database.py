@@ -18,7 +18,6 @@ from harken.api.handles import FunctionHandle
 from harken.api.opening import open_database
 from harken.api.step import Step, take_step
 from harken.consumers.monitors.audience import Listener
-from harken.consumers.monitors.changes import Change
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.outbox import OutboxStatus
 from harken.consumers.monitors.subscription import (
@@ -40,6 +39,7 @@ from harken.database.arguments import (
     check_path,
     check_whole,
 )
+from harken.database.changes import Change
 from harken.database.exclusive import Turn, exclusive
 from harken.database.lake import register
 from harken.database.objects import Object

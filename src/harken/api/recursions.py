@@ -16,11 +16,11 @@ from harken.database.runtime import Runtime
 from harken.ir.clauses import Program, stored_relations
 from harken.ir.relations import Relation
 from harken.ir.strata import Stratum, reachable, stratify
+from harken.maintenance.nodes import NAIVE
+from harken.maintenance.recursive_nodes import EXTERNAL, MATERIALIZED, STRATEGIES, RecursiveNode
+from harken.maintenance.round_nodes import RoundsNode
 from harken.planner.change_methods import rounds_again, spoken
 from harken.propagation.network import Network
-from harken.propagation.nodes import NAIVE
-from harken.propagation.recursive_nodes import EXTERNAL, MATERIALIZED, STRATEGIES, RecursiveNode
-from harken.propagation.round_nodes import RoundsNode
 
 AGAIN = "computed again at each change, and compared"
 STORED = (

@@ -20,11 +20,11 @@ from harken.engines.sqlite.statistics import Statistics
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
 from harken.maintenance.measurements import Experience
+from harken.maintenance.nodes import NAIVE, Costs, Monitored, TotalsNode, ViewNode
+from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.planner.cost import CostModel
 from harken.planner.network import Part, Reason
 from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
-from harken.propagation.nodes import NAIVE, Costs, Monitored, TotalsNode, ViewNode
-from harken.propagation.recursive_nodes import RecursiveNode
 
 MANY = 1_000.0
 """Changed rows, for which an estimate is made beside the one for a single row."""

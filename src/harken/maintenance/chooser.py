@@ -20,7 +20,7 @@ from harken.engines.sqlite.connection import BrokenOff, Connection
 from harken.errors import HarkenError, SafetyFault
 from harken.maintenance.choices import SMALL_CHANGE, Choices
 from harken.maintenance.measurements import SPARE, Case, Experience
-from harken.propagation.nodes import (
+from harken.maintenance.nodes import (
     COUNTING,
     FROM_SCRATCH,
     INCREMENTAL,

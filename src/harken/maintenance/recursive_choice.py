@@ -17,8 +17,8 @@ from harken.engines.lake.limits import TooManyRows
 from harken.engines.sqlite.connection import BrokenOff
 from harken.maintenance.choices import COPY_LIMIT, Choices
 from harken.maintenance.measurements import Experience
-from harken.propagation.nodes import NAIVE, Planning
-from harken.propagation.recursive_nodes import (
+from harken.maintenance.nodes import NAIVE, Planning
+from harken.maintenance.recursive_nodes import (
     EXTERNAL,
     MATERIALIZED,
     NEAR,

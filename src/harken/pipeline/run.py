@@ -18,8 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import harken
 from harken.api.step import Step
-from harken.consumers.monitors.changes import Change
 from harken.consumers.monitors.subscription import Subscription
+from harken.database.changes import Change
 from harken.errors import HarkenError
 from harken.pipeline.reports import step_json, step_line, step_set_aside
 

@@ -15,8 +15,8 @@ from harken.engines.lake.engine import LakeEngine
 from harken.engines.sqlite import events
 from harken.engines.sqlite.events import Capture
 from harken.ir.relations import Relation
+from harken.maintenance.nodes import Row
 from harken.planner.screen import Screener
-from harken.propagation.nodes import Row
 
 
 class Captures:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from harken.errors import HarkenError
-from harken.propagation.watched import WatchedView
+from harken.maintenance.watched import WatchedView
 from harken.propagation.wave import ViewChange
 
 IMMEDIATE, DEFERRED = "immediate", "deferred"

@@ -17,9 +17,7 @@ from harken.engines.sqlite.engine import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.choices import COPY_LIMIT, Choices
 from harken.maintenance.chooser import FOLLOWED, TookTooLong
-from harken.maintenance.recursive_choice import Turn
-from harken.propagation.graph import Graph
-from harken.propagation.nodes import (
+from harken.maintenance.nodes import (
     APART,
     COPIED,
     COUNTING,
@@ -29,8 +27,10 @@ from harken.propagation.nodes import (
     Planning,
     TotalsNode,
 )
-from harken.propagation.recursive_nodes import EXTERNAL, MATERIALIZED, RecursiveNode
-from harken.propagation.round_nodes import IN_ROUNDS, RoundsNode
+from harken.maintenance.recursive_choice import Turn
+from harken.maintenance.recursive_nodes import EXTERNAL, MATERIALIZED, RecursiveNode
+from harken.maintenance.round_nodes import IN_ROUNDS, RoundsNode
+from harken.propagation.graph import Graph
 from harken.propagation.strategy_choice import StrategyChoice
 from harken.propagation.wave import NodeChange, Wave
 

@@ -20,8 +20,8 @@ from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import Capture
 from harken.errors import HarkenError, is_of_data
 from harken.ir.clauses import Program, stored_relations
+from harken.maintenance.nodes import Planning, Row, ViewNode
 from harken.propagation.evaluation_times import Moments
-from harken.propagation.nodes import Planning, Row, ViewNode
 
 
 @dataclass(frozen=True, slots=True)

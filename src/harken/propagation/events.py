@@ -23,10 +23,10 @@ from harken.errors import HarkenError, is_of_data
 from harken.ir.clauses import Atom, Clause, Definition, Program, stored_relations
 from harken.ir.relations import Kind, Relation
 from harken.ir.terms import Variable
+from harken.maintenance.event_bindings import Binding
+from harken.maintenance.nodes import Row, ViewNode
+from harken.maintenance.watched import CompiledEvent, WatchedView
 from harken.propagation.each_state import States
-from harken.propagation.event_bindings import Binding
-from harken.propagation.nodes import Row, ViewNode
-from harken.propagation.watched import CompiledEvent, WatchedView
 
 Changes: TypeAlias = dict[int, tuple[list[Row], list[Row]]]
 """By the number of an event, the rows that its function gained and lost."""

@@ -34,6 +34,10 @@ from harken.ir.schema import Schema
 from harken.ir.strata import depends_on, reachable
 from harken.maintenance.choices import Choices
 from harken.maintenance.counting import Tally
+from harken.maintenance.nodes import COUNTING, DerivedNode, MadeFrom, Node, TotalsNode, ViewNode
+from harken.maintenance.recursive_nodes import EXTERNAL, RecursiveNode, kept_relations
+from harken.maintenance.round_nodes import RoundsNode
+from harken.maintenance.watched import WatchedView
 from harken.planner.change_methods import rounds_again
 from harken.planner.network import (
     Part,
@@ -47,17 +51,6 @@ from harken.planner.network import (
 )
 from harken.planner.screen import Screener
 from harken.propagation.captures import Captures
-from harken.propagation.nodes import (
-    COUNTING,
-    DerivedNode,
-    MadeFrom,
-    Node,
-    TotalsNode,
-    ViewNode,
-)
-from harken.propagation.recursive_nodes import EXTERNAL, RecursiveNode, kept_relations
-from harken.propagation.round_nodes import RoundsNode
-from harken.propagation.watched import WatchedView
 
 if TYPE_CHECKING:
     from harken.propagation.consumer import Consumer

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from harken.engines.sqlite.connection import BrokenOff
 from harken.errors import HarkenError, is_of_data
 from harken.maintenance.choices import Choices
+from harken.maintenance.nodes import Planning, TotalsNode, ViewNode, build
+from harken.maintenance.round_nodes import RoundsNode
 from harken.propagation.graph import Graph
-from harken.propagation.nodes import Planning, TotalsNode, ViewNode, build
-from harken.propagation.round_nodes import RoundsNode
 from harken.propagation.wave import Wave
 
 

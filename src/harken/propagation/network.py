@@ -20,13 +20,13 @@ from harken.engines.sqlite.engine import Query
 from harken.ir.schema import Schema
 from harken.maintenance.choices import Choices
 from harken.maintenance.chooser import Ways
+from harken.maintenance.nodes import MOVED, NAIVE, Node, Planning, Row, TotalsNode, ViewNode
+from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.propagation.captures import Captures
 from harken.propagation.derived_changes import DerivedChanges
 from harken.propagation.evaluation_times import Moments
 from harken.propagation.graph import Graph, SpecialRelations
 from harken.propagation.kept_state import KeptState
-from harken.propagation.nodes import MOVED, NAIVE, Node, Planning, Row, TotalsNode, ViewNode
-from harken.propagation.recursive_nodes import RecursiveNode
 from harken.propagation.strategy_choice import StrategyChoice
 from harken.propagation.view_changes import ViewChanges, naming
 from harken.propagation.wave import NodeChange, ViewChange, Wave

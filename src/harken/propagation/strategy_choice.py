@@ -11,9 +11,7 @@ from __future__ import annotations
 from functools import partial
 
 from harken.maintenance.choices import Choices
-from harken.planner.network import Part
-from harken.propagation.graph import Graph
-from harken.propagation.nodes import (
+from harken.maintenance.nodes import (
     COUNTING,
     INCREMENTAL,
     NAIVE,
@@ -23,7 +21,9 @@ from harken.propagation.nodes import (
     TotalsNode,
     ViewNode,
 )
-from harken.propagation.round_nodes import RoundsNode
+from harken.maintenance.round_nodes import RoundsNode
+from harken.planner.network import Part
+from harken.propagation.graph import Graph
 from harken.propagation.wave import Wave
 
 SEVERAL = 3

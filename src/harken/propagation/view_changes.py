@@ -15,11 +15,7 @@ from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.choices import Choices
 from harken.maintenance.chooser import TookTooLong
 from harken.maintenance.counting import Tally
-from harken.propagation.each_state import States
-from harken.propagation.evaluation_times import Moments
-from harken.propagation.events import changes, holding, what_happened
-from harken.propagation.graph import Graph
-from harken.propagation.nodes import (
+from harken.maintenance.nodes import (
     APART,
     COPIED,
     COUNTING,
@@ -36,9 +32,13 @@ from harken.propagation.nodes import (
     counted,
     difference,
 )
-from harken.propagation.recursive_nodes import RecursiveNode
+from harken.maintenance.recursive_nodes import RecursiveNode
+from harken.maintenance.watched import WatchedView
+from harken.propagation.each_state import States
+from harken.propagation.evaluation_times import Moments
+from harken.propagation.events import changes, holding, what_happened
+from harken.propagation.graph import Graph
 from harken.propagation.strategy_choice import StrategyChoice
-from harken.propagation.watched import WatchedView
 from harken.propagation.wave import ViewChange, Wave
 
 

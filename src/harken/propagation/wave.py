@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
 from harken.maintenance.chooser import Ways
+from harken.maintenance.nodes import Node, Row, TotalsNode, ViewNode
+from harken.maintenance.round_nodes import RoundsNode
+from harken.maintenance.watched import WatchedView
 from harken.propagation.events import Changes
-from harken.propagation.nodes import Node, Row, TotalsNode, ViewNode
-from harken.propagation.round_nodes import RoundsNode
-from harken.propagation.watched import WatchedView
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,10 @@ from functools import partial
 from itertools import takewhile
 
 from harken.api.database import Database
-from harken.consumers.monitors.changes import Change, StoredChange
 from harken.consumers.monitors.log import Logs, News
 from harken.consumers.monitors.subscription import Subscription
 from harken.consumers.monitors.view import Watched
+from harken.database.changes import Change, StoredChange
 from harken.engines.sqlite.connection import Connection
 from harken.errors import HarkenError
 from harken.server.events import change_event

@@ -13,9 +13,9 @@ from typing import Any
 
 import harken
 from harken.api.database import Database
-from harken.consumers.monitors.changes import Change
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.subscription import check_position
+from harken.database.changes import Change
 from harken.database.results import to_json
 from harken.errors import StorageError, ValueFault
 from harken.ir.relations import Kind

@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import groupby
 
 from harken.api.database import Database
-from harken.consumers.monitors.changes import Change
 from harken.consumers.monitors.subscription import snapshots
+from harken.database.changes import Change
 from harken.errors import HarkenError
 from harken.server.desk import Desk
 from harken.server.events import HEARTBEAT, Quality, event, failure_event, without_id

@@ -19,10 +19,10 @@ from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
 from harken.errors import IntegrityError
 from harken.ir.schema import Function
+from harken.maintenance.nodes import REDEFINED
+from harken.maintenance.watched import WatchedView
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
-from harken.propagation.nodes import REDEFINED
-from harken.propagation.watched import WatchedView
 from harken.propagation.wave import ViewChange
 from harken.values.types import Type
 

@@ -22,30 +22,23 @@ from dataclasses import replace
 
 from harken.calculus.states import in_old_state
 from harken.consumers.monitors.audience import Audience, Receiver
-from harken.consumers.monitors.changes import (
-    Change,
-    Row,
-    StoredChange,
-    Types,
-    net_change,
-    stored_rows,
-)
 from harken.consumers.monitors.log import Log, Logs
 from harken.consumers.monitors.outbox import Durable, Outbox
 from harken.consumers.monitors.places import Places
 from harken.consumers.monitors.view import MonitoredView, Selection, Views, Watched
+from harken.database.changes import Change, Row, StoredChange, Types, net_change, stored_rows
 from harken.database.runtime import Runtime, Watcher
 from harken.engines.sqlite import events
 from harken.engines.sqlite.engine import Query
 from harken.errors import ForeignFault, HarkenError, IntegrityError, is_of_data
 from harken.ir.clauses import Program
 from harken.ir.schema import Function
+from harken.maintenance.nodes import Planning
+from harken.maintenance.watched import WatchedView
 from harken.planner.prepare import prepare
 from harken.propagation.check_phase import CheckPhase
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
-from harken.propagation.nodes import Planning
-from harken.propagation.watched import WatchedView
 from harken.propagation.wave import ViewChange
 
 MOST_PLANS = 200

@@ -21,7 +21,7 @@ from harken.database.actions import Action
 from harken.database.schema_cache import Dependencies
 from harken.database.system import activations_relation
 from harken.ir.relations import Column, Kind, Relation
-from harken.propagation.watched import WatchedView
+from harken.maintenance.watched import WatchedView
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from harken.consumers.monitors.changes import StoredRows, read_rows
 from harken.consumers.rules.conflict_set import Activation
+from harken.database.changes import StoredRows, read_rows
 from harken.database.evaluation import decode_rows
 from harken.database.functions import store
 from harken.database.runtime import Runtime

@@ -15,14 +15,14 @@ from harken.engines.sqlite.events import passing
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
 from harken.maintenance import choices
+from harken.maintenance.nodes import DerivedNode, Monitored, Node, TotalsNode, ViewNode
+from harken.maintenance.recursive_nodes import RecursiveNode
+from harken.maintenance.round_nodes import RoundsNode
 from harken.planner.change_methods import untold
 from harken.planner.network import Reason
 from harken.planner.prepare import prepare
 from harken.planner.screen import Alternative
 from harken.propagation.network import Network
-from harken.propagation.nodes import DerivedNode, Monitored, Node, TotalsNode, ViewNode
-from harken.propagation.recursive_nodes import RecursiveNode
-from harken.propagation.round_nodes import RoundsNode
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ from harken.database.runtime import Runtime
 from harken.database.system import FIRED
 from harken.errors import HarkenError, IntegrityError, Span, ValueFault
 from harken.ir.schema import Function
+from harken.maintenance.watched import WatchedView
 from harken.propagation.check_phase import CheckPhase
 from harken.propagation.consumer import Consumer, InOwnTransaction, PendingAction
 from harken.propagation.network import Network
-from harken.propagation.watched import WatchedView
 from harken.propagation.wave import ViewChange
 from harken.statements.complaints import unknown_rule
 

@@ -30,10 +30,10 @@ from harken.lang.amosql.draft import Declared
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Local, Scope
 from harken.lang.amosql.translate import Translator
+from harken.maintenance.event_bindings import bindings
+from harken.maintenance.watched import CompiledEvent
 from harken.planner.expand import expand
 from harken.planner.prepare import prepare
-from harken.propagation.event_bindings import bindings
-from harken.propagation.watched import CompiledEvent
 from harken.statements.amosql import steps
 from harken.statements.amosql.build import Builder
 from harken.statements.complaints import cannot_be_watched, not_one_to_watch

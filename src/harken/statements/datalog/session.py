@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from harken.consumers.monitors.changes import Change
+from harken.database.changes import Change
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, Span, SyntaxFault

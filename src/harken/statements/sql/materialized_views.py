@@ -24,11 +24,11 @@ from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
 from harken.ir.schema import Function
 from harken.lang.sql.parser import statements
+from harken.maintenance.watched import WatchedView
 from harken.planner.change_methods import moving
 from harken.planner.prepare import prepare
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
-from harken.propagation.watched import WatchedView
 from harken.statements.sql.tables import is_materialized
 from harken.statements.sql.views import translate_query
 

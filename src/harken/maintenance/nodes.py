@@ -30,9 +30,9 @@ from harken.ir.relations import Relation
 from harken.ir.schema import Schema
 from harken.maintenance.counting import Tally
 from harken.maintenance.measurements import Experience
+from harken.maintenance.watched import WatchedView
 from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
-from harken.propagation.watched import WatchedView
 
 Row = tuple[Any, ...]
 

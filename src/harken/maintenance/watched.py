@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
-from harken.propagation.event_bindings import Binding
+from harken.maintenance.event_bindings import Binding
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,9 @@ from harken.ir.clauses import Program
 from harken.ir.relations import Relation
 from harken.maintenance.investment import Outlay
 from harken.maintenance.measurements import SPARE, Case, Experience
+from harken.maintenance.nodes import COUNTING, NAIVE, DerivedNode, Planning, StoredRows
 from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
-from harken.propagation.nodes import COUNTING, NAIVE, DerivedNode, Planning, StoredRows
 
 EXTERNAL, MATERIALIZED = "external", "materialized"
 TAKEN_IN = "external, with a stored copy"

@@ -10,8 +10,8 @@ from harken.calculus.rounds import Rounds
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.rounds import RoundsTable
 from harken.ir.clauses import Program, stored_relations
+from harken.maintenance.nodes import DerivedNode, Planning
 from harken.planner.prepare import prepare
-from harken.propagation.nodes import DerivedNode, Planning
 
 IN_ROUNDS = "rounds followed"
 
