@@ -17,7 +17,8 @@ from harken.ir.safety import required_inputs
 from harken.maintenance import counting
 from harken.maintenance.counting import Tally
 from harken.maintenance.measurements import Experience
-from harken.maintenance.nodes import COUNTING, INCREMENTAL, ViewNode
+from harken.maintenance.nodes import ViewNode
+from harken.maintenance.strategies import Strategy
 from harken.propagation.wave import ViewChange
 
 PROGRAM = """
@@ -81,7 +82,7 @@ def test_a_row_goes_with_its_last_derivation() -> None:
         db.datalog("-e(1, 2). +e(3, 3). +e(3, 4).")
         (change,) = view.changes()
         assert (change.plus, change.minus) == ([(3,)], [(1,)])
-        assert set(ways) == {COUNTING, "no change"} or set(ways) == {COUNTING}
+        assert set(ways) == {Strategy.COUNTING, "no change"} or set(ways) == {Strategy.COUNTING}
         assert "derivations are counted: 2 rows have 3 of them" in str(db.explain("p"))
         view.close()
         assert "derivations" not in str(db.explain("p"))
@@ -129,7 +130,7 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
 
         def taking(each: ViewNode, *others: object) -> object:
             change = found(each, *others)  # type: ignore[arg-type]
-            now[0] += 1.0 if change.strategy == INCREMENTAL else counted_takes[0]
+            now[0] += 1.0 if change.strategy == Strategy.INCREMENTAL else counted_takes[0]
             return change
 
         network._found_change = taking  # type: ignore[method-assign,assignment]
@@ -154,7 +155,7 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
 
 
 def test_what_differentials_took_is_forgotten_when_they_read_stored_rows() -> None:
-    known, case = Experience({}), (INCREMENTAL, frozenset({"e"}))
+    known, case = Experience({}), (Strategy.INCREMENTAL, frozenset({"e"}))
     tally = Tally()
     tally.experience(lambda: known)
     tally.note_differentials(case, 1, 1.0, is_fresh=False)
@@ -172,7 +173,10 @@ def test_what_differentials_took_is_forgotten_when_they_read_stored_rows() -> No
 
 def test_differentials_that_take_little_count_as_well() -> None:
     """Counting is ended where most changes are found sooner without, though some take long."""
-    tally, (ours, others) = Tally(), ((COUNTING, frozenset("f")), (INCREMENTAL, frozenset("f")))
+    tally, (ours, others) = (
+        Tally(),
+        ((Strategy.COUNTING, frozenset("f")), (Strategy.INCREMENTAL, frozenset("f"))),
+    )
     for _ in range(4):
         for seconds in (0.0005, 0.00005, 0.00005, 0.00005):
             tally.note_differentials(others, 1, seconds, is_fresh=False)
@@ -184,7 +188,7 @@ def test_differentials_that_take_little_count_as_well() -> None:
 
 
 def test_a_way_that_is_settled_is_watched_now_and_then() -> None:
-    tally, case = Tally(), (INCREMENTAL, frozenset("f"))
+    tally, case = Tally(), (Strategy.INCREMENTAL, frozenset("f"))
     watched = 0
     for _ in range(1000):
         if tally.is_watched():

@@ -9,7 +9,8 @@ from random import Random
 import pytest
 
 import harken
-from harken.maintenance.nodes import FROM_SCRATCH, ViewNode
+from harken.maintenance.nodes import ViewNode
+from harken.maintenance.strategies import FROM_SCRATCH
 from harken.propagation import derived_nodes
 
 QUERIES = {

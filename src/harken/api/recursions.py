@@ -16,9 +16,9 @@ from harken.database.runtime import Runtime
 from harken.ir.clauses import Program, stored_relations
 from harken.ir.relations import Relation
 from harken.ir.strata import Stratum, reachable, stratify
-from harken.maintenance.nodes import NAIVE
-from harken.maintenance.recursive_nodes import EXTERNAL, MATERIALIZED, STRATEGIES, RecursiveNode
+from harken.maintenance.recursive_nodes import STRATEGIES, RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
+from harken.maintenance.strategies import Strategy
 from harken.planner.change_methods import rounds_again, spoken
 from harken.propagation.network import Network
 
@@ -81,7 +81,11 @@ class _Recursion:
             return "none, nothing that is watched here depends on it"
         if forced is not None:
             return f'{forced}, by db.monitoring("{forced}")'
-        first = (each for each in (NAIVE, MATERIALIZED, EXTERNAL) if each in wanted)
+        first = (
+            each
+            for each in (Strategy.NAIVE, Strategy.MATERIALIZED, Strategy.EXTERNAL)
+            if each in wanted
+        )
         strategy = next(first, min(wanted))
         return f"{strategy}; {self._done(strategy)}"
 
@@ -92,13 +96,15 @@ class _Recursion:
 
     def _done(self, strategy: str) -> str:
         again = f"{self._what} are {AGAIN}"
-        if self._refused is not None or strategy == NAIVE:
+        if self._refused is not None or strategy == Strategy.NAIVE:
             return again
         derived = {each.id: each for each in self._network.graph.derived.values()}
         node = derived.get(self._relation.id)
         if isinstance(node, RoundsNode):
             if node.refused is not None:
-                reason = "external stores nothing" if strategy == EXTERNAL else node.refused
+                reason = (
+                    "external stores nothing" if strategy == Strategy.EXTERNAL else node.refused
+                )
                 return f"{again}, because {reason}"
             if node.table.validity.holds():
                 return f"the rounds are stored, {node.table.size()} rows"

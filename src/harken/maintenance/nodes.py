@@ -30,22 +30,12 @@ from harken.ir.relations import Relation
 from harken.ir.schema import Schema
 from harken.maintenance.counting import Tally
 from harken.maintenance.measurements import Experience
+from harken.maintenance.strategies import FROM_SCRATCH, Strategy
 from harken.maintenance.watched import WatchedView
 from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
 
 Row = tuple[Any, ...]
-
-INCREMENTAL, NAIVE = "incremental", "naive"
-WITH_TOTALS = "incremental, with kept totals"
-COUNTING = "counting"
-COPIED = "naive, with a copy of the old state"
-KEPT = "naive, beside the rows that are kept"
-MOVED = "naive, beside the rows as they were when it was last looked at"
-APART = "naive, once for each state"
-REDEFINED = "compared as a whole, because it was defined again"
-EACH_STATE = "each state by itself, after a failure in neither of them"
-FROM_SCRATCH = (NAIVE, COPIED, KEPT, MOVED, APART)
 
 LONGEST = 3_000
 """A statement of more literals than these takes SQLite seconds to prepare, or for ever."""
@@ -162,16 +152,18 @@ class Monitored:
         self.is_fresh = True
         if self.stored_below and strategy not in FROM_SCRATCH:
             return planning.compile_reading(program, self.stored_below)
-        may_be_apart = strategy == NAIVE and planning.can_take_back(self.part.stored.values())
+        may_be_apart = strategy == Strategy.NAIVE and planning.can_take_back(
+            self.part.stored.values()
+        )
         most = MANY_ITEMS if may_be_apart else None
         return planning.compile(program, as_whole=strategy in FROM_SCRATCH, most=most)
 
     def change(self, strategy: str, changed: frozenset[str], checked: bool = True) -> Change:
         """Naive evaluation asks what has changed in the tables; differentials ask the nodes."""
         part = self.part
-        if strategy == NAIVE:
+        if strategy == Strategy.NAIVE:
             return recompute(part.program, changed)
-        if strategy == COPIED:
+        if strategy == Strategy.COPIED:
             return recompute(part.program, changed, copied=True)
         part = self._part_for(strategy)
         return differentiate(part.program, changed, checked, part.nodes)
@@ -181,7 +173,9 @@ class Monitored:
         Where everything is made of one relation that changed, each mention of it, in both states
         of the others, adds to what is looked at again."""
         length = self.length(strategy, changed)
-        return length > LONGEST and length > 2 * self.length(NAIVE, frozenset(self.part.stored))
+        return length > LONGEST and length > 2 * self.length(
+            Strategy.NAIVE, frozenset(self.part.stored)
+        )
 
     def is_refused(
         self, fault: SafetyFault, strategy: str, changed: frozenset[str], planning: Planning
@@ -191,7 +185,7 @@ class Monitored:
         itself."""
         if fault.code != "too-complex":
             return False
-        if strategy == NAIVE and not self.is_apart:
+        if strategy == Strategy.NAIVE and not self.is_apart:
             self.is_apart = planning.can_take_back(self.part.stored.values())
             return self.is_apart
         if strategy in FROM_SCRATCH:
@@ -224,9 +218,9 @@ class Monitored:
 
     def _part_for(self, strategy: str) -> Part:
         """What differentials are made of."""
-        if strategy == WITH_TOTALS and self.kept is not None:
+        if strategy == Strategy.TOTALS and self.kept is not None:
             return self.kept
-        if strategy == COUNTING and self.counted is not None:
+        if strategy == Strategy.COUNTING and self.counted is not None:
             return self.counted
         return self.part
 
@@ -244,9 +238,9 @@ class Monitored:
         return query
 
     def _weighted_change(self, strategy: str, changed: frozenset[str]) -> Program:
-        if strategy == NAIVE:
+        if strategy == Strategy.NAIVE:
             return recompute_bag(self.part.program, changed)
-        if strategy == COPIED:
+        if strategy == Strategy.COPIED:
             return recompute_bag(self.part.program, changed, stored=self.old_state)
         part = self._part_for(strategy)
         return differentiate_bag(part.program, changed, part.nodes)
@@ -259,7 +253,9 @@ class Monitored:
     def is_weighed(self, strategy: str) -> bool:
         """Is its change one query for rows with weights, or one for each sign? What is compared
         with a stored state is evaluated once."""
-        return not self.part.relation.is_set or (strategy == COPIED and self.old_state is not None)
+        return not self.part.relation.is_set or (
+            strategy == Strategy.COPIED and self.old_state is not None
+        )
 
     def whole(self, planning: Planning) -> Query:
         """The query for all rows as they are now."""
@@ -270,10 +266,10 @@ class Monitored:
     def influents(self, strategy: str) -> Mapping[str, Relation]:
         if strategy in FROM_SCRATCH:
             return self.part.stored
-        if strategy == WITH_TOTALS:
+        if strategy == Strategy.TOTALS:
             assert self.kept is not None
             return self.kept.influents
-        if strategy == COUNTING:
+        if strategy == Strategy.COUNTING:
             assert self.counted is not None
             return self.counted.influents
         return self.part.influents
@@ -329,7 +325,7 @@ class TotalsNode(DerivedNode):
         return self.table.follow(self.delta)
 
     def length(self, strategy: str, changed: frozenset[str]) -> int:
-        return Monitored.length(self, INCREMENTAL, changed)
+        return Monitored.length(self, Strategy.INCREMENTAL, changed)
 
     def is_planned(self, strategy: str, changed: frozenset[str]) -> bool:
         return changed in self.followers

@@ -27,14 +27,14 @@ from harken.ir.clauses import Program
 from harken.ir.relations import Relation
 from harken.maintenance.investment import Outlay
 from harken.maintenance.measurements import SPARE, Case, Experience
-from harken.maintenance.nodes import COUNTING, NAIVE, DerivedNode, Planning, StoredRows
+from harken.maintenance.nodes import DerivedNode, Planning, StoredRows
+from harken.maintenance.strategies import Strategy
 from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
 
-EXTERNAL, MATERIALIZED = "external", "materialized"
 TAKEN_IN = "external, with a stored copy"
 """Rederivation does not need stored rows, but they have to be brought up to date with it."""
-STRATEGIES = ("auto", COUNTING, EXTERNAL, MATERIALIZED, NAIVE)
+STRATEGIES = ("auto", Strategy.COUNTING, Strategy.EXTERNAL, Strategy.MATERIALIZED, Strategy.NAIVE)
 
 
 FIRST_LIMIT = 0.25
@@ -110,7 +110,7 @@ class Course(Outlay):
 
     def note_way(self, strategy: str, size: int, stored: bool) -> None:
         """A change was chosen for, and has gone this way."""
-        settles = stored and strategy == self.last != EXTERNAL and not self.staying
+        settles = stored and strategy == self.last != Strategy.EXTERNAL and not self.staying
         self.same = self.same + 1 if settles else 0
         self.largest = max(size, self.largest) if settles else 0
         self.unwatched = UNWATCHED if self.same >= SETTLED else 0
@@ -120,22 +120,22 @@ class Course(Outlay):
         self, known: Experience, changed: frozenset[str], size: int, stored: KeptRows | None
     ) -> str:
         """Of rows that are stored, the change has to bring them up to date."""
-        if self.staying and (self.last != MATERIALIZED or stored is not None):
+        if self.staying and (self.last != Strategy.MATERIALIZED or stored is not None):
             self.staying -= 1
             return self.last
-        ways = [(EXTERNAL, changed)]
+        ways: list[Case] = [(Strategy.EXTERNAL, changed)]
         if stored is not None:
             taken_in = (TAKEN_IN, changed)
             if not stored.can_take_in or known.is_measured(taken_in, size):
                 ways = [taken_in] if stored.can_take_in else []
-            ways.append((MATERIALIZED, changed))
-        naive, is_tried = known.naive_seconds, known.is_measured((NAIVE, changed), size)
+            ways.append((Strategy.MATERIALIZED, changed))
+        naive, is_tried = known.naive_seconds, known.is_measured((Strategy.NAIVE, changed), size)
         if is_tried:
-            ways.append((NAIVE, changed))
+            ways.append((Strategy.NAIVE, changed))
         way = known.best_of(ways, size, _trial)
         if not is_tried and naive is not None and NEAR * known.expected(way, size) > naive:
-            return NAIVE
-        best = EXTERNAL if way[0] == TAKEN_IN else way[0]
+            return Strategy.NAIVE
+        best = Strategy.EXTERNAL if way[0] == TAKEN_IN else way[0]
         fastest = min(ways, key=lambda each: known.expected(each, size))
         if way != fastest:
             known.try_again(way, size)
@@ -152,8 +152,8 @@ class Course(Outlay):
         naive = known.naive_seconds
         first = FIRST_LIMIT_FAR if known.is_far else FIRST_LIMIT
         limit = first if naive is None else SPARE * naive
-        if stored and known.is_measured((MATERIALIZED, changed), size):
-            limit = min(limit, SPARE * known.expected((MATERIALIZED, changed), size))
+        if stored and known.is_measured((Strategy.MATERIALIZED, changed), size):
+            limit = min(limit, SPARE * known.expected((Strategy.MATERIALIZED, changed), size))
         return max(limit, SHORTEST)
 
     def note_without(self, seconds: float) -> None:
@@ -266,7 +266,7 @@ class RecursiveNode(DerivedNode):
     def differ(self, stored: frozenset[str], planning: Planning) -> None:
         """Fill the Δ-set with the difference of both states, none of which comes here."""
         for sign in (1, -1):
-            self.delta.fill(self.query(sign, NAIVE, stored, planning), sign)
+            self.delta.fill(self.query(sign, Strategy.NAIVE, stored, planning), sign)
 
     def build(self, planning: Planning, stored: frozenset[str] = frozenset()) -> None:
         """Store the rows, as they were before these relations changed."""

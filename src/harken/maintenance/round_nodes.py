@@ -13,8 +13,6 @@ from harken.ir.clauses import Program, stored_relations
 from harken.maintenance.nodes import DerivedNode, Planning
 from harken.planner.prepare import prepare
 
-IN_ROUNDS = "rounds followed"
-
 
 @dataclass(slots=True, eq=False)
 class RoundsNode(DerivedNode):

@@ -16,20 +16,12 @@ from harken.calculus.counting import Derivations
 from harken.engines.sqlite.engine import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.choices import COPY_LIMIT, Choices
-from harken.maintenance.chooser import FOLLOWED, TookTooLong
-from harken.maintenance.nodes import (
-    APART,
-    COPIED,
-    COUNTING,
-    INCREMENTAL,
-    NAIVE,
-    DerivedNode,
-    Planning,
-    TotalsNode,
-)
+from harken.maintenance.chooser import TookTooLong
+from harken.maintenance.nodes import DerivedNode, Planning, TotalsNode
 from harken.maintenance.recursive_choice import Turn
-from harken.maintenance.recursive_nodes import EXTERNAL, MATERIALIZED, RecursiveNode
-from harken.maintenance.round_nodes import IN_ROUNDS, RoundsNode
+from harken.maintenance.recursive_nodes import RecursiveNode
+from harken.maintenance.round_nodes import RoundsNode
+from harken.maintenance.strategies import Strategy
 from harken.propagation.graph import Graph
 from harken.propagation.strategy_choice import StrategyChoice
 from harken.propagation.wave import NodeChange, Wave
@@ -51,7 +43,7 @@ class DerivedChanges:
 
     def advance(self, node: DerivedNode, wave: Wave) -> None:
         """Fill the Δ-set of a node; if it holds anything, the wave goes on from there."""
-        if self._choices.forced == NAIVE or self._choice.passes(node, wave):
+        if self._choices.forced == Strategy.NAIVE or self._choice.passes(node, wave):
             self._miss(node, wave)
             return
         changed = frozenset(wave.changed & node.part.influents.keys())
@@ -113,7 +105,7 @@ class DerivedChanges:
         if not node.table.validity.holds():
             wave.to_build.append(node)
             return "not kept yet"
-        if self._choice.waits(node, FOLLOWED, changed, wave, BUILT_AGAIN):
+        if self._choice.waits(node, Strategy.FOLLOWED, changed, wave, BUILT_AGAIN):
             self._miss(node, wave)
             wave.flooded.add(node.id)
             return "not kept: a plan for so many changes takes longer"
@@ -127,7 +119,7 @@ class DerivedChanges:
             return "not kept: the statement is more than SQLite takes"
         try:
             with self._tallied(node, wave):
-                followed = ways.run(node, FOLLOWED, lambda: node.follow(followers))
+                followed = ways.run(node, Strategy.FOLLOWED, lambda: node.follow(followers))
         except TookTooLong:
             ways.give_up_above(node)
             self._miss(node, wave)
@@ -136,8 +128,8 @@ class DerivedChanges:
         if not followed:
             wave.to_build.append(node)
             return "not kept yet"
-        ways.note(node, FOLLOWED)
-        return COUNTING if isinstance(node.totals, Derivations) else "kept totals"
+        ways.note(node, Strategy.FOLLOWED)
+        return Strategy.COUNTING if isinstance(node.totals, Derivations) else "kept totals"
 
     def _followers(
         self, node: TotalsNode, wave: Wave, changed: frozenset[str]
@@ -162,7 +154,7 @@ class DerivedChanges:
         if not wave.ways.is_needed(node):
             self._miss(node, wave)
             return "passed by: what is above goes naive"
-        is_naive = any(each.strategy == NAIVE for each in self._graph.views_above(node))
+        is_naive = any(each.strategy == Strategy.NAIVE for each in self._graph.views_above(node))
         if is_naive or wave.ways.depends_on_missed(node) or not node.table.validity.holds():
             node.table.validity.revoke()
             if not is_naive:
@@ -172,11 +164,11 @@ class DerivedChanges:
         if node.table.size() > COPY_LIMIT:
             node.table.drop()
             node.refused = f"there are more than {COPY_LIMIT} rows"
-        return IN_ROUNDS
+        return Strategy.ROUNDS
 
     def _recur(self, node: RecursiveNode, wave: Wave, changed: frozenset[str]) -> str:
         """Fill the Δ-set of a recursive relation."""
-        wanted = NAIVE if wave.ways.depends_on_missed(node) else self._wanted_of(node)
+        wanted = Strategy.NAIVE if wave.ways.depends_on_missed(node) else self._wanted_of(node)
         if wanted is None and not wave.ways.is_needed(node):
             self._miss(node, wave)
             return "passed by: what is above goes naive"
@@ -187,9 +179,20 @@ class DerivedChanges:
     def _wanted_of(self, node: RecursiveNode) -> str | None:
         """The way that those above a recursive relation want it to go, if they do."""
         if self._choices.forced is not None:
-            return EXTERNAL if self._choices.forced == INCREMENTAL else NAIVE
+            return (
+                Strategy.EXTERNAL
+                if self._choices.forced == Strategy.INCREMENTAL
+                else Strategy.NAIVE
+            )
         wanted = {each.strategy for each in self._graph.views_above(node)}
-        return next((each for each in (NAIVE, MATERIALIZED, EXTERNAL) if each in wanted), None)
+        return next(
+            (
+                each
+                for each in (Strategy.NAIVE, Strategy.MATERIALIZED, Strategy.EXTERNAL)
+                if each in wanted
+            ),
+            None,
+        )
 
     def queries(
         self, node: DerivedNode, wave: Wave
@@ -198,14 +201,14 @@ class DerivedChanges:
         weighted change, of a set for what it gained and for what it lost."""
         while True:
             strategy = self._choice.choose(node, wave)
-            if strategy == NAIVE and node.copy is not None and node.copy.validity.holds():
-                strategy = COPIED
-            if strategy == NAIVE and node.is_apart:
-                strategy = APART
+            if strategy == Strategy.NAIVE and node.copy is not None and node.copy.validity.holds():
+                strategy = Strategy.COPIED
+            if strategy == Strategy.NAIVE and node.is_apart:
+                strategy = Strategy.APART
             below = frozenset(wave.changed & node.influents(strategy).keys())
             if not below:
                 return strategy, below, ()
-            if strategy == APART:  # it is found by what lies above
+            if strategy == Strategy.APART:  # it is found by what lies above
                 return strategy, below, ()
             try:
                 return strategy, below, self._queries_made(node, strategy, below)
@@ -229,7 +232,7 @@ class DerivedChanges:
         if not below:
             return "no change"
         while True:
-            if strategy == APART:
+            if strategy == Strategy.APART:
                 self._miss(node, wave)
                 return "passed by: the statement is too long"
             try:
@@ -248,8 +251,8 @@ class DerivedChanges:
         return strategy
 
     def _keep_copy(self, node: DerivedNode, strategy: str) -> None:
-        copy = node.copy if strategy in (NAIVE, COPIED) else None
-        if strategy == COPIED:
+        copy = node.copy if strategy in (Strategy.NAIVE, Strategy.COPIED) else None
+        if strategy == Strategy.COPIED:
             assert copy is not None
             copy.follow(node.delta)
         elif copy is not None:

@@ -34,9 +34,10 @@ from harken.ir.schema import Schema
 from harken.ir.strata import depends_on, reachable
 from harken.maintenance.choices import Choices
 from harken.maintenance.counting import Tally
-from harken.maintenance.nodes import COUNTING, DerivedNode, MadeFrom, Node, TotalsNode, ViewNode
-from harken.maintenance.recursive_nodes import EXTERNAL, RecursiveNode, kept_relations
+from harken.maintenance.nodes import DerivedNode, MadeFrom, Node, TotalsNode, ViewNode
+from harken.maintenance.recursive_nodes import RecursiveNode, kept_relations
 from harken.maintenance.round_nodes import RoundsNode
+from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
 from harken.planner.change_methods import rounds_again
 from harken.planner.network import (
@@ -277,7 +278,7 @@ class Graph:
     def _may_keep(self, node: Node) -> bool:
         """May anything be stored for what is above?"""
         if isinstance(node, ViewNode):
-            return node.view.strategy != EXTERNAL
+            return node.view.strategy != Strategy.EXTERNAL
         return node.kept is not None or any(
             map(self._may_keep, self.affects.get(node.id, {}).values())
         )
@@ -291,7 +292,7 @@ class Graph:
     def _must_count(self, node: Node) -> bool:
         """Are derivations to be counted for what is above?"""
         if isinstance(node, ViewNode):
-            return node.view.strategy == COUNTING
+            return node.view.strategy == Strategy.COUNTING
         return any(map(self._must_count, self.affects.get(node.id, {}).values()))
 
     def _ensure_totals(self, totals: Kept, above: Node, program: Program) -> None:
@@ -468,9 +469,9 @@ class Graph:
 
 def _condition_node(part: Part, condition: WatchedView, tally: Tally | None = None) -> ViewNode:
     """What is kept of a condition that moves would be that of another time."""
-    keeping = not condition.moves and condition.strategy != EXTERNAL
+    keeping = not condition.moves and condition.strategy != Strategy.EXTERNAL
     kept = with_kept_totals(part) if keeping else None
-    counting = keeping and condition.strategy == COUNTING
+    counting = keeping and condition.strategy == Strategy.COUNTING
     if keeping and kept is None and _may_count(part, condition):
         tally = tally or Tally()
         counting = tally.is_counting

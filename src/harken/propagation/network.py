@@ -20,8 +20,9 @@ from harken.engines.sqlite.engine import Query
 from harken.ir.schema import Schema
 from harken.maintenance.choices import Choices
 from harken.maintenance.chooser import Ways
-from harken.maintenance.nodes import MOVED, NAIVE, Node, Planning, Row, TotalsNode, ViewNode
+from harken.maintenance.nodes import Node, Planning, Row, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
+from harken.maintenance.strategies import Strategy
 from harken.propagation.captures import Captures
 from harken.propagation.derived_changes import DerivedChanges
 from harken.propagation.evaluation_times import Moments
@@ -154,7 +155,7 @@ class Network:
         self.timing[name] = self.timing.get(name, 0.0) + time.perf_counter() - started
 
     def _passed(self, marked: Mapping[str, bool]) -> bool:
-        return any(marked.values()) or (bool(marked) and self.choices.forced == NAIVE)
+        return any(marked.values()) or (bool(marked) and self.choices.forced == Strategy.NAIVE)
 
     def _wave(self, stored: frozenset[str]) -> Wave:
         sizes = self.captures.sizes(stored)
@@ -192,11 +193,11 @@ class Network:
                     if not node.view.events:
                         strategy, _, queries = self._views.queries(node, wave, self._wants_minus)
                         # Its old rows are those of another moment, and are asked for by themselves.
-                        yield from queries[:1] if strategy == MOVED else queries
+                        yield from queries[:1] if strategy == Strategy.MOVED else queries
                 elif not (
                     isinstance(node, TotalsNode)
                     or (isinstance(node, RecursiveNode) and node.refused is None)
-                    or self.choices.forced == NAIVE
+                    or self.choices.forced == Strategy.NAIVE
                     or self._choice.passes(node, wave)
                     or not wave.ways.is_needed(node)
                 ):

@@ -11,17 +11,9 @@ from __future__ import annotations
 from functools import partial
 
 from harken.maintenance.choices import Choices
-from harken.maintenance.nodes import (
-    COUNTING,
-    INCREMENTAL,
-    NAIVE,
-    WITH_TOTALS,
-    DerivedNode,
-    Node,
-    TotalsNode,
-    ViewNode,
-)
+from harken.maintenance.nodes import DerivedNode, Node, TotalsNode, ViewNode
 from harken.maintenance.round_nodes import RoundsNode
+from harken.maintenance.strategies import Strategy
 from harken.planner.network import Part
 from harken.propagation.graph import Graph
 from harken.propagation.wave import Wave
@@ -43,28 +35,32 @@ class StrategyChoice:
     def choose(self, node: Node, wave: Wave) -> str:
         ways = wave.ways
         if isinstance(node, ViewNode):
-            is_naive = node.view.strategy == NAIVE and not node.part.below
+            is_naive = node.view.strategy == Strategy.NAIVE and not node.part.below
             if node.view.moves or is_naive:
-                return NAIVE
-        if self._choices.forced == NAIVE or ways.depends_on_missed(node) or ways.goes_naive(node):
-            return NAIVE
+                return Strategy.NAIVE
+        if (
+            self._choices.forced == Strategy.NAIVE
+            or ways.depends_on_missed(node)
+            or ways.goes_naive(node)
+        ):
+            return Strategy.NAIVE
         if self._is_flooded(node, wave):
-            return NAIVE
-        part, incremental = node.part, INCREMENTAL
+            return Strategy.NAIVE
+        part, incremental = node.part, Strategy.INCREMENTAL
         if node.counted is not None and self._are_kept(node.counted, wave):
-            part, incremental = node.counted, COUNTING
+            part, incremental = node.counted, Strategy.COUNTING
         elif node.kept is not None and self._are_kept(node.kept, wave):
-            part, incremental = node.kept, WITH_TOTALS
+            part, incremental = node.kept, Strategy.TOTALS
         sizes = {name: size for name, size in wave.sizes.items() if name in part.influents}
         known = partial(ways.prefers_naive, node, incremental)
         strategy = self._choices.strategy(node, sizes, wave.sizes, incremental, known)
-        if strategy == INCREMENTAL and self._are_coming(node, wave):
+        if strategy == Strategy.INCREMENTAL and self._are_coming(node, wave):
             ways.pass_over(node)
-            return NAIVE
+            return Strategy.NAIVE
         changed = frozenset(sizes)
-        if strategy == NAIVE or node.is_unwieldy(strategy, changed):
-            return NAIVE
-        return NAIVE if self.waits(node, strategy, changed, wave) else strategy
+        if strategy == Strategy.NAIVE or node.is_unwieldy(strategy, changed):
+            return Strategy.NAIVE
+        return Strategy.NAIVE if self.waits(node, strategy, changed, wave) else strategy
 
     def passes(self, node: DerivedNode, wave: Wave) -> bool:
         """Is the node to be evaluated as a whole, in both states, only for views that have their
@@ -75,7 +71,7 @@ class StrategyChoice:
             return True
         if isinstance(node, RoundsNode) and node.refused is None:
             return False
-        return self._graph.is_for_stored_views(node) and self.choose(node, wave) == NAIVE
+        return self._graph.is_for_stored_views(node) and self.choose(node, wave) == Strategy.NAIVE
 
     def waits(
         self, node: Node, strategy: str, changed: frozenset[str], wave: Wave, times: float = 1.0

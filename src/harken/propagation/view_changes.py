@@ -15,24 +15,9 @@ from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.choices import Choices
 from harken.maintenance.chooser import TookTooLong
 from harken.maintenance.counting import Tally
-from harken.maintenance.nodes import (
-    APART,
-    COPIED,
-    COUNTING,
-    EACH_STATE,
-    INCREMENTAL,
-    KEPT,
-    MOVED,
-    NAIVE,
-    REDEFINED,
-    Node,
-    Planning,
-    Row,
-    ViewNode,
-    counted,
-    difference,
-)
+from harken.maintenance.nodes import Node, Planning, Row, ViewNode, counted, difference
 from harken.maintenance.recursive_nodes import RecursiveNode
+from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
 from harken.propagation.each_state import States
 from harken.propagation.evaluation_times import Moments
@@ -89,13 +74,15 @@ class ViewChanges:
         tally.notice(self._graph.stored_below(node))
         size = sum(wave.sizes[name] for name in changed)
         is_fresh = node.plan_count > plans
-        differentials = (INCREMENTAL, changed)
+        differentials = (Strategy.INCREMENTAL, changed)
         followed = next((n for n in node.keeps() if n in wave.counting), None)
         if followed is not None:
             seconds += wave.counting[followed]
             is_fresh |= followed in wave.fresh
-            tally.note_counting((COUNTING, changed), differentials, size, seconds, is_fresh)
-        elif strategy == INCREMENTAL:
+            tally.note_counting(
+                (Strategy.COUNTING, changed), differentials, size, seconds, is_fresh
+            )
+        elif strategy == Strategy.INCREMENTAL:
             tally.note_differentials(differentials, size, seconds, is_fresh)
         if tally.wants_counting or tally.wants_no_counting:
             wave.to_turn.append(node)
@@ -180,7 +167,7 @@ class ViewChanges:
         if condition.moves and failure is None:
             self._moments.note(condition.name)
         is_fresh = before is None
-        return ViewChange(condition, plus, minus, changed, EACH_STATE, is_fresh, failure)
+        return ViewChange(condition, plus, minus, changed, Strategy.EACH_STATE, is_fresh, failure)
 
     def look_again(self, name: str) -> ViewChange | None:
         """All rows of a condition that had none because they could not be computed; None if it is
@@ -192,7 +179,7 @@ class ViewChanges:
             rows = self._states.now(node)
         if node.view.moves:
             self._moments.note(name)
-        return ViewChange(node.view, rows, [], frozenset(), EACH_STATE)
+        return ViewChange(node.view, rows, [], frozenset(), Strategy.EACH_STATE)
 
     def compared(self, node: ViewNode) -> ViewChange:
         """The change of a condition that was defined again, whatever its Δ-sets say: its rows now
@@ -200,7 +187,7 @@ class ViewChanges:
         with naming(node.view):
             before = self._planning.engine.matching(node.old_state, {}) if node.old_state else []
             plus, minus = difference(node.whole(self._planning).rows(()), before)
-        return ViewChange(node.view, plus, minus, frozenset(), REDEFINED)
+        return ViewChange(node.view, plus, minus, frozenset(), Strategy.REDEFINED)
 
     def _changes(
         self,
@@ -212,14 +199,14 @@ class ViewChanges:
         """What a condition has gained and lost."""
         if not queries:
             return [], []
-        if strategy == KEPT:
+        if strategy == Strategy.STORED:
             assert node.old_state is not None
             return difference(
                 queries[0].rows(()), self._planning.engine.matching(node.old_state, {})
             )
-        if strategy == MOVED:
+        if strategy == Strategy.MOVED:
             return self._moved(node, *queries)
-        if strategy == APART:
+        if strategy == Strategy.APART:
             before = self._states.taken_back(queries[0], below)
             return difference(queries[0].rows(()), before)
         if node.is_weighed(strategy):
@@ -245,9 +232,9 @@ class ViewChanges:
         """How all rows of a condition are compared with those of before."""
         if node.old_state is None:
             if node.view.moves:
-                return MOVED
-            return APART if node.is_apart else NAIVE
-        return KEPT if self._choices.is_of_far(node) else COPIED
+                return Strategy.MOVED
+            return Strategy.APART if node.is_apart else Strategy.NAIVE
+        return Strategy.STORED if self._choices.is_of_far(node) else Strategy.COPIED
 
     def queries(
         self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
@@ -257,7 +244,7 @@ class ViewChanges:
 
         def wanted() -> str:
             strategy = self._choice.choose(node, wave)
-            return self._naive_strategy(node) if strategy == NAIVE else strategy
+            return self._naive_strategy(node) if strategy == Strategy.NAIVE else strategy
 
         return self._planned(node, wave, wanted, wants_minus)
 
@@ -287,9 +274,9 @@ class ViewChanges:
         below: frozenset[str],
         wants_minus: Callable[[str], bool],
     ) -> tuple[Query, ...]:
-        if strategy in (KEPT, APART):
+        if strategy in (Strategy.STORED, Strategy.APART):
             return (node.whole(self._planning),)
-        if strategy == MOVED:
+        if strategy == Strategy.MOVED:
             return self._both_states(node, below)
         if node.is_weighed(strategy):
             return (node.weighted_query(strategy, below, self._planning),)

@@ -19,7 +19,7 @@ from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
 from harken.errors import IntegrityError
 from harken.ir.schema import Function
-from harken.maintenance.nodes import REDEFINED
+from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
@@ -89,7 +89,9 @@ class Constraints(Consumer):
         views: dict[str, WatchedView] = {}
         for change in self._changes:
             views[change.view.name] = change.view
-            if change.strategy == REDEFINED:  # all rows are in it, also those gained before
+            if (
+                change.strategy == Strategy.REDEFINED
+            ):  # all rows are in it, also those gained before
                 weights.pop(change.view.name, None)
             weight = weights.setdefault(change.view.name, Counter())
             if change.fresh:
