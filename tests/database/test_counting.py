@@ -122,10 +122,10 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
         view = db.monitor("p")
         tally = node(db, "p").tally
         assert tally is not None
-        network = db._network
+        views = db._network._views
         now = [0.0]
         db._runtime.engine.connection.working_time = lambda: now[0]
-        found = network._found_change
+        found = views._found_change
         counted_takes = [0.0]
 
         def taking(each: ViewNode, *others: object) -> object:
@@ -133,7 +133,7 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
             now[0] += 1.0 if change.strategy == Strategy.INCREMENTAL else counted_takes[0]
             return change
 
-        network._found_change = taking  # type: ignore[method-assign,assignment]
+        views._found_change = taking  # type: ignore[method-assign,assignment]
         for y in (5, 6):  # the first has its plan to make
             db.datalog(f"+e(0, {y}).")
         assert node(db, "p").tally is tally

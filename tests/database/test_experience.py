@@ -18,7 +18,7 @@ from harken.engines.sqlite.connection import BrokenOff
 from harken.maintenance.choices import UNWATCHED
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import DerivedNode, TotalsNode
-from harken.propagation import derived_nodes
+from harken.propagation import derived_changes
 
 T = TypeVar("T")
 
@@ -397,7 +397,9 @@ def test_what_was_followed_in_vain_is_remembered(
         if isinstance(each, TotalsNode) and not each.totals.groups
     )
     begun: list[str] = []
-    monkeypatch.setattr(derived_nodes, "_take_in", taking(60.0, derived_nodes._take_in, db, begun))
+    monkeypatch.setattr(
+        derived_changes, "_take_in", taking(60.0, derived_changes._take_in, db, begun)
+    )
     for _ in range(2):
         upper.table.validity.revoke()
         db.sql("UPDATE member SET v = v + 1 WHERE id < 120")

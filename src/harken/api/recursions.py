@@ -3,7 +3,7 @@
 Which strategies there are does not depend on who watches it; which one is in use, and what is
 stored for it, is read off the nodes of the network.
 
-Law: what is said is what `propagation.derived_nodes` does, with the reason where everything is
+Law: what is said is what `propagation.derived_changes` does, with the reason where everything is
 computed again.
 """
 
