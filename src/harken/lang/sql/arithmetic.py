@@ -15,11 +15,19 @@ from sqlglot import exp
 from harken.errors import TypeFault
 from harken.ir.terms import Constant, Term
 from harken.lang.sql import decimals
-from harken.lang.sql.conversions import NULL_TYPE, decimal_of
-from harken.lang.sql.draft import Body
+from harken.lang.sql.conversions import (
+    NULL_TYPE,
+    alike,
+    apply,
+    as_numeric,
+    as_timestamp,
+    brought_to,
+    decimal_of,
+)
+from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.intervals import Interval, interval_of, total
-from harken.lang.sql.rounding import Rounding
 from harken.lang.sql.scope import Scope
+from harken.lang.sql.translation import Translation
 from harken.lang.sql.types import shown
 from harken.lang.sql.whole_numbers import whole_number
 from harken.values.types import (
@@ -44,131 +52,153 @@ SYMBOLS: dict[type[exp.Expr], str] = {
 DAY = exp.Literal.number(86_400)
 
 
-class Arithmetic(Rounding):
-    def _arithmetic(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        symbol = SYMBOLS[type(node)]
-        interval = interval_of(node.expression) if symbol in ("+", "-") else None
-        if interval is not None:
-            by = interval if symbol == "+" else interval.negative()
-            return self._moved(by, node.this, scope, body)
-        before = interval_of(node.this) if symbol == "+" else None
-        if before is not None:
-            return self._moved(before, node.expression, scope, body)
-        if isinstance(node.expression, exp.Interval):
-            raise self._unsupported(
-                node.expression,
-                "an interval is a whole number of units, as INTERVAL 2 DAYS or INTERVAL '1 year 2 "
-                "months'; of seconds it may be a fraction",
+def arithmetic(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+    symbol = SYMBOLS[type(node)]
+    interval = interval_of(node.expression) if symbol in ("+", "-") else None
+    if interval is not None:
+        by = interval if symbol == "+" else interval.negative()
+        return _add_interval(translation, by, node.this, scope, body)
+    before = interval_of(node.this) if symbol == "+" else None
+    if before is not None:
+        return _add_interval(translation, before, node.expression, scope, body)
+    if isinstance(node.expression, exp.Interval):
+        raise translation.draft.unsupported(
+            node.expression,
+            "an interval is a whole number of units, as INTERVAL 2 DAYS or INTERVAL '1 year 2 "
+            "months'; of seconds it may be a fraction",
+        )
+    left = translation.value(node.this, scope, body)
+    right = translation.value(node.expression, scope, body)
+    left, right = _null_beside_decimal(left, right), _null_beside_decimal(right, left)
+    types = (left.type, right.type)
+    if any(map(is_decimal, types)) and all(t == INTEGER or is_decimal(t) for t in types):
+        return _exact(translation.draft, symbol, left, right, body, node)
+    match symbol:
+        case "/":
+            sides = [_as_number(translation.draft, each, body, node) for each in (left, right)]
+            return translation.draft.compute("/", sides, NUMBER, body)
+        case "%" | "div":
+            left, right = alike(translation.draft, left, right, body, node)
+            if symbol == "%" and left.type == NUMBER:
+                return apply(translation.draft, "number_mod", [left, right], body, node)
+            return apply(
+                translation.draft, "mod" if symbol == "%" else "div", [left, right], body, node
             )
-        left = self.value(node.this, scope, body)
-        right = self.value(node.expression, scope, body)
-        left, right = _null_beside_decimal(left, right), _null_beside_decimal(right, left)
-        types = (left.type, right.type)
-        if any(map(is_decimal, types)) and all(t == INTEGER or is_decimal(t) for t in types):
-            return self._exact(symbol, left, right, body, node)
-        match symbol:
-            case "/":
-                sides = [self._as_number(each, body, node) for each in (left, right)]
-                return self._draft.compute("/", sides, NUMBER, body)
-            case "%" | "div":
-                left, right = self.alike(left, right, body, node)
-                if symbol == "%" and left.type == NUMBER:
-                    return self._apply("number_mod", [left, right], body, node)
-                return self._apply("mod" if symbol == "%" else "div", [left, right], body, node)
-        if symbol == "+" and left.type == INTEGER and right.type == DATE:
-            left, right = right, left
-        return self._added(symbol, left, right, body, node)
+    if symbol == "+" and left.type == INTEGER and right.type == DATE:
+        left, right = right, left
+    return _added(translation.draft, symbol, left, right, body, node)
 
-    def _added(self, symbol: str, left: Term, right: Term, body: Body, node: exp.Expr) -> Term:
-        """A sum, a difference or a product of what is not exact."""
-        if TEXT in (left.type, right.type) and any(is_decimal(e.type) for e in (left, right)):
-            left, right = (self.brought_to(each, NUMBER, body, node) for each in (left, right))
-        if not {left.type, right.type} & {DATE, TIMESTAMP}:
-            left, right = self.alike(left, right, body, node)
-        if left.type == TEXT and Constant(None, NULL_TYPE) not in (left, right):
-            raise TypeFault(
-                f"{symbol} cannot be applied to texts",
-                code="type-mismatch",
-                span=self._draft.place(node),
-                hint="convert them to numbers with CAST, or join texts with ||",
-            )
-        return self._apply(symbol, [left, right], body, node)
 
-    def _as_number(self, term: Term, body: Body, node: exp.Expr) -> Term:
-        return self._draft.coerce(self.numeric(term, body, node), NUMBER, body, node)
+def _added(draft: Draft, symbol: str, left: Term, right: Term, body: Body, node: exp.Expr) -> Term:
+    """A sum, a difference or a product of what is not exact."""
+    if TEXT in (left.type, right.type) and any(is_decimal(e.type) for e in (left, right)):
+        left, right = (brought_to(draft, each, NUMBER, body, node) for each in (left, right))
+    if not {left.type, right.type} & {DATE, TIMESTAMP}:
+        left, right = alike(draft, left, right, body, node)
+    if left.type == TEXT and Constant(None, NULL_TYPE) not in (left, right):
+        raise TypeFault(
+            f"{symbol} cannot be applied to texts",
+            code="type-mismatch",
+            span=draft.place(node),
+            hint="convert them to numbers with CAST, or join texts with ||",
+        )
+    return apply(draft, symbol, [left, right], body, node)
 
-    def _exact(self, symbol: str, left: Term, right: Term, body: Body, node: exp.Expr) -> Term:
-        """Arithmetic of decimals, or of one and an integer."""
-        one, other = (decimal_of(each) for each in (left, right))
-        left = self._draft.coerce(left, one, body, node)
-        right = self._draft.coerce(right, other, body, node)
-        if symbol == "div":
-            left, right = self.alike(left, right, body, node)
-            return self._draft.compute("div", (left, right), INTEGER, body)
-        result = decimals.result_of(symbol, one, other)
-        if symbol == "/":
-            return self._draft.compute("/", (left, right), result, body)
-        if symbol == "%":
-            sides = self.alike(left, right, body, node)
-            return self._draft.compute("mod", sides, sides[0].type, body)
-        if symbol == "*":
-            (p1, s1), (p2, s2) = decimal_digits(one), decimal_digits(other)
-            whole = decimal_type(p1 + p2 + 1, s1 + s2)
-            product = self._draft.compute("*", (left, right), whole, body)
-            return self._draft.coerce(product, result, body, node)
-        left = self._draft.coerce(left, result, body, node)
-        right = self._draft.coerce(right, result, body, node)
-        return self._draft.compute(symbol, (left, right), result, body)
 
-    def _moved(self, interval: Interval, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """A date or a timestamp so many months, then days, then seconds later."""
-        given = self.value(node, scope, body)
-        if given == Constant(None, NULL_TYPE):
-            given = Constant(None, TIMESTAMP.or_null())
-        if given.type not in (DATE, TIMESTAMP):
-            raise self._unsupported(
-                node, f"an interval moves a DATE or a TIMESTAMP, and this is {shown(given.type)}"
-            )
-        if interval.months:
-            given = self._months_later(given, total(interval.months), scope, body, node)
-        if interval.seconds or (interval.days and not interval.is_plain):
-            given = self._moment(given, body)
-        if interval.days and given.type == DATE:
-            given = self._days_later(given, total(interval.days), scope, body, node)
-        elif interval.days:
-            whole = (exp.Mul(this=each, expression=DAY.copy()) for each in interval.days)
-            interval = replace(interval, seconds=[*whole, *interval.seconds])
-        if interval.seconds:
-            seconds = self.value(total(interval.seconds), scope, body)
-            given = self._apply("+", [given, self._as_number(seconds, body, node)], body, node)
-        return given
+def _as_number(draft: Draft, term: Term, body: Body, node: exp.Expr) -> Term:
+    return draft.coerce(as_numeric(draft, term, body, node), NUMBER, body, node)
 
-    def _months_later(
-        self, given: Term, months: exp.Expr, scope: Scope, body: Body, node: exp.Expr
-    ) -> Term:
-        size = whole_number(months)
-        if size is not None and isinstance(given, Constant) and given.type == DATE:
-            moved = _moved(given.value, size, "MONTH")
-            if moved is not None:
-                return Constant(moved, given.type)
-        later = self.value(months, scope, body)
-        if given.type == DATE:
-            return self._apply("add_months", [given, later], body, node)
-        day = self._draft.compute("to_date", (given,), DATE, body)
-        whole = self._moment(day, body)
-        rest = self._apply("-", [given, whole], body, node)
-        moved_day = self._moment(self._apply("add_months", [day, later], body, node), body)
-        return self._apply("+", [moved_day, rest], body, node)
 
-    def _days_later(
-        self, given: Term, days: exp.Expr, scope: Scope, body: Body, node: exp.Expr
-    ) -> Term:
-        size = whole_number(days)
-        if size is not None and isinstance(given, Constant):
-            moved = _moved(given.value, size, "DAY")
-            if moved is not None:
-                return Constant(moved, given.type)
-        return self._apply("+", [given, self.value(days, scope, body)], body, node)
+def _exact(draft: Draft, symbol: str, left: Term, right: Term, body: Body, node: exp.Expr) -> Term:
+    """Arithmetic of decimals, or of one and an integer."""
+    one, other = (decimal_of(each) for each in (left, right))
+    left = draft.coerce(left, one, body, node)
+    right = draft.coerce(right, other, body, node)
+    if symbol == "div":
+        left, right = alike(draft, left, right, body, node)
+        return draft.compute("div", (left, right), INTEGER, body)
+    result = decimals.result_of(symbol, one, other)
+    if symbol == "/":
+        return draft.compute("/", (left, right), result, body)
+    if symbol == "%":
+        sides = alike(draft, left, right, body, node)
+        return draft.compute("mod", sides, sides[0].type, body)
+    if symbol == "*":
+        (p1, s1), (p2, s2) = decimal_digits(one), decimal_digits(other)
+        whole = decimal_type(p1 + p2 + 1, s1 + s2)
+        product = draft.compute("*", (left, right), whole, body)
+        return draft.coerce(product, result, body, node)
+    left = draft.coerce(left, result, body, node)
+    right = draft.coerce(right, result, body, node)
+    return draft.compute(symbol, (left, right), result, body)
+
+
+def _add_interval(
+    translation: Translation, interval: Interval, node: exp.Expr, scope: Scope, body: Body
+) -> Term:
+    """A date or a timestamp so many months, then days, then seconds later."""
+    given = translation.value(node, scope, body)
+    if given == Constant(None, NULL_TYPE):
+        given = Constant(None, TIMESTAMP.or_null())
+    if given.type not in (DATE, TIMESTAMP):
+        raise translation.draft.unsupported(
+            node, f"an interval moves a DATE or a TIMESTAMP, and this is {shown(given.type)}"
+        )
+    if interval.months:
+        given = _months_later(translation, given, total(interval.months), scope, body, node)
+    if interval.seconds or (interval.days and not interval.is_plain):
+        given = as_timestamp(translation.draft, given, body)
+    if interval.days and given.type == DATE:
+        given = _days_later(translation, given, total(interval.days), scope, body, node)
+    elif interval.days:
+        whole = (exp.Mul(this=each, expression=DAY.copy()) for each in interval.days)
+        interval = replace(interval, seconds=[*whole, *interval.seconds])
+    if interval.seconds:
+        seconds = translation.value(total(interval.seconds), scope, body)
+        given = apply(
+            translation.draft,
+            "+",
+            [given, _as_number(translation.draft, seconds, body, node)],
+            body,
+            node,
+        )
+    return given
+
+
+def _months_later(
+    translation: Translation,
+    given: Term,
+    months: exp.Expr,
+    scope: Scope,
+    body: Body,
+    node: exp.Expr,
+) -> Term:
+    size = whole_number(months)
+    if size is not None and isinstance(given, Constant) and given.type == DATE:
+        moved = _moved(given.value, size, "MONTH")
+        if moved is not None:
+            return Constant(moved, given.type)
+    later = translation.value(months, scope, body)
+    if given.type == DATE:
+        return apply(translation.draft, "add_months", [given, later], body, node)
+    day = translation.draft.compute("to_date", (given,), DATE, body)
+    whole = as_timestamp(translation.draft, day, body)
+    rest = apply(translation.draft, "-", [given, whole], body, node)
+    moved_day = as_timestamp(
+        translation.draft, apply(translation.draft, "add_months", [day, later], body, node), body
+    )
+    return apply(translation.draft, "+", [moved_day, rest], body, node)
+
+
+def _days_later(
+    translation: Translation, given: Term, days: exp.Expr, scope: Scope, body: Body, node: exp.Expr
+) -> Term:
+    size = whole_number(days)
+    if size is not None and isinstance(given, Constant):
+        moved = _moved(given.value, size, "DAY")
+        if moved is not None:
+            return Constant(moved, given.type)
+    return apply(translation.draft, "+", [given, translation.value(days, scope, body)], body, node)
 
 
 def _null_beside_decimal(term: Term, other: Term) -> Term:

@@ -15,12 +15,15 @@ from sqlglot import exp
 from harken.errors import LanguageError
 from harken.ir.clauses import Atom
 from harken.ir.relations import Column
-from harken.ir.terms import Variable
+from harken.ir.terms import Constant, Term, Variable
+from harken.lang.sql.conversions import as_text
 from harken.lang.sql.draft import Body, Draft, used
 from harken.lang.sql.functions import filled
 from harken.lang.sql.numbering import Numbering
 from harken.lang.sql.rows import Rows
 from harken.lang.sql.scope import Scope
+from harken.lang.sql.translation import Translation
+from harken.values.types import NUMBER, TEXT
 
 CALLS = (exp.Rand, exp.Randn, exp.Uuid)
 _NORMAL = "sqrt(-2e0 * ln(1e0 - x)) * cos(2e0 * pi() * y)"
@@ -93,3 +96,25 @@ def told_apart(draft: Draft, scope: Scope, body: Body) -> Body:
     numbering = Numbering(draft, Rows(relation, captured, ()), row)
     scope.apart = (numbering.number((tuple(range(len(row))), ())),)
     return Body([numbering.source()])
+
+
+def draw(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+    """What the moment, the place in the text and the row say; or a seed and the row."""
+    draft = translation.draft
+    seed = seed_of(node, draft)
+    terms = [each.term for source in scope.sources for each in source.fields]
+    drawn_from = seed or f"{draft.lot} {draft.owner} {node.args['place']}"
+    text: Term = Constant(drawn_from, TEXT)
+    for term in dict.fromkeys([*terms, *scope.captured, *scope.apart]):
+        if isinstance(term, Variable):
+            shown = (
+                draft.compute("object_text", (term,), TEXT, body)
+                if term.type.surrogate
+                else as_text(translation.draft, term, body, node)
+            )
+            part = draft.compute("concat", (Constant("\n", TEXT), shown), TEXT, body)
+            if term.type.nullable:
+                part = draft.compute("coalesce", (part, Constant("\t", TEXT)), TEXT, body)
+            text = draft.compute("concat", (text, part), TEXT, body)
+    name = "uuid" if isinstance(node, exp.Uuid) else "fraction" if seed else "rand"
+    return draft.compute(name, (text,), TEXT if name == "uuid" else NUMBER, body)

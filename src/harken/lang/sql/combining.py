@@ -10,10 +10,11 @@ from harken.errors import TypeFault, counted
 from harken.ir.clauses import Aggregation, Atom, Literal
 from harken.ir.relations import COPIES, Column, Relation
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.sql.draft import Body
-from harken.lang.sql.rows import Rows
+from harken.lang.sql.conversions import as_type, common_type
+from harken.lang.sql.draft import Body, Draft
+from harken.lang.sql.rows import Rows, as_set, captured_by, unknown_places
 from harken.lang.sql.scope import Scope
-from harken.lang.sql.translation import Translation, unknown_places
+from harken.lang.sql.translation import Translation
 from harken.lang.sql.whole_numbers import whole_number
 from harken.values.types import BOOLEAN, INTEGER
 
@@ -21,191 +22,201 @@ TOGETHER = 400
 """So many rows that are written out are one relation: SQLite has at most 500 alternatives."""
 
 
-class Combining(Translation):
-    def _values(self, node: exp.Values, scope: Scope | None) -> Rows:
-        inside = Scope(scope)
-        bodies = [Body() for _ in node.expressions]
-        rows = [
-            [self._expressions.value(v, inside, body) for v in _items(each)]
-            for each, body in zip(node.expressions, bodies, strict=True)
-        ]
-        width = len(rows[0])
-        if any(len(row) != width for row in rows):
-            raise TypeFault(
-                "the rows of VALUES are not all of the same length",
-                code="arity",
-                span=self._draft.place(node),
+def translate_values(translation: Translation, node: exp.Values, scope: Scope | None) -> Rows:
+    inside = Scope(scope)
+    bodies = [Body() for _ in node.expressions]
+    rows = [
+        [translation.value(v, inside, body) for v in _items(each)]
+        for each, body in zip(node.expressions, bodies, strict=True)
+    ]
+    width = len(rows[0])
+    if any(len(row) != width for row in rows):
+        raise TypeFault(
+            "the rows of VALUES are not all of the same length",
+            code="arity",
+            span=translation.draft.place(node),
+        )
+    types = [common_type(translation.draft, [row[i] for row in rows], node) for i in range(width)]
+    heads = []
+    for row, own in zip(rows, bodies, strict=True):
+        heads.append(
+            (
+                [
+                    as_type(translation.draft, t, type_, own, node)
+                    for t, type_ in zip(row, types, strict=True)
+                ],
+                own.literals,
             )
-        types = [self._common_type([row[i] for row in rows], node) for i in range(width)]
-        heads = []
-        for row, own in zip(rows, bodies, strict=True):
-            heads.append(
-                (
-                    [self._as(t, type_, own, node) for t, type_ in zip(row, types, strict=True)],
-                    own.literals,
-                )
-            )
-        names = tuple(f"col{i + 1}" for i in range(width))
-        columns = [Column(name, type_) for name, type_ in zip(names, types, strict=True)]
-        literals = [each for body in bodies for each in body.literals]
-        captured = self._captured(inside, [t for row in rows for t in row], literals)
-        relation = self._written_out(captured, columns, heads)
-        return Rows(relation, captured, names, unknown_places(rows))
+        )
+    names = tuple(f"col{i + 1}" for i in range(width))
+    columns = [Column(name, type_) for name, type_ in zip(names, types, strict=True)]
+    literals = [each for body in bodies for each in body.literals]
+    captured = captured_by(inside, [t for row in rows for t in row], literals)
+    relation = _written_out(translation.draft, captured, columns, heads)
+    return Rows(relation, captured, names, unknown_places(rows))
 
-    def _written_out(
-        self,
-        captured: Sequence[Variable],
-        columns: Sequence[Column],
-        heads: Sequence[tuple[Sequence[Term], Sequence[Literal]]],
-    ) -> Relation:
-        """Rows that are written out; many of them in several relations, which are put together."""
-        if len(heads) <= TOGETHER:
-            return self._draft.define("values", captured, columns, heads, bag=True)
-        parts = []
-        for start in range(0, len(heads), TOGETHER):
-            part = self._written_out(captured, columns, heads[start : start + TOGETHER])
-            terms = [self._draft.fresh(column.type) for column in columns]
-            parts.append((terms, [Atom(part, (*captured, *terms))]))
-        return self._written_out(captured, columns, parts)
 
-    def _range(self, node: exp.Expr) -> Rows:
-        """range(end), range(start, end) and range(start, end, step): whole numbers, without the
-        last."""
-        given = [whole_number(each) for each in node.expressions]
-        known = [each for each in given if each is not None]
-        if len(known) != len(given) or not 1 <= len(known) <= 3 or known[2:] == [0]:
-            raise self._not_yet(
-                node, "range takes whole numbers: an end, or a start, an end, a step"
-            )
-        start, end, step = ([0, *known] if len(known) == 1 else known) + [1] * (len(known) < 3)
-        times = max(0, -((start - end) // step))
-        which, body = self._draft.fresh(INTEGER), Body()
-        body.add(Atom(COPIES, (Constant(times, INTEGER), which)))
-        steps = self._draft.compute("*", (which, Constant(step, INTEGER)), INTEGER, body)
-        first = Constant(start - step, INTEGER)
-        value = self._draft.compute("+", (steps, first), INTEGER, body)
-        columns = [Column("id", INTEGER)]
-        relation = self._draft.define("range", (), columns, [([value], body.literals)], bag=True)
-        return Rows(relation, (), ("id",), frozenset())
+def _written_out(
+    draft: Draft,
+    captured: Sequence[Variable],
+    columns: Sequence[Column],
+    heads: Sequence[tuple[Sequence[Term], Sequence[Literal]]],
+) -> Relation:
+    """Rows that are written out; many of them in several relations, which are put together."""
+    if len(heads) <= TOGETHER:
+        return draft.define("values", captured, columns, heads, bag=True)
+    parts = []
+    for start in range(0, len(heads), TOGETHER):
+        part = _written_out(draft, captured, columns, heads[start : start + TOGETHER])
+        terms = [draft.fresh(column.type) for column in columns]
+        parts.append((terms, [Atom(part, (*captured, *terms))]))
+    return _written_out(draft, captured, columns, parts)
 
-    def _set_operation(self, node: exp.SetOperation, scope: Scope | None) -> Rows:
-        left, right = self.query(node.this, scope), self.query(node.expression, scope)
-        if node.args.get("by_name"):
-            left, right = self._by_name(node, left, right)
-        if len(left.columns) != len(right.columns):
-            raise TypeFault(
-                f"one side has {counted(len(left.columns), 'column')} and the other "
-                f"{len(right.columns)}",
-                code="arity",
-                span=self._draft.place(node),
-            )
-        captured = tuple(dict.fromkeys((*left.captured, *right.captured)))
-        sides = [self._side(rows, node, other) for rows, other in ((left, right), (right, left))]
-        types = [
-            one.type.or_null(one.type.nullable or other.type.nullable)
-            for one, other in zip(sides[0][0], sides[1][0], strict=True)
-        ]
-        columns = [
-            Column(name.lower(), type_) for name, type_ in zip(left.names, types, strict=True)
-        ]
-        distinct = bool(node.args.get("distinct", True))
-        unknown = left.unknown & right.unknown
-        if isinstance(node, exp.Union):
-            relation = self._draft.define("union", captured, columns, sides, bag=not distinct)
-            return Rows(relation, captured, left.names, unknown)
-        made = [self._draft.define("side", captured, columns, [side], bag=True) for side in sides]
-        row = [self._draft.fresh(column.type) for column in columns]
-        atoms = [Atom(each, (*captured, *row)) for each in made]
-        body: list[Literal]
-        if distinct:
-            there = self._as_set(made[1], captured, columns)
-            negated = isinstance(node, exp.Except)
-            body = [atoms[0], Atom(there, (*captured, *row), negated=negated)]
-        else:
-            body = self._counted(node, made, captured, row, columns)
-        relation = self._draft.define("set", captured, columns, [(row, body)], bag=not distinct)
+
+def range_rows(draft: Draft, node: exp.Expr) -> Rows:
+    """range(end), range(start, end) and range(start, end, step): whole numbers, without the
+    last."""
+    given = [whole_number(each) for each in node.expressions]
+    known = [each for each in given if each is not None]
+    if len(known) != len(given) or not 1 <= len(known) <= 3 or known[2:] == [0]:
+        raise draft.unsupported(
+            node, "range takes whole numbers: an end, or a start, an end, a step"
+        )
+    start, end, step = ([0, *known] if len(known) == 1 else known) + [1] * (len(known) < 3)
+    times = max(0, -((start - end) // step))
+    which, body = draft.fresh(INTEGER), Body()
+    body.add(Atom(COPIES, (Constant(times, INTEGER), which)))
+    steps = draft.compute("*", (which, Constant(step, INTEGER)), INTEGER, body)
+    first = Constant(start - step, INTEGER)
+    value = draft.compute("+", (steps, first), INTEGER, body)
+    columns = [Column("id", INTEGER)]
+    relation = draft.define("range", (), columns, [([value], body.literals)], bag=True)
+    return Rows(relation, (), ("id",), frozenset())
+
+
+def set_operation(translation: Translation, node: exp.SetOperation, scope: Scope | None) -> Rows:
+    left, right = translation.query(node.this, scope), translation.query(node.expression, scope)
+    if node.args.get("by_name"):
+        left, right = _by_name(translation.draft, node, left, right)
+    if len(left.columns) != len(right.columns):
+        raise TypeFault(
+            f"one side has {counted(len(left.columns), 'column')} and the other "
+            f"{len(right.columns)}",
+            code="arity",
+            span=translation.draft.place(node),
+        )
+    captured = tuple(dict.fromkeys((*left.captured, *right.captured)))
+    sides = [
+        _side(translation.draft, rows, node, other)
+        for rows, other in ((left, right), (right, left))
+    ]
+    types = [
+        one.type.or_null(one.type.nullable or other.type.nullable)
+        for one, other in zip(sides[0][0], sides[1][0], strict=True)
+    ]
+    columns = [Column(name.lower(), type_) for name, type_ in zip(left.names, types, strict=True)]
+    distinct = bool(node.args.get("distinct", True))
+    unknown = left.unknown & right.unknown
+    if isinstance(node, exp.Union):
+        relation = translation.draft.define("union", captured, columns, sides, bag=not distinct)
         return Rows(relation, captured, left.names, unknown)
+    made = [translation.draft.define("side", captured, columns, [side], bag=True) for side in sides]
+    row = [translation.draft.fresh(column.type) for column in columns]
+    atoms = [Atom(each, (*captured, *row)) for each in made]
+    body: list[Literal]
+    if distinct:
+        there = as_set(translation.draft, made[1], captured, columns)
+        negated = isinstance(node, exp.Except)
+        body = [atoms[0], Atom(there, (*captured, *row), negated=negated)]
+    else:
+        body = _counted(translation.draft, node, made, captured, row, columns)
+    relation = translation.draft.define("set", captured, columns, [(row, body)], bag=not distinct)
+    return Rows(relation, captured, left.names, unknown)
 
-    def _by_name(self, node: exp.Expr, left: Rows, right: Rows) -> tuple[Rows, Rows]:
-        """UNION BY NAME: columns of the same name are one, and what a side lacks is NULL."""
-        for side in (left, right):
-            lowered = [name.lower() for name in side.names]
-            if len(set(lowered)) < len(lowered):
-                raise TypeFault(
-                    "two columns of one side have the same name",
-                    code="ambiguous",
-                    span=self._draft.place(node),
-                    hint="give each a name of its own with AS",
-                )
-        known = {name.lower() for name in left.names}
-        names = [*left.names, *(name for name in right.names if name.lower() not in known)]
-        return self._arranged(left, right, names), self._arranged(right, left, names)
 
-    def _arranged(self, rows: Rows, other: Rows, names: Sequence[str]) -> Rows:
-        """The rows with these columns, NULL where they have none but the other side does."""
-        own = [self._draft.fresh(column.type) for column in rows.columns]
-        there = {name.lower(): i for i, name in enumerate(rows.names)}
-        types = {n.lower(): c.type for n, c in zip(other.names, other.columns, strict=True)}
-        terms: list[Term] = [
-            own[there[name.lower()]]
-            if name.lower() in there
-            else Constant(None, types[name.lower()].or_null())
-            for name in names
+def _by_name(draft: Draft, node: exp.Expr, left: Rows, right: Rows) -> tuple[Rows, Rows]:
+    """UNION BY NAME: columns of the same name are one, and what a side lacks is NULL."""
+    for side in (left, right):
+        lowered = [name.lower() for name in side.names]
+        if len(set(lowered)) < len(lowered):
+            raise TypeFault(
+                "two columns of one side have the same name",
+                code="ambiguous",
+                span=draft.place(node),
+                hint="give each a name of its own with AS",
+            )
+    known = {name.lower() for name in left.names}
+    names = [*left.names, *(name for name in right.names if name.lower() not in known)]
+    return _arranged(draft, left, right, names), _arranged(draft, right, left, names)
+
+
+def _arranged(draft: Draft, rows: Rows, other: Rows, names: Sequence[str]) -> Rows:
+    """The rows with these columns, NULL where they have none but the other side does."""
+    own = [draft.fresh(column.type) for column in rows.columns]
+    there = {name.lower(): i for i, name in enumerate(rows.names)}
+    types = {n.lower(): c.type for n, c in zip(other.names, other.columns, strict=True)}
+    terms: list[Term] = [
+        own[there[name.lower()]]
+        if name.lower() in there
+        else Constant(None, types[name.lower()].or_null())
+        for name in names
+    ]
+    columns = [Column(n.lower(), t.type) for n, t in zip(names, terms, strict=True)]
+    body = [Atom(rows.relation, (*rows.captured, *own))]
+    relation = draft.define("named", rows.captured, columns, [(terms, body)], bag=True)
+    unknown = frozenset(
+        i for i, name in enumerate(names) if there.get(name.lower(), -1) in rows.unknown
+    )
+    return Rows(relation, rows.captured, tuple(names), unknown)
+
+
+def _side(
+    draft: Draft, rows: Rows, node: exp.Expr, other: Rows
+) -> tuple[Sequence[Term], Sequence[Literal]]:
+    """The rows of one side of a set operation, as ones of the types of both."""
+    fresh = [draft.fresh(column.type) for column in rows.columns]
+    body = Body([Atom(rows.relation, (*rows.captured, *fresh))])
+    terms: list[Term] = []
+    for place, (term, column) in enumerate(zip(fresh, other.columns, strict=True)):
+        if place in rows.unknown:
+            terms.append(Constant(None, column.type.or_null()))
+            continue
+        if place in other.unknown:
+            terms.append(term)
+            continue
+        wanted = common_type(draft, [term, draft.fresh(column.type)], node)
+        terms.append(as_type(draft, term, wanted, body, node))
+    return terms, body.literals
+
+
+def _counted(
+    draft: Draft,
+    node: exp.Expr,
+    made: Sequence[Relation],
+    captured: Sequence[Variable],
+    row: Sequence[Variable],
+    columns: Sequence[Column],
+) -> list[Literal]:
+    """INTERSECT ALL and EXCEPT ALL: a row as often as in both, or more often than in the
+    second."""
+    terms = (*captured, *row)
+    one, other, least = (draft.fresh(INTEGER) for _ in range(3))
+    which = draft.fresh(INTEGER)
+    body = Body(
+        [
+            Atom(as_set(draft, made[0], captured, columns), terms),
+            Aggregation(one, "count", None, Atom(made[0], terms), terms),
+            Aggregation(other, "count", None, Atom(made[1], terms), terms),
         ]
-        columns = [Column(n.lower(), t.type) for n, t in zip(names, terms, strict=True)]
-        body = [Atom(rows.relation, (*rows.captured, *own))]
-        relation = self._draft.define("named", rows.captured, columns, [(terms, body)], bag=True)
-        unknown = frozenset(
-            i for i, name in enumerate(names) if there.get(name.lower(), -1) in rows.unknown
-        )
-        return Rows(relation, rows.captured, tuple(names), unknown)
-
-    def _side(
-        self, rows: Rows, node: exp.Expr, other: Rows
-    ) -> tuple[Sequence[Term], Sequence[Literal]]:
-        """The rows of one side of a set operation, as ones of the types of both."""
-        fresh = [self._draft.fresh(column.type) for column in rows.columns]
-        body = Body([Atom(rows.relation, (*rows.captured, *fresh))])
-        terms: list[Term] = []
-        for place, (term, column) in enumerate(zip(fresh, other.columns, strict=True)):
-            if place in rows.unknown:
-                terms.append(Constant(None, column.type.or_null()))
-                continue
-            if place in other.unknown:
-                terms.append(term)
-                continue
-            wanted = self._common_type([term, self._draft.fresh(column.type)], node)
-            terms.append(self._as(term, wanted, body, node))
-        return terms, body.literals
-
-    def _counted(
-        self,
-        node: exp.Expr,
-        made: Sequence[Relation],
-        captured: Sequence[Variable],
-        row: Sequence[Variable],
-        columns: Sequence[Column],
-    ) -> list[Literal]:
-        """INTERSECT ALL and EXCEPT ALL: a row as often as in both, or more often than in the
-        second."""
-        terms = (*captured, *row)
-        one, other, least = (self._draft.fresh(INTEGER) for _ in range(3))
-        which = self._draft.fresh(INTEGER)
-        body = Body(
-            [
-                Atom(self._as_set(made[0], captured, columns), terms),
-                Aggregation(one, "count", None, Atom(made[0], terms), terms),
-                Aggregation(other, "count", None, Atom(made[1], terms), terms),
-            ]
-        )
-        if isinstance(node, exp.Except):
-            times = self._draft.compute("-", (one, other), INTEGER, body)
-        else:
-            fewer = self._draft.compute("is <", (one, other), BOOLEAN, body)
-            times = self._draft.compute("choose", (fewer, one, other), INTEGER, body)
-        del least
-        body.add(Atom(COPIES, (times, which)))
-        return body.literals
+    )
+    if isinstance(node, exp.Except):
+        times = draft.compute("-", (one, other), INTEGER, body)
+    else:
+        fewer = draft.compute("is <", (one, other), BOOLEAN, body)
+        times = draft.compute("choose", (fewer, one, other), INTEGER, body)
+    del least
+    body.add(Atom(COPIES, (times, which)))
+    return body.literals
 
 
 def is_range(node: exp.Expr) -> bool:

@@ -6,85 +6,84 @@ value and tested.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from harken.ir.clauses import Comparison
 from harken.ir.operations import NEGATED_COMPARISON
 from harken.ir.terms import Constant, Term
+from harken.lang.sql.comparisons import COMPARED, boolean, tested
+from harken.lang.sql.conversions import alike
 from harken.lang.sql.draft import FALSE, Body
-from harken.lang.sql.expressions import COMPARED, Expressions
 from harken.lang.sql.scope import Scope
+from harken.lang.sql.subqueries import require_in, require_no_row, require_not_in, require_row
+from harken.lang.sql.translation import Translation
 
-if TYPE_CHECKING:
-    from harken.lang.sql.queries import Queries
+
+def hold(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> None:
+    """Let the body hold only where the condition is true."""
+    match node:
+        case exp.Paren():
+            hold(translation, node.this, scope, body)
+        case exp.And():
+            hold(translation, node.left, scope, body)
+            hold(translation, node.right, scope, body)
+        case exp.Not():
+            _fail(translation, node.this, node, scope, body)
+        case exp.Or() if common := _in_all(node):
+            for each in common:
+                hold(translation, each, scope, body)
+            body.require(boolean(translation, node, scope, body))
+        case exp.Exists():
+            require_row(translation, node.this, scope, body)
+        case exp.In() if node.args.get("query") is not None:
+            require_in(translation, node.this, node.args["query"].unnest(), scope, body)
+        case exp.Is(expression=exp.Null()):
+            given = tested(translation, node, scope, body)
+            body.add(Comparison("=", given, Constant(None, given.type.or_null())))
+        case exp.Between():
+            low = exp.GTE(this=node.this.copy(), expression=node.args["low"])
+            high = exp.LTE(this=node.this.copy(), expression=node.args["high"])
+            hold(translation, low, scope, body)
+            hold(translation, high, scope, body)
+        case _ if type(node) in COMPARED and not _is_quantified(node):
+            _compare(translation, COMPARED[type(node)], node, scope, body)
+        case _:
+            body.require(boolean(translation, node, scope, body))
 
 
-class Conditions:
-    def __init__(self, expressions: Expressions, queries: Queries) -> None:
-        self._expressions = expressions
-        self._queries = queries
+def _fail(
+    translation: Translation, node: exp.Expr, whole: exp.Expr, scope: Scope, body: Body
+) -> None:
+    """Let the body hold only where the condition is false: NULL is not."""
+    match node:
+        case exp.Paren():
+            _fail(translation, node.this, whole, scope, body)
+        case exp.Not():
+            hold(translation, node.this, scope, body)
+        case exp.Or():
+            _fail(translation, node.left, whole, scope, body)
+            _fail(translation, node.right, whole, scope, body)
+        case exp.Exists():
+            require_no_row(translation, node.this, scope, body)
+        case exp.In() if node.args.get("query") is not None:
+            require_not_in(translation, node.this, node.args["query"].unnest(), scope, body)
+        case exp.Is(expression=exp.Null()):
+            body.not_null(tested(translation, node, scope, body))
+        case _ if type(node) in COMPARED and not _is_quantified(node):
+            operator = NEGATED_COMPARISON[COMPARED[type(node)]]
+            _compare(translation, operator, node, scope, body)
+        case _:
+            value = boolean(translation, node, scope, body)
+            body.add(Comparison("=", value, FALSE))
 
-    def hold(self, node: exp.Expr, scope: Scope, body: Body) -> None:
-        """Let the body hold only where the condition is true."""
-        match node:
-            case exp.Paren():
-                self.hold(node.this, scope, body)
-            case exp.And():
-                self.hold(node.left, scope, body)
-                self.hold(node.right, scope, body)
-            case exp.Not():
-                self._fail(node.this, node, scope, body)
-            case exp.Or() if common := _in_all(node):
-                for each in common:
-                    self.hold(each, scope, body)
-                body.require(self._expressions.boolean(node, scope, body))
-            case exp.Exists():
-                self._queries.require_row(node.this, scope, body)
-            case exp.In() if node.args.get("query") is not None:
-                self._queries.require_in(node.this, node.args["query"].unnest(), scope, body)
-            case exp.Is(expression=exp.Null()):
-                given = self._expressions.tested(node, scope, body)
-                body.add(Comparison("=", given, Constant(None, given.type.or_null())))
-            case exp.Between():
-                low = exp.GTE(this=node.this.copy(), expression=node.args["low"])
-                high = exp.LTE(this=node.this.copy(), expression=node.args["high"])
-                self.hold(low, scope, body)
-                self.hold(high, scope, body)
-            case _ if type(node) in COMPARED and not _is_quantified(node):
-                self._compare(COMPARED[type(node)], node, scope, body)
-            case _:
-                body.require(self._expressions.boolean(node, scope, body))
 
-    def _fail(self, node: exp.Expr, whole: exp.Expr, scope: Scope, body: Body) -> None:
-        """Let the body hold only where the condition is false: NULL is not."""
-        match node:
-            case exp.Paren():
-                self._fail(node.this, whole, scope, body)
-            case exp.Not():
-                self.hold(node.this, scope, body)
-            case exp.Or():
-                self._fail(node.left, whole, scope, body)
-                self._fail(node.right, whole, scope, body)
-            case exp.Exists():
-                self._queries.require_no_row(node.this, scope, body)
-            case exp.In() if node.args.get("query") is not None:
-                self._queries.require_not_in(node.this, node.args["query"].unnest(), scope, body)
-            case exp.Is(expression=exp.Null()):
-                body.not_null(self._expressions.tested(node, scope, body))
-            case _ if type(node) in COMPARED and not _is_quantified(node):
-                operator = NEGATED_COMPARISON[COMPARED[type(node)]]
-                self._compare(operator, node, scope, body)
-            case _:
-                value = self._expressions.boolean(node, scope, body)
-                body.add(Comparison("=", value, FALSE))
-
-    def _compare(self, operator: str, node: exp.Expr, scope: Scope, body: Body) -> None:
-        left = self._expressions.value(node.this, scope, body)
-        right = self._expressions.value(node.expression, scope, body)
-        left, right = self._expressions.alike(left, right, body, node)
-        compare(operator, left, right, body)
+def _compare(
+    translation: Translation, operator: str, node: exp.Expr, scope: Scope, body: Body
+) -> None:
+    left = translation.value(node.this, scope, body)
+    right = translation.value(node.expression, scope, body)
+    left, right = alike(translation.draft, left, right, body, node)
+    compare(operator, left, right, body)
 
 
 def _is_quantified(node: exp.Expr) -> bool:

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from sqlglot import exp
 
-from harken.errors import LanguageError, TypeFault, ValueFault
+from harken.errors import TypeFault, ValueFault
 from harken.ir.operations import OPERATIONS, Operation, Signature
 from harken.ir.terms import Constant, Term
 from harken.lang.sql import decimals
@@ -44,296 +44,297 @@ WHOLE = re.compile(r"[+-]?[0-9]+")
 NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-class Conversions:
-    def __init__(self, draft: Draft) -> None:
-        self._draft = draft
-
-    # --- types that go together ------------------------------------------------------------
-
-    def alike(self, left: Term, right: Term, body: Body, node: exp.Expr) -> tuple[Term, Term]:
-        """Two terms as ones of the same type."""
-        if left.type == right.type:
-            return left, right
-        for one, other in ((left, right), (right, left)):
-            converted = self._literal_as(one, other.type, node)
-            if converted is not None:
-                left, right = (converted, other) if one is left else (other, converted)
-                break
-        if left.type == right.type:
-            return left, right
-        if TEXT in (left.type, right.type):
-            wanted = together((left.type, right.type))
-            if wanted is not None:
-                return (
-                    self.brought_to(left, wanted, body, node),
-                    self.brought_to(right, wanted, body, node),
-                )
-        if {left.type, right.type} == MOMENTS:
-            return self._moment(left, body), self._moment(right, body)
-        if is_numeric(left.type) and is_numeric(right.type):
-            wanted = NUMBER
-            if NUMBER not in (left.type, right.type):
-                wanted = decimals.common(
-                    decimals.as_decimal(left.type), decimals.as_decimal(right.type)
-                )
-            left = self._draft.coerce(left, wanted, body, node)
-            return left, self._draft.coerce(right, wanted, body, node)
-        raise TypeFault(
-            f"{shown(left.type)} and {shown(right.type)} do not go together",
-            code="type-mismatch",
-            span=self._draft.place(node),
-            hint="convert one of them with CAST",
-        )
-
-    def _moment(self, term: Term, body: Body) -> Term:
-        """A date as its first moment."""
-        if term.type == TIMESTAMP:
-            return term
-        return self._draft.compute("to_timestamp", (term,), TIMESTAMP, body)
-
-    def _of_one_type(self, values: Sequence[Term], body: Body, node: exp.Expr) -> list[Term]:
-        known = [each for each in values if each != Constant(None, NULL_TYPE)]
-        wanted = together([each.type for each in known]) if known else NULL_TYPE
-        wanted = known[0].type if wanted is None else wanted
-        return [self.brought_to(each, wanted, body, node) for each in values]
-
-    def brought_to(self, term: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
-        """A value as one of the type that it has together with others, see `together`."""
-        if wanted == TIMESTAMP and term.type == DATE:
-            return self._moment(term, body)
-        converted = self._literal_as(term, wanted, node)
+def alike(draft: Draft, left: Term, right: Term, body: Body, node: exp.Expr) -> tuple[Term, Term]:
+    """Two terms as ones of the same type."""
+    if left.type == right.type:
+        return left, right
+    for one, other in ((left, right), (right, left)):
+        converted = literal_as(draft, one, other.type, node)
         if converted is not None:
-            return self._draft.coerce(converted, wanted, body, node)
-        if term.type == TEXT and wanted != TEXT:
-            return self._converted(term, wanted, body, node)
-        return self._draft.coerce(term, wanted, body, node)
-
-    def numeric(self, term: Term, body: Body, node: exp.Expr) -> Term:
-        """A text where a number is wanted is a double."""
-        if term == Constant(None, NULL_TYPE):
-            return Constant(None, NUMBER.or_null())
-        return self.brought_to(term, NUMBER, body, node) if term.type == TEXT else term
-
-    def _apply(self, name: str, values: Sequence[Term], body: Body, node: exp.Expr) -> Term:
-        operation = OPERATIONS.get(name)
-        types = [each.type for each in values]
-        bare = [i for i, each in enumerate(values) if each == Constant(None, NULL_TYPE)]
-        signature = operation.resolve(types, HIERARCHY) if operation is not None else None
-        if signature is None and operation is not None and bare:
-            signature = next(
-                (
-                    each
-                    for each in operation.signatures
-                    if len(each.arguments) == len(types)
-                    and all(
-                        i in bare or HIERARCHY.is_subtype(given, wanted)
-                        for i, (given, wanted) in enumerate(zip(types, each.arguments, strict=True))
-                    )
-                ),
-                None,
+            left, right = (converted, other) if one is left else (other, converted)
+            break
+    if left.type == right.type:
+        return left, right
+    if TEXT in (left.type, right.type):
+        wanted = together((left.type, right.type))
+        if wanted is not None:
+            return (
+                brought_to(draft, left, wanted, body, node),
+                brought_to(draft, right, wanted, body, node),
             )
-        if signature is None and operation is not None and operation.symbol is None:
-            signature, values = self._implied(operation, values, body, node)
-        if signature is None:
-            given = ", ".join(shown(each) for each in types)
-            raise TypeFault(
-                f"{name} cannot be applied to {given}",
-                code="type-mismatch",
-                span=self._draft.place(node),
+    if {left.type, right.type} == MOMENTS:
+        return as_timestamp(draft, left, body), as_timestamp(draft, right, body)
+    if is_numeric(left.type) and is_numeric(right.type):
+        wanted = NUMBER
+        if NUMBER not in (left.type, right.type):
+            wanted = decimals.common(
+                decimals.as_decimal(left.type), decimals.as_decimal(right.type)
             )
-        terms = [
-            self._draft.coerce(value, wanted, body, node)
-            for value, wanted in zip(values, signature.arguments, strict=True)
-        ]
-        return self._draft.compute(name, terms, signature.result, body)
+        left = draft.coerce(left, wanted, body, node)
+        return left, draft.coerce(right, wanted, body, node)
+    raise TypeFault(
+        f"{shown(left.type)} and {shown(right.type)} do not go together",
+        code="type-mismatch",
+        span=draft.place(node),
+        hint="convert one of them with CAST",
+    )
 
-    def _implied(
-        self, operation: Operation, values: Sequence[Term], body: Body, node: exp.Expr
-    ) -> tuple[Signature | None, Sequence[Term]]:
-        """A signature that the values fit when they are converted without being told to; what
-        converts by itself takes them as they are."""
-        if operation.name in CONVERTING:
-            return None, values
-        for signature in operation.signatures:
-            pairs = list(zip(values, signature.arguments, strict=False))
-            if len(signature.arguments) == len(values) and all(
-                HIERARCHY.is_subtype(given.type, wanted) or is_implied(given.type, wanted)
-                for given, wanted in pairs
-            ):
-                return signature, [
-                    self._converted(given, wanted, body, node)
-                    if is_implied(given.type, wanted)
-                    else given
-                    for given, wanted in pairs
-                ]
-        return None, values
 
-    # --- literals and casts ----------------------------------------------------------------
+def as_timestamp(draft: Draft, term: Term, body: Body) -> Term:
+    """A date as its first moment."""
+    if term.type == TIMESTAMP:
+        return term
+    return draft.compute("to_timestamp", (term,), TIMESTAMP, body)
 
-    def _literal(self, node: exp.Literal) -> Constant:
-        if node.is_string:
-            return Constant(node.this, TEXT)
-        text = node.this
-        if text.isdigit():
-            value = int(text)
-            if value >= 2**63:
-                raise ValueFault(
-                    f"{text} does not fit in 64 bits",
-                    code="overflow",
-                    span=self._draft.place(node),
+
+def of_one_type(draft: Draft, values: Sequence[Term], body: Body, node: exp.Expr) -> list[Term]:
+    known = [each for each in values if each != Constant(None, NULL_TYPE)]
+    wanted = together([each.type for each in known]) if known else NULL_TYPE
+    wanted = known[0].type if wanted is None else wanted
+    return [brought_to(draft, each, wanted, body, node) for each in values]
+
+
+def brought_to(draft: Draft, term: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
+    """A value as one of the type that it has together with others, see `together`."""
+    if wanted == TIMESTAMP and term.type == DATE:
+        return as_timestamp(draft, term, body)
+    converted = literal_as(draft, term, wanted, node)
+    if converted is not None:
+        return draft.coerce(converted, wanted, body, node)
+    if term.type == TEXT and wanted != TEXT:
+        return cast_to(draft, term, wanted, body, node)
+    return draft.coerce(term, wanted, body, node)
+
+
+def as_numeric(draft: Draft, term: Term, body: Body, node: exp.Expr) -> Term:
+    """A text where a number is wanted is a double."""
+    if term == Constant(None, NULL_TYPE):
+        return Constant(None, NUMBER.or_null())
+    return brought_to(draft, term, NUMBER, body, node) if term.type == TEXT else term
+
+
+def apply(draft: Draft, name: str, values: Sequence[Term], body: Body, node: exp.Expr) -> Term:
+    operation = OPERATIONS.get(name)
+    types = [each.type for each in values]
+    bare = [i for i, each in enumerate(values) if each == Constant(None, NULL_TYPE)]
+    signature = operation.resolve(types, HIERARCHY) if operation is not None else None
+    if signature is None and operation is not None and bare:
+        signature = next(
+            (
+                each
+                for each in operation.signatures
+                if len(each.arguments) == len(types)
+                and all(
+                    i in bare or HIERARCHY.is_subtype(given, wanted)
+                    for i, (given, wanted) in enumerate(zip(types, each.arguments, strict=True))
                 )
-            return Constant(value, INTEGER)
-        if "e" in text.lower():
-            try:
-                return Constant(float(text), NUMBER)
-            except ValueError:
-                raise self._unsupported(
-                    node, f"{text} is no number; leave a blank before + and -"
-                ) from None
-        return Constant(Decimal(text), decimals.of_literal(text))
+            ),
+            None,
+        )
+    if signature is None and operation is not None and operation.symbol is None:
+        signature, values = _implied(draft, operation, values, body, node)
+    if signature is None:
+        given = ", ".join(shown(each) for each in types)
+        raise TypeFault(
+            f"{name} cannot be applied to {given}",
+            code="type-mismatch",
+            span=draft.place(node),
+        )
+    terms = [
+        draft.coerce(value, wanted, body, node)
+        for value, wanted in zip(values, signature.arguments, strict=True)
+    ]
+    return draft.compute(name, terms, signature.result, body)
 
-    def _literal_as(self, term: Term, type_: Type, node: exp.Expr) -> Term | None:
-        """A constant as one of another type: NULL is of any, and a text can be a date or a
-        number."""
-        if not isinstance(term, Constant):
-            return None
-        if term.value is None:
-            return Constant(None, type_.or_null())
-        if term.type == TEXT and type_ in (DATE, TIMESTAMP):
-            return self._parsed(str(term.value), type_, node)
-        if term.type == TEXT and type_ == BOOLEAN:
-            return Constant(bool(parse_boolean(str(term.value))), BOOLEAN)
-        if term.type == TEXT and is_numeric(type_):
-            return self._number(str(term.value).strip(), type_, node)
-        return None
 
-    def _number(self, text: str, type_: Type, node: exp.Expr) -> Constant:
-        """A text beside a number, as in `n > '5'`."""
-        plain = text.lstrip("+-")
-        found: Constant | None = None
-        if NUMERAL.fullmatch(text) and type_ == NUMBER:
-            found = Constant(float(text), NUMBER)
-        elif type_ == INTEGER and (whole := whole_in(text)) is not None:
-            found = Constant(whole, INTEGER)
-        elif NUMERAL.fullmatch(text) and is_decimal(type_) and "e" not in text.lower():
-            found = Constant(Decimal(text), decimals.of_literal(plain))
-        if found is None:
-            raise ValueFault(
-                f"'{text}' is not a {shown(type_)}", code="bad-value", span=self._draft.place(node)
-            )
-        return found
-
-    def _parsed(self, text: str, type_: Type, node: exp.Expr) -> Constant:
-        try:
-            if type_ == DATE:
-                return Constant(parse_date(text), DATE)
-            return Constant(parse_timestamp(text), TIMESTAMP)
-        except ValueFault:
-            raise ValueFault(
-                f"'{text}' is not a {shown(type_)}",
-                code="bad-value",
-                span=self._draft.place(node),
-                hint="write it as 2001-02-03" + (" 04:05:06" if type_ == TIMESTAMP else ""),
-            ) from None
-
-    def _converted(self, given: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
-        """What CAST makes of a value."""
-        if given.type == wanted:
-            return given
-        if is_null(given):
-            return Constant(None, wanted.or_null())
-        if given.type != TEXT or not is_numeric(wanted):
-            converted = self._literal_as(given, wanted, node)
-            if converted is not None:
-                return converted
-        elif isinstance(given, Constant) and (read := _read_at_once(str(given.value), wanted)):
-            return read
-        exact = is_decimal(given.type) or given.type == INTEGER
-        if exact and (wanted == NUMBER or is_decimal(wanted)):
-            return self._draft.coerce(given, wanted, body, node)
-        if is_decimal(wanted) and given.type in (NUMBER, TEXT):
-            return self._draft.compute("to_decimal", (given,), wanted, body)
-        if is_decimal(given.type) and wanted in (INTEGER, TEXT):
-            name = "to_integer" if wanted == INTEGER else "to_string"
-            return self._draft.compute(name, (given,), wanted, body)
-        if TIMESTAMP in (given.type, wanted) and is_numeric(
-            wanted if given.type == TIMESTAMP else given.type
+def _implied(
+    draft: Draft, operation: Operation, values: Sequence[Term], body: Body, node: exp.Expr
+) -> tuple[Signature | None, Sequence[Term]]:
+    """A signature that the values fit when they are converted without being told to; what
+    converts by itself takes them as they are."""
+    if operation.name in CONVERTING:
+        return None, values
+    for signature in operation.signatures:
+        pairs = list(zip(values, signature.arguments, strict=False))
+        if len(signature.arguments) == len(values) and all(
+            HIERARCHY.is_subtype(given.type, wanted) or is_implied(given.type, wanted)
+            for given, wanted in pairs
         ):
-            return self._seconds_of(given, wanted, body, node)
-        if given.type == TEXT and wanted in READ:
-            return self._draft.compute(READ[wanted], (given,), wanted, body)
-        if wanted == BOOLEAN and is_numeric(given.type):
-            zero = self._draft.coerce(Constant(0, INTEGER), given.type.or_null(False), body, node)
-            return self._draft.compute("is !=", (given, zero), BOOLEAN, body)
-        names: dict[Type, str] = {
-            INTEGER: "to_integer",
-            NUMBER: "to_number",
-            DATE: "to_date",
-            TIMESTAMP: "to_timestamp",
-        }
-        if given.type == BOOLEAN and is_numeric(wanted):
-            whole = [Constant(n, INTEGER) for n in (1, 0)]
-            one, zero = (self._draft.coerce(each, wanted, body, node) for each in whole)
-            chosen = self._draft.compute("choose", (given, one, zero), wanted, body)
-            if not given.type.nullable:
-                return chosen
-            missing = self._draft.compute("is null", (given,), BOOLEAN, body)
-            nothing = Constant(None, wanted.or_null())
-            return self._draft.compute("choose", (missing, nothing, chosen), wanted, body)
-        if wanted == TEXT:
-            return self.as_text(given, body, node)
-        if wanted not in names:
-            raise self._unsupported(
-                node, f"{shown(given.type)} is not converted to {shown(wanted)}"
+            return signature, [
+                cast_to(draft, given, wanted, body, node)
+                if is_implied(given.type, wanted)
+                else given
+                for given, wanted in pairs
+            ]
+    return None, values
+
+
+def literal_term(draft: Draft, node: exp.Literal) -> Constant:
+    if node.is_string:
+        return Constant(node.this, TEXT)
+    text = node.this
+    if text.isdigit():
+        value = int(text)
+        if value >= 2**63:
+            raise ValueFault(
+                f"{text} does not fit in 64 bits",
+                code="overflow",
+                span=draft.place(node),
             )
-        return self._apply(names[wanted], [given], body, node)
+        return Constant(value, INTEGER)
+    if "e" in text.lower():
+        try:
+            return Constant(float(text), NUMBER)
+        except ValueError:
+            raise draft.unsupported(
+                node, f"{text} is no number; leave a blank before + and -"
+            ) from None
+    return Constant(Decimal(text), decimals.of_literal(text))
 
-    def _seconds_of(self, given: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
-        """A moment as the seconds since 1970, or such seconds as a moment."""
-        compute, million = self._draft.compute, Constant(1_000_000, INTEGER)
-        if given.type == INTEGER:
-            micros = compute("*", (given, million), INTEGER, body)
-            return compute("timestamp_micros", (micros,), TIMESTAMP, body)
-        if given.type == NUMBER:
-            exact = compute("*", (given, Constant(1e6, NUMBER)), NUMBER, body)
-            micros = compute("to_integer", (exact,), INTEGER, body)
-            return compute("timestamp_micros", (micros,), TIMESTAMP, body)
-        if is_decimal(given.type):
-            return self._exact_moment(given, body, node)
-        if wanted == INTEGER:
-            whole = compute("floor_timestamp", (given, million), TIMESTAMP, body)
-            micros = compute("unix_micros", (whole,), INTEGER, body)
-            return compute("div", (micros, million), INTEGER, body)
-        micros = compute("unix_micros", (given,), INTEGER, body)
-        number = compute("widen", (micros,), NUMBER, body)
-        seconds = compute("/", (number, Constant(1e6, NUMBER)), NUMBER, body)
-        return self._converted(seconds, wanted, body, node)
 
-    def _exact_moment(self, given: Term, body: Body, node: exp.Expr) -> Term:
-        """What is less than a microsecond is left out."""
-        compute, million = self._draft.compute, Constant(1_000_000, INTEGER)
-        one = Constant(Decimal(1), decimal_type(1, 0))
-        sides = self.alike(given, one, body, node)
-        rest = compute("mod", sides, sides[0].type, body)
-        scale = decimal_digits(rest.type)[1]
-        unit = Constant(Decimal(1_000_000), decimal_type(7, 0))
-        part = compute("*", (rest, unit), decimal_type(scale + 8, scale), body)
-        whole = compute("to_integer", (given,), INTEGER, body)
-        micros = compute("*", (whole, million), INTEGER, body)
-        behind = compute("to_integer", (part,), INTEGER, body)
-        total = compute("+", (micros, behind), INTEGER, body)
-        return compute("timestamp_micros", (total,), TIMESTAMP, body)
+def literal_as(draft: Draft, term: Term, type_: Type, node: exp.Expr) -> Term | None:
+    """A constant as one of another type: NULL is of any, and a text can be a date or a
+    number."""
+    if not isinstance(term, Constant):
+        return None
+    if term.value is None:
+        return Constant(None, type_.or_null())
+    if term.type == TEXT and type_ in (DATE, TIMESTAMP):
+        return _parsed(draft, str(term.value), type_, node)
+    if term.type == TEXT and type_ == BOOLEAN:
+        return Constant(bool(parse_boolean(str(term.value))), BOOLEAN)
+    if term.type == TEXT and is_numeric(type_):
+        return _number(draft, str(term.value).strip(), type_, node)
+    return None
 
-    def as_text(self, term: Term, body: Body, node: exp.Expr) -> Term:
-        if term.type == TEXT:
-            return term
-        if is_decimal(term.type):
-            return self._draft.compute("to_string", (term,), TEXT, body)
-        name = "spark_text" if term.type == NUMBER else "to_string"
-        return self._apply(name, [term], body, node)
 
-    def _unsupported(self, node: exp.Expr, message: str) -> LanguageError:
-        return LanguageError(message, code="unsupported", span=self._draft.place(node))
+def _number(draft: Draft, text: str, type_: Type, node: exp.Expr) -> Constant:
+    """A text beside a number, as in `n > '5'`."""
+    plain = text.lstrip("+-")
+    found: Constant | None = None
+    if NUMERAL.fullmatch(text) and type_ == NUMBER:
+        found = Constant(float(text), NUMBER)
+    elif type_ == INTEGER and (whole := whole_in(text)) is not None:
+        found = Constant(whole, INTEGER)
+    elif NUMERAL.fullmatch(text) and is_decimal(type_) and "e" not in text.lower():
+        found = Constant(Decimal(text), decimals.of_literal(plain))
+    if found is None:
+        raise ValueFault(
+            f"'{text}' is not a {shown(type_)}", code="bad-value", span=draft.place(node)
+        )
+    return found
+
+
+def _parsed(draft: Draft, text: str, type_: Type, node: exp.Expr) -> Constant:
+    try:
+        if type_ == DATE:
+            return Constant(parse_date(text), DATE)
+        return Constant(parse_timestamp(text), TIMESTAMP)
+    except ValueFault:
+        raise ValueFault(
+            f"'{text}' is not a {shown(type_)}",
+            code="bad-value",
+            span=draft.place(node),
+            hint="write it as 2001-02-03" + (" 04:05:06" if type_ == TIMESTAMP else ""),
+        ) from None
+
+
+def cast_to(draft: Draft, given: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
+    """What CAST makes of a value."""
+    if given.type == wanted:
+        return given
+    if is_null(given):
+        return Constant(None, wanted.or_null())
+    if given.type != TEXT or not is_numeric(wanted):
+        converted = literal_as(draft, given, wanted, node)
+        if converted is not None:
+            return converted
+    elif isinstance(given, Constant) and (read := _read_at_once(str(given.value), wanted)):
+        return read
+    exact = is_decimal(given.type) or given.type == INTEGER
+    if exact and (wanted == NUMBER or is_decimal(wanted)):
+        return draft.coerce(given, wanted, body, node)
+    if is_decimal(wanted) and given.type in (NUMBER, TEXT):
+        return draft.compute("to_decimal", (given,), wanted, body)
+    if is_decimal(given.type) and wanted in (INTEGER, TEXT):
+        name = "to_integer" if wanted == INTEGER else "to_string"
+        return draft.compute(name, (given,), wanted, body)
+    if TIMESTAMP in (given.type, wanted) and is_numeric(
+        wanted if given.type == TIMESTAMP else given.type
+    ):
+        return _seconds_of(draft, given, wanted, body, node)
+    if given.type == TEXT and wanted in READ:
+        return draft.compute(READ[wanted], (given,), wanted, body)
+    if wanted == BOOLEAN and is_numeric(given.type):
+        zero = draft.coerce(Constant(0, INTEGER), given.type.or_null(False), body, node)
+        return draft.compute("is !=", (given, zero), BOOLEAN, body)
+    names: dict[Type, str] = {
+        INTEGER: "to_integer",
+        NUMBER: "to_number",
+        DATE: "to_date",
+        TIMESTAMP: "to_timestamp",
+    }
+    if given.type == BOOLEAN and is_numeric(wanted):
+        whole = [Constant(n, INTEGER) for n in (1, 0)]
+        one, zero = (draft.coerce(each, wanted, body, node) for each in whole)
+        chosen = draft.compute("choose", (given, one, zero), wanted, body)
+        if not given.type.nullable:
+            return chosen
+        missing = draft.compute("is null", (given,), BOOLEAN, body)
+        nothing = Constant(None, wanted.or_null())
+        return draft.compute("choose", (missing, nothing, chosen), wanted, body)
+    if wanted == TEXT:
+        return as_text(draft, given, body, node)
+    if wanted not in names:
+        raise draft.unsupported(node, f"{shown(given.type)} is not converted to {shown(wanted)}")
+    return apply(draft, names[wanted], [given], body, node)
+
+
+def _seconds_of(draft: Draft, given: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
+    """A moment as the seconds since 1970, or such seconds as a moment."""
+    compute, million = draft.compute, Constant(1_000_000, INTEGER)
+    if given.type == INTEGER:
+        micros = compute("*", (given, million), INTEGER, body)
+        return compute("timestamp_micros", (micros,), TIMESTAMP, body)
+    if given.type == NUMBER:
+        exact = compute("*", (given, Constant(1e6, NUMBER)), NUMBER, body)
+        micros = compute("to_integer", (exact,), INTEGER, body)
+        return compute("timestamp_micros", (micros,), TIMESTAMP, body)
+    if is_decimal(given.type):
+        return _exact_timestamp(draft, given, body, node)
+    if wanted == INTEGER:
+        whole = compute("floor_timestamp", (given, million), TIMESTAMP, body)
+        micros = compute("unix_micros", (whole,), INTEGER, body)
+        return compute("div", (micros, million), INTEGER, body)
+    micros = compute("unix_micros", (given,), INTEGER, body)
+    number = compute("widen", (micros,), NUMBER, body)
+    seconds = compute("/", (number, Constant(1e6, NUMBER)), NUMBER, body)
+    return cast_to(draft, seconds, wanted, body, node)
+
+
+def _exact_timestamp(draft: Draft, given: Term, body: Body, node: exp.Expr) -> Term:
+    """What is less than a microsecond is left out."""
+    compute, million = draft.compute, Constant(1_000_000, INTEGER)
+    one = Constant(Decimal(1), decimal_type(1, 0))
+    sides = alike(draft, given, one, body, node)
+    rest = compute("mod", sides, sides[0].type, body)
+    scale = decimal_digits(rest.type)[1]
+    unit = Constant(Decimal(1_000_000), decimal_type(7, 0))
+    part = compute("*", (rest, unit), decimal_type(scale + 8, scale), body)
+    whole = compute("to_integer", (given,), INTEGER, body)
+    micros = compute("*", (whole, million), INTEGER, body)
+    behind = compute("to_integer", (part,), INTEGER, body)
+    total = compute("+", (micros, behind), INTEGER, body)
+    return compute("timestamp_micros", (total,), TIMESTAMP, body)
+
+
+def as_text(draft: Draft, term: Term, body: Body, node: exp.Expr) -> Term:
+    if term.type == TEXT:
+        return term
+    if is_decimal(term.type):
+        return draft.compute("to_string", (term,), TEXT, body)
+    name = "spark_text" if term.type == NUMBER else "to_string"
+    return apply(draft, name, [term], body, node)
 
 
 def whole_in(text: str) -> int | None:
@@ -399,3 +400,24 @@ def numeric_type(types: Iterable[Type]) -> Type:
     for each in given[1:]:
         found = decimals.common(found, decimals.as_decimal(each))
     return found
+
+
+def common_type(draft: Draft, terms: Sequence[Term], node: exp.Expr) -> Type:
+    known = [t for t in terms if not (isinstance(t, Constant) and t.value is None)]
+    nullable = any(t.type.nullable for t in terms)
+    types = {t.type for t in known}
+    found = together(types) if types else terms[0].type
+    if found is None:
+        raise TypeFault(
+            f"{' and '.join(sorted(map(shown, types)))} cannot be in one column",
+            code="type-mismatch",
+            span=draft.place(node),
+            hint="convert one of them with CAST",
+        )
+    return found.or_null(nullable)
+
+
+def as_type(draft: Draft, term: Term, type_: Type, body: Body, node: exp.Expr) -> Term:
+    if isinstance(term, Constant) and term.value is None:
+        return Constant(None, type_.or_null())
+    return brought_to(draft, term, type_, body, node)

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from harken.errors import NameFault, Span, TypeFault, offered
+from harken.errors import LanguageError, NameFault, Span, TypeFault, offered
 from harken.ir.clauses import (
     Atom,
     Clause,
@@ -86,6 +86,9 @@ class Draft:
 
     def place(self, node: exp.Expr) -> Span:
         return self.statement.place(node)
+
+    def unsupported(self, node: exp.Expr, message: str) -> LanguageError:
+        return LanguageError(message, code="unsupported", span=self.place(node))
 
     def fresh(self, type_: Type, name: str = "") -> Variable:
         return Variable(f"{name.upper() or '_G'}#{next(self._numbers)}", type_)

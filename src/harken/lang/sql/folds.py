@@ -21,10 +21,11 @@ from harken.ir.relations import Relation
 from harken.ir.terms import Term, Variable
 from harken.lang.sql import decimals
 from harken.lang.sql.aggregate_calls import TWO_VALUES, Fold, called
+from harken.lang.sql.conversions import as_text
 from harken.lang.sql.draft import Body, Draft
-from harken.lang.sql.grouping_sets import GroupingSets
 from harken.lang.sql.ordering import direction
 from harken.lang.sql.scope import Scope
+from harken.lang.sql.translation import Translation
 from harken.lang.sql.types import is_numeric, shown
 from harken.values.types import INTEGER, NUMBER, TEXT, decimal_digits, is_decimal
 
@@ -139,28 +140,26 @@ def is_fold(node: exp.Expr) -> bool:
     return isinstance(node, Fold) and (node.name in FOLDED or node.name == "approx_percentile")
 
 
-class Folding(GroupingSets):
-    """Aggregates of a whole group in GROUP BY."""
+def fold_values(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> list[Term]:
+    fold = folded(node, translation.draft)
+    values = [translation.value(each, scope, body) for each in fold.values]
+    if fold.name == "listagg" and not fold.distinct:  # what is joined is written out
+        values[0] = as_text(translation.draft, values[0], body, node)
+    return values
 
-    def _fold_values(self, node: exp.Expr, scope: Scope, body: Body) -> list[Term]:
-        fold = folded(node, self._draft)
-        values = [self._expressions.value(each, scope, body) for each in fold.values]
-        if fold.name == "listagg" and not fold.distinct:  # what is joined is written out
-            values[0] = self._expressions.as_text(values[0], body, node)
-        return values
 
-    def _fold(
-        self,
-        node: exp.Expr,
-        places: Sequence[int],
-        members: Relation,
-        groups: tuple[Term, ...],
-        clause: Body,
-    ) -> Term:
-        """For a group of the members; `places` are those of its values behind the group."""
-        rest = [self._draft.fresh(column.type) for column in members.columns[len(groups) :]]
-        atom = Atom(members, (*groups, *rest))
-        fold = folded(node, self._draft)
-        found = fold.aggregation(self._draft, [rest[each] for each in places], atom, groups)
-        clause.add(found)
-        return fold.shown(self._draft, found.result, clause)
+def fold_group(
+    draft: Draft,
+    node: exp.Expr,
+    places: Sequence[int],
+    members: Relation,
+    groups: tuple[Term, ...],
+    clause: Body,
+) -> Term:
+    """For a group of the members; `places` are those of its values behind the group."""
+    rest = [draft.fresh(column.type) for column in members.columns[len(groups) :]]
+    atom = Atom(members, (*groups, *rest))
+    fold = folded(node, draft)
+    found = fold.aggregation(draft, [rest[each] for each in places], atom, groups)
+    clause.add(found)
+    return fold.shown(draft, found.result, clause)

@@ -18,8 +18,7 @@ from sqlglot import exp
 from harken.ir.clauses import Atom
 from harken.ir.relations import Column
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.sql.draft import Body
-from harken.lang.sql.translation import Translation
+from harken.lang.sql.draft import Body, Draft
 from harken.values.types import BOOLEAN, INTEGER
 
 Set = list[exp.Expr]
@@ -64,47 +63,42 @@ def _joined(parts: Sequence[Set]) -> Set:
     return [key for part in parts for key in part]
 
 
-class GroupingSets(Translation):
-    def _for_each_set(
-        self,
-        captured: Sequence[Variable],
-        sets: Sequence[frozenset[int]],
-        keys: Sequence[Term],
-        others: Sequence[Term],
-        body: Body,
-    ) -> tuple[list[Term], list[Term], Body]:
-        """The rows once for every set: their keys with the number of the set, what else is needed
-        of them, and where it is all found."""
-        heads = [
-            (
-                [
-                    *(
-                        k if i in one else Constant(None, k.type.or_null())
-                        for i, k in enumerate(keys)
-                    ),
-                    Constant(number, INTEGER),
-                    *others,
-                ],
-                body.literals,
-            )
-            for number, one in enumerate(sets)
-        ]
-        types = [*(each.type.or_null() for each in keys), INTEGER, *(t.type for t in others)]
-        columns = [Column(f"e{i}", type_) for i, type_ in enumerate(types)]
-        relation = self._draft.define("sets", captured, columns, heads, bag=True)
-        fresh: list[Term] = [self._draft.fresh(type_) for type_ in types]
-        found = Body([Atom(relation, (*captured, *fresh))])
-        return fresh[: len(keys) + 1], fresh[len(keys) + 1 :], found
+def rows_for_each_set(
+    draft: Draft,
+    captured: Sequence[Variable],
+    sets: Sequence[frozenset[int]],
+    keys: Sequence[Term],
+    others: Sequence[Term],
+    body: Body,
+) -> tuple[list[Term], list[Term], Body]:
+    """The rows once for every set: their keys with the number of the set, what else is needed
+    of them, and where it is all found."""
+    heads = [
+        (
+            [
+                *(k if i in one else Constant(None, k.type.or_null()) for i, k in enumerate(keys)),
+                Constant(number, INTEGER),
+                *others,
+            ],
+            body.literals,
+        )
+        for number, one in enumerate(sets)
+    ]
+    types = [*(each.type.or_null() for each in keys), INTEGER, *(t.type for t in others)]
+    columns = [Column(f"e{i}", type_) for i, type_ in enumerate(types)]
+    relation = draft.define("sets", captured, columns, heads, bag=True)
+    fresh: list[Term] = [draft.fresh(type_) for type_ in types]
+    found = Body([Atom(relation, (*captured, *fresh))])
+    return fresh[: len(keys) + 1], fresh[len(keys) + 1 :], found
 
-    def _grouping(self, absent: Sequence[Sequence[bool]], number: Term, body: Body) -> Term:
-        """grouping(a) or grouping_id(a, b): for each set, a bit for each key that is not in it."""
-        result: Term = Constant(0, INTEGER)
-        for place, bits in enumerate(absent):
-            value = int("".join("01"[bit] for bit in bits) or "0", 2)
-            if value:
-                test = self._draft.compute(
-                    "is =", (number, Constant(place, INTEGER)), BOOLEAN, body
-                )
-                given = (test, Constant(value, INTEGER), result)
-                result = self._draft.compute("choose", given, INTEGER, body)
-        return result
+
+def grouping_bits(draft: Draft, absent: Sequence[Sequence[bool]], number: Term, body: Body) -> Term:
+    """grouping(a) or grouping_id(a, b): for each set, a bit for each key that is not in it."""
+    result: Term = Constant(0, INTEGER)
+    for place, bits in enumerate(absent):
+        value = int("".join("01"[bit] for bit in bits) or "0", 2)
+        if value:
+            test = draft.compute("is =", (number, Constant(place, INTEGER)), BOOLEAN, body)
+            given = (test, Constant(value, INTEGER), result)
+            result = draft.compute("choose", given, INTEGER, body)
+    return result

@@ -23,14 +23,19 @@ from harken.lang.sql.aggregates import (
     is_distinct,
     unfiltered,
 )
-from harken.lang.sql.draft import Body
-from harken.lang.sql.folds import Folding, is_fold
-from harken.lang.sql.grouping_sets import sets_of
+from harken.lang.sql.conditions import hold
+from harken.lang.sql.conversions import as_numeric
+from harken.lang.sql.draft import Body, Draft
+from harken.lang.sql.folds import fold_group, fold_values, is_fold
+from harken.lang.sql.grouping_sets import grouping_bits, rows_for_each_set, sets_of
+from harken.lang.sql.joins import join_from
 from harken.lang.sql.known import why_not
-from harken.lang.sql.rows import Rows
+from harken.lang.sql.rows import Rows, captured_by, define_rows
 from harken.lang.sql.scope import Field, Scope, Source
+from harken.lang.sql.select_list import expand_count
 from harken.lang.sql.spelling import as_written, spelling
 from harken.lang.sql.syntax import ONE, replace_columns
+from harken.lang.sql.translation import Translation
 from harken.lang.sql.types import is_numeric, shown
 from harken.values.types import BOOLEAN, INTEGER, is_decimal
 
@@ -43,333 +48,353 @@ class Groups:
     aggregates: dict[str, Term]
 
 
-class Grouping(Folding):
-    def _grouped(
-        self,
-        node: exp.Select,
-        selected: Sequence[tuple[exp.Expr, str]],
-        scope: Scope,
-        body: Body,
-        distinct: bool,
-    ) -> Rows:
-        keys, sets = self._keys(node, selected)
-        having = node.args.get("having")
-        mentioned = [each for each, _ in selected]
-        if having is not None:
-            mentioned.append(having.this)
-        wanted: dict[str, exp.Expr] = {}
-        asked: dict[str, exp.Expr] = {}
-        for each in mentioned:
-            for found_in in aggregates_of(each):
-                if isinstance(found_in, exp.Grouping | exp.GroupingId):
-                    asked.setdefault(spelling(found_in), found_in)
-                    continue
-                wanted.setdefault(spelling(found_in), unfiltered(self._spread(found_in, scope)))
-        key_terms = [self._expressions.value(each, scope, body) for each in keys]
-        folds = {
-            text: self._fold_values(each, scope, body)
-            for text, each in wanted.items()
-            if is_fold(each)
-        }
-        values = [
-            folds[text][0] if text in folds else self._argument(each, scope, body)
-            for text, each in wanted.items()
-        ]
-        beside = {
-            text: self._beside(each, scope, body)
-            for text, each in wanted.items()
-            if is_distinct(each)
-        } | folds
-        mentioned_terms = [*key_terms, *_present(values), *(t for b in beside.values() for t in b)]
-        captured = self._captured(scope, mentioned_terms, body.literals)
-        out, clause = Scope(scope.parent), Body()
-        out.captured.update(scope.captured)
-        out.hidden = scope
-        own_keys = key_terms
-        if sets is not None:
-            others = _present([*values, *(t for b in beside.values() for t in b)])
-            key_terms, found_others, body = self._for_each_set(
-                captured, sets, key_terms, others, body
-            )
-            now = dict(zip(others, found_others, strict=True))
-            values = [each and now[each] for each in values]
-            beside = {text: [now[each] for each in given] for text, given in beside.items()}
-        folds = {text: beside[text] for text in folds}
-        shown = _present([*values, *(each for given in folds.values() for each in given)])
-        plain = self._members(captured, key_terms, shown, body)
-        distinct_ones = {
-            text: self._distinct(captured, key_terms, _present([value, *beside[text]]), body)
-            for (text, aggregate), value in zip(wanted.items(), values, strict=True)
-            if is_distinct(aggregate)
-        }
-        over = [plain, *distinct_ones.values()]
-        groups = self._groups(over, captured, key_terms, clause)
-        found = Groups({spelling(each): term for each, term in zip(keys, groups, strict=False)}, {})
-        for text, each in asked.items():
-            absent = self._absent(each, keys, sets)
-            found.aggregates[text] = self._grouping(absent, groups[-1], clause)
-        for (text, aggregate), value in zip(wanted.items(), values, strict=True):
-            if text in folds:
-                places = [shown.index(each) for each in folds[text]]
-                found.aggregates[text] = self._fold(
-                    aggregate, places, plain, (*captured, *groups), clause
-                )
+def grouped_rows(
+    translation: Translation,
+    node: exp.Select,
+    selected: Sequence[tuple[exp.Expr, str]],
+    scope: Scope,
+    body: Body,
+    distinct: bool,
+) -> Rows:
+    keys, sets = group_keys(translation, node, selected)
+    having = node.args.get("having")
+    mentioned = [each for each, _ in selected]
+    if having is not None:
+        mentioned.append(having.this)
+    wanted: dict[str, exp.Expr] = {}
+    asked: dict[str, exp.Expr] = {}
+    for each in mentioned:
+        for found_in in aggregates_of(each):
+            if isinstance(found_in, exp.Grouping | exp.GroupingId):
+                asked.setdefault(spelling(found_in), found_in)
                 continue
-            place = 0 if text in distinct_ones else _place(shown, value)
-            members = distinct_ones.get(text, plain)
-            found.aggregates[text] = self._aggregate(
-                aggregate, value, members, place, (*captured, *groups), clause, bool(keys)
+            wanted.setdefault(
+                spelling(found_in), unfiltered(expand_count(translation.draft, found_in, scope))
             )
-        inside = GroupedScope(out, found, scope)
-        if having is not None:
-            condition = self._spelled_out(having.this, selected, scope, own_keys)
-            self._conditions.hold(inside.rewritten(condition), inside.scope, clause)
-        terms = [
-            self._expressions.value(inside.rewritten(each), inside.scope, clause)
-            for each, _ in selected
-        ]
-        names = [name for _, name in selected]
-        out.captured.update(dict.fromkeys(captured))
-        return self._rows(names, terms, clause, inside.scope, bag=not distinct)
+    key_terms = [translation.value(each, scope, body) for each in keys]
+    folds = {
+        text: fold_values(translation, each, scope, body)
+        for text, each in wanted.items()
+        if is_fold(each)
+    }
+    values = [
+        folds[text][0] if text in folds else _argument(translation, each, scope, body)
+        for text, each in wanted.items()
+    ]
+    beside = {
+        text: _beside(translation, each, scope, body)
+        for text, each in wanted.items()
+        if is_distinct(each)
+    } | folds
+    mentioned_terms = [*key_terms, *_present(values), *(t for b in beside.values() for t in b)]
+    captured = captured_by(scope, mentioned_terms, body.literals)
+    out, clause = Scope(scope.parent), Body()
+    out.captured.update(scope.captured)
+    out.hidden = scope
+    own_keys = key_terms
+    if sets is not None:
+        others = _present([*values, *(t for b in beside.values() for t in b)])
+        key_terms, found_others, body = rows_for_each_set(
+            translation.draft, captured, sets, key_terms, others, body
+        )
+        now = dict(zip(others, found_others, strict=True))
+        values = [each and now[each] for each in values]
+        beside = {text: [now[each] for each in given] for text, given in beside.items()}
+    folds = {text: beside[text] for text in folds}
+    shown = _present([*values, *(each for given in folds.values() for each in given)])
+    plain = _members(translation.draft, captured, key_terms, shown, body)
+    distinct_ones = {
+        text: _distinct_members(
+            translation.draft, captured, key_terms, _present([value, *beside[text]]), body
+        )
+        for (text, aggregate), value in zip(wanted.items(), values, strict=True)
+        if is_distinct(aggregate)
+    }
+    over = [plain, *distinct_ones.values()]
+    groups = _groups(translation.draft, over, captured, key_terms, clause)
+    found = Groups({spelling(each): term for each, term in zip(keys, groups, strict=False)}, {})
+    for text, each in asked.items():
+        absent = _absent(translation.draft, each, keys, sets)
+        found.aggregates[text] = grouping_bits(translation.draft, absent, groups[-1], clause)
+    for (text, aggregate), value in zip(wanted.items(), values, strict=True):
+        if text in folds:
+            places = [shown.index(each) for each in folds[text]]
+            found.aggregates[text] = fold_group(
+                translation.draft, aggregate, places, plain, (*captured, *groups), clause
+            )
+            continue
+        place = 0 if text in distinct_ones else _place(shown, value)
+        members = distinct_ones.get(text, plain)
+        found.aggregates[text] = _aggregate(
+            translation.draft,
+            aggregate,
+            value,
+            members,
+            place,
+            (*captured, *groups),
+            clause,
+            bool(keys),
+        )
+    inside = GroupedScope(out, found, scope)
+    if having is not None:
+        condition = _spelled_out(having.this, selected, scope, own_keys)
+        hold(translation, inside.rewritten(condition), inside.scope, clause)
+    terms = [
+        translation.value(inside.rewritten(each), inside.scope, clause) for each, _ in selected
+    ]
+    names = [name for _, name in selected]
+    out.captured.update(dict.fromkeys(captured))
+    return define_rows(translation.draft, names, terms, clause, inside.scope, bag=not distinct)
 
-    def _keys(
-        self, node: exp.Select, selected: Sequence[tuple[exp.Expr, str]]
-    ) -> tuple[list[exp.Expr], list[frozenset[int]] | None]:
-        """The expressions that are grouped by, and which of them are in each of the grouping sets,
-        if there are any."""
-        group = node.args.get("group")
-        if group is None:
-            return [], None
-        if group.args.get("all"):
-            return [each.unalias() for each, _ in selected if not aggregates_of(each)], None
-        sets = sets_of(group)
-        if sets is None:
-            return [self._key(each, node, selected) for each in _flat(group.expressions)], None
-        keys: dict[str, exp.Expr] = {}
-        spelled = [[self._key(each, node, selected) for each in one] for one in sets]
-        for one in spelled:
-            for each in one:
-                keys.setdefault(spelling(each), each)
-        places = {text: place for place, text in enumerate(keys)}
-        return list(keys.values()), [
-            frozenset(places[spelling(each)] for each in one) for one in spelled
-        ]
 
-    def _key(
-        self, each: exp.Expr, node: exp.Select, selected: Sequence[tuple[exp.Expr, str]]
-    ) -> exp.Expr:
-        """What is grouped by; a number or the name of a column of the result stands for that
-        column."""
-        named = {name.lower(): each for each, name in selected if isinstance(each, exp.Alias)}
-        sources = node.args.get("from_") or node.args.get("from")
-        if isinstance(each, exp.Literal) and each.is_int:
-            position = int(each.this) - 1
-            if not 0 <= position < len(selected):
-                raise TypeFault(
-                    f"there is no column {each.this} to group by",
-                    code="arity",
-                    span=self._draft.place(each),
-                )
-            each = selected[position][0]
-        elif (
-            isinstance(each, exp.Column)
-            and not each.table
-            and each.name.lower() in named
-            and sources is not None
-            and not self._is_column(each, node)
-        ):
-            each = named[each.name.lower()]
-        return each.unalias()
+def group_keys(
+    translation: Translation, node: exp.Select, selected: Sequence[tuple[exp.Expr, str]]
+) -> tuple[list[exp.Expr], list[frozenset[int]] | None]:
+    """The expressions that are grouped by, and which of them are in each of the grouping sets,
+    if there are any."""
+    group = node.args.get("group")
+    if group is None:
+        return [], None
+    if group.args.get("all"):
+        return [each.unalias() for each, _ in selected if not aggregates_of(each)], None
+    sets = sets_of(group)
+    if sets is None:
+        return [_key(translation, each, node, selected) for each in _flat(group.expressions)], None
+    keys: dict[str, exp.Expr] = {}
+    spelled = [[_key(translation, each, node, selected) for each in one] for one in sets]
+    for one in spelled:
+        for each in one:
+            keys.setdefault(spelling(each), each)
+    places = {text: place for place, text in enumerate(keys)}
+    return list(keys.values()), [
+        frozenset(places[spelling(each)] for each in one) for one in spelled
+    ]
 
-    def _absent(
-        self, node: exp.Expr, keys: Sequence[exp.Expr], sets: Sequence[frozenset[int]] | None
-    ) -> list[list[bool]]:
-        """For each grouping set, which of the keys that grouping(...) names are not in it."""
-        texts = [spelling(each) for each in keys]
-        named = [spelling(each) for each in node.expressions] or texts
-        if sets is None or any(each not in texts for each in named):
+
+def _key(
+    translation: Translation,
+    each: exp.Expr,
+    node: exp.Select,
+    selected: Sequence[tuple[exp.Expr, str]],
+) -> exp.Expr:
+    """What is grouped by; a number or the name of a column of the result stands for that
+    column."""
+    named = {name.lower(): each for each, name in selected if isinstance(each, exp.Alias)}
+    sources = node.args.get("from_") or node.args.get("from")
+    if isinstance(each, exp.Literal) and each.is_int:
+        position = int(each.this) - 1
+        if not 0 <= position < len(selected):
             raise TypeFault(
-                f"{as_written(node).lower()} takes what GROUPING SETS, ROLLUP or CUBE group by",
-                code="ungrouped",
-                span=self._draft.place(node),
+                f"there is no column {each.this} to group by",
+                code="arity",
+                span=translation.draft.place(each),
             )
-        return [[texts.index(each) not in one for each in named] for one in sets]
+        each = selected[position][0]
+    elif (
+        isinstance(each, exp.Column)
+        and not each.table
+        and each.name.lower() in named
+        and sources is not None
+        and not is_column(translation, each, node)
+    ):
+        each = named[each.name.lower()]
+    return each.unalias()
 
-    def _spelled_out(
-        self,
-        node: exp.Expr,
-        selected: Sequence[tuple[exp.Expr, str]],
-        scope: Scope,
-        keys: Sequence[Term],
-    ) -> exp.Expr:
-        """HAVING with the names of the select list replaced by what they stand for, unless a name
-        is that of a column that is grouped by."""
-        named = {name.lower(): each for each, name in selected if isinstance(each, exp.Alias)}
 
-        def stands_for(column: exp.Expr) -> exp.Expr:
-            name = column.name.lower()
-            own = scope.own(None, name)
-            if column.args.get("table") or name not in named or any(t in keys for t in own):
-                return column
-            return exp.Paren(this=named[name].this.copy())
-
-        return replace_columns(node, stands_for)
-
-    def _is_column(self, column: exp.Expr, node: exp.Select) -> bool:
-        scope = Scope()
-        self._from(node, scope, Body())
-        return scope.knows(None, column.name.lower())
-
-    def _members(
-        self,
-        captured: Sequence[Variable],
-        keys: Sequence[Term],
-        values: Sequence[Term],
-        body: Body,
-    ) -> Relation:
-        """The rows that are grouped: the keys, and what the aggregates are taken of."""
-        terms = [*keys, *values]
-        columns = [Column(f"m{i}", each.type) for i, each in enumerate(terms)]
-        return self._draft.define("members", captured, columns, [(terms, body.literals)], bag=True)
-
-    def _distinct(
-        self,
-        captured: Sequence[Variable],
-        keys: Sequence[Term],
-        values: Sequence[Term],
-        body: Body,
-    ) -> Relation:
-        """Those rows once each, and how often they are there: with counts that are kept, it need
-        not be asked of a row that went whether there is another."""
-        members = self._members(captured, keys, values, body)
-        clause = Body()
-        row = self._groups([members], captured, [*keys, *values], clause)
-        place = (*captured, *row)
-        often = self._draft.fresh(INTEGER)
-        clause.add(Aggregation(often, "count", None, Atom(members, place), place))
-        columns = [*members.columns[len(captured) :], Column("often", INTEGER)]
-        heads = [([*row, often], clause.literals)]
-        return self._draft.define("distinct", captured, columns, heads, bag=True)
-
-    def _groups(
-        self,
-        over: Sequence[Relation],
-        captured: Sequence[Variable],
-        keys: Sequence[Term],
-        clause: Body,
-    ) -> list[Term]:
-        """The groups there are; without GROUP BY all rows are one, also if there are none."""
-        if not keys:
-            return []
-        members = over[0]
-        row = [self._draft.fresh(each.type) for each in members.columns[len(captured) :]]
-        own = row[: len(keys)]
-        columns = [Column(f"g{i}", each.type) for i, each in enumerate(own)]
-        body = [Atom(members, (*captured, *row))]
-        relation = self._draft.define(
-            "groups", captured, columns, [(own, body)], bag=False, groups=over
+def _absent(
+    draft: Draft, node: exp.Expr, keys: Sequence[exp.Expr], sets: Sequence[frozenset[int]] | None
+) -> list[list[bool]]:
+    """For each grouping set, which of the keys that grouping(...) names are not in it."""
+    texts = [spelling(each) for each in keys]
+    named = [spelling(each) for each in node.expressions] or texts
+    if sets is None or any(each not in texts for each in named):
+        raise TypeFault(
+            f"{as_written(node).lower()} takes what GROUPING SETS, ROLLUP or CUBE group by",
+            code="ungrouped",
+            span=draft.place(node),
         )
-        fresh: list[Term] = [self._draft.fresh(column.type) for column in columns]
-        clause.add(Atom(relation, (*captured, *fresh)))
-        return fresh
+    return [[texts.index(each) not in one for each in named] for one in sets]
 
-    def _argument(self, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
-        """What an aggregate is taken of; None if it only counts rows."""
-        if type(node) not in AGGREGATED:
-            raise self._not_yet(node, why_not(node))
-        argument = node.this
-        if isinstance(argument, exp.Distinct):
-            if len(argument.expressions) > 1:
-                return self._all_there(node, argument.expressions, scope, body)
-            argument = argument.expressions[0] if argument.expressions else None
-        if argument is None and not isinstance(node, exp.Count):
-            raise self._not_yet(node, f"{AGGREGATED[type(node)]} takes a value")
-        if argument is None or isinstance(argument, exp.Star):
-            return None
-        value = self._expressions.value(argument, scope, body)
-        if isinstance(node, exp.Sum | exp.Avg):
-            value = self._expressions.numeric(value, body, node)
-        if isinstance(node, exp.Sum | exp.Avg) and not is_numeric(value.type):
-            raise TypeFault(
-                f"{AGGREGATED[type(node)]} of {shown(value.type)}",
-                code="type-mismatch",
-                span=self._draft.place(node),
-                hint="it takes numbers",
-            )
-        if isinstance(node, exp.LogicalAnd | exp.LogicalOr):
-            value = self._draft.coerce(value, BOOLEAN, body, node)
-        if isinstance(node, exp.Count) and not value.type.nullable and not is_distinct(node):
-            return None  # no value is NULL, so all rows are counted
-        return value
 
-    def _all_there(
-        self, node: exp.Expr, values: Sequence[exp.Expr], scope: Scope, body: Body
-    ) -> Term:
-        """1, or NULL where one of several values is: those rows are not counted."""
-        if not isinstance(node, exp.Count):
-            raise self._not_yet(node, "only count takes DISTINCT of several columns")
-        missing = exp.or_(*(exp.Is(this=each.copy(), expression=exp.Null()) for each in values))
-        chosen = exp.Case(ifs=[exp.If(this=missing, true=exp.Null())], default=ONE.copy())
-        return self._expressions.value(chosen, scope, body)
+def _spelled_out(
+    node: exp.Expr,
+    selected: Sequence[tuple[exp.Expr, str]],
+    scope: Scope,
+    keys: Sequence[Term],
+) -> exp.Expr:
+    """HAVING with the names of the select list replaced by what they stand for, unless a name
+    is that of a column that is grouped by."""
+    named = {name.lower(): each for each, name in selected if isinstance(each, exp.Alias)}
 
-    def _beside(self, node: exp.Expr, scope: Scope, body: Body) -> list[Term]:
-        """The values that tell rows apart beside the one that is counted."""
-        values = node.this.expressions
-        if len(values) < 2:
-            return []
-        return [self._expressions.value(each, scope, body) for each in values]
+    def stands_for(column: exp.Expr) -> exp.Expr:
+        name = column.name.lower()
+        own = scope.own(None, name)
+        if column.args.get("table") or name not in named or any(t in keys for t in own):
+            return column
+        return exp.Paren(this=named[name].this.copy())
 
-    def _aggregate(
-        self,
-        node: exp.Expr,
-        value: Term | None,
-        members: Relation,
-        place: int,
-        groups: tuple[Term, ...],
-        clause: Body,
-        is_grouped: bool,
-    ) -> Term:
-        """The value of an aggregate for a group of the members."""
-        name = AGGREGATED[type(node)]
-        if name == "avg" and value is not None and is_decimal(value.type):
-            return self._exact_average(node, value, members, place, groups, clause, is_grouped)
-        type_ = AGGREGATES[name].result or (INTEGER if value is None else value.type)
-        if value is not None and is_decimal(value.type) and name in ("sum", "avg"):
-            exact = decimals.sum_of if name == "sum" else decimals.average_of
-            type_ = exact(value.type)
-        nullable = name != "count" and (
-            not is_grouped or (value is not None and value.type.nullable)
+    return replace_columns(node, stands_for)
+
+
+def is_column(translation: Translation, column: exp.Expr, node: exp.Select) -> bool:
+    scope = Scope()
+    join_from(translation, node, scope, Body())
+    return scope.knows(None, column.name.lower())
+
+
+def _members(
+    draft: Draft,
+    captured: Sequence[Variable],
+    keys: Sequence[Term],
+    values: Sequence[Term],
+    body: Body,
+) -> Relation:
+    """The rows that are grouped: the keys, and what the aggregates are taken of."""
+    terms = [*keys, *values]
+    columns = [Column(f"m{i}", each.type) for i, each in enumerate(terms)]
+    return draft.define("members", captured, columns, [(terms, body.literals)], bag=True)
+
+
+def _distinct_members(
+    draft: Draft,
+    captured: Sequence[Variable],
+    keys: Sequence[Term],
+    values: Sequence[Term],
+    body: Body,
+) -> Relation:
+    """Those rows once each, and how often they are there: with counts that are kept, it need
+    not be asked of a row that went whether there is another."""
+    members = _members(draft, captured, keys, values, body)
+    clause = Body()
+    row = _groups(draft, [members], captured, [*keys, *values], clause)
+    place = (*captured, *row)
+    often = draft.fresh(INTEGER)
+    clause.add(Aggregation(often, "count", None, Atom(members, place), place))
+    columns = [*members.columns[len(captured) :], Column("often", INTEGER)]
+    heads = [([*row, often], clause.literals)]
+    return draft.define("distinct", captured, columns, heads, bag=True)
+
+
+def _groups(
+    draft: Draft,
+    over: Sequence[Relation],
+    captured: Sequence[Variable],
+    keys: Sequence[Term],
+    clause: Body,
+) -> list[Term]:
+    """The groups there are; without GROUP BY all rows are one, also if there are none."""
+    if not keys:
+        return []
+    members = over[0]
+    row = [draft.fresh(each.type) for each in members.columns[len(captured) :]]
+    own = row[: len(keys)]
+    columns = [Column(f"g{i}", each.type) for i, each in enumerate(own)]
+    body = [Atom(members, (*captured, *row))]
+    relation = draft.define("groups", captured, columns, [(own, body)], bag=False, groups=over)
+    fresh: list[Term] = [draft.fresh(column.type) for column in columns]
+    clause.add(Atom(relation, (*captured, *fresh)))
+    return fresh
+
+
+def _argument(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
+    """What an aggregate is taken of; None if it only counts rows."""
+    if type(node) not in AGGREGATED:
+        raise translation.draft.unsupported(node, why_not(node))
+    argument = node.this
+    if isinstance(argument, exp.Distinct):
+        if len(argument.expressions) > 1:
+            return _all_there(translation, node, argument.expressions, scope, body)
+        argument = argument.expressions[0] if argument.expressions else None
+    if argument is None and not isinstance(node, exp.Count):
+        raise translation.draft.unsupported(node, f"{AGGREGATED[type(node)]} takes a value")
+    if argument is None or isinstance(argument, exp.Star):
+        return None
+    value = translation.value(argument, scope, body)
+    if isinstance(node, exp.Sum | exp.Avg):
+        value = as_numeric(translation.draft, value, body, node)
+    if isinstance(node, exp.Sum | exp.Avg) and not is_numeric(value.type):
+        raise TypeFault(
+            f"{AGGREGATED[type(node)]} of {shown(value.type)}",
+            code="type-mismatch",
+            span=translation.draft.place(node),
+            hint="it takes numbers",
         )
-        result = self._draft.fresh(type_.or_null(nullable))
-        rest = [self._draft.fresh(column.type) for column in members.columns[len(groups) :]]
-        inner = None if value is None else rest[place]
-        atom = Atom(members, (*groups, *rest))
-        clause.add(Aggregation(result, name, inner, atom, groups, or_null=nullable))
-        return result
+    if isinstance(node, exp.LogicalAnd | exp.LogicalOr):
+        value = translation.draft.coerce(value, BOOLEAN, body, node)
+    if isinstance(node, exp.Count) and not value.type.nullable and not is_distinct(node):
+        return None  # no value is NULL, so all rows are counted
+    return value
 
-    def _exact_average(
-        self,
-        node: exp.Expr,
-        value: Term,
-        members: Relation,
-        place: int,
-        groups: tuple[Term, ...],
-        clause: Body,
-        is_grouped: bool,
-    ) -> Term:
-        """Of decimals: a sum and a count, which can be kept, and their quotient."""
-        whole, counted = (
-            self._aggregate(kind(this=node.this), value, members, place, groups, clause, is_grouped)
-            for kind in (exp.Sum, exp.Count)
-        )
-        divisor = self._draft.coerce(counted, decimals.as_decimal(INTEGER), clause, node)
-        type_ = decimals.average_of(value.type)
-        quotient = self._draft.compute("/", (whole, divisor), type_, clause)
-        if not whole.type.nullable:
-            return quotient
-        missing = self._draft.compute("is null", (whole,), BOOLEAN, clause)
-        nothing = Constant(None, type_.or_null())
-        return self._draft.compute("choose", (missing, nothing, quotient), type_, clause)
+
+def _all_there(
+    translation: Translation, node: exp.Expr, values: Sequence[exp.Expr], scope: Scope, body: Body
+) -> Term:
+    """1, or NULL where one of several values is: those rows are not counted."""
+    if not isinstance(node, exp.Count):
+        raise translation.draft.unsupported(node, "only count takes DISTINCT of several columns")
+    missing = exp.or_(*(exp.Is(this=each.copy(), expression=exp.Null()) for each in values))
+    chosen = exp.Case(ifs=[exp.If(this=missing, true=exp.Null())], default=ONE.copy())
+    return translation.value(chosen, scope, body)
+
+
+def _beside(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> list[Term]:
+    """The values that tell rows apart beside the one that is counted."""
+    values = node.this.expressions
+    if len(values) < 2:
+        return []
+    return [translation.value(each, scope, body) for each in values]
+
+
+def _aggregate(
+    draft: Draft,
+    node: exp.Expr,
+    value: Term | None,
+    members: Relation,
+    place: int,
+    groups: tuple[Term, ...],
+    clause: Body,
+    is_grouped: bool,
+) -> Term:
+    """The value of an aggregate for a group of the members."""
+    name = AGGREGATED[type(node)]
+    if name == "avg" and value is not None and is_decimal(value.type):
+        return _exact_average(draft, node, value, members, place, groups, clause, is_grouped)
+    type_ = AGGREGATES[name].result or (INTEGER if value is None else value.type)
+    if value is not None and is_decimal(value.type) and name in ("sum", "avg"):
+        exact = decimals.sum_of if name == "sum" else decimals.average_of
+        type_ = exact(value.type)
+    nullable = name != "count" and (not is_grouped or (value is not None and value.type.nullable))
+    result = draft.fresh(type_.or_null(nullable))
+    rest = [draft.fresh(column.type) for column in members.columns[len(groups) :]]
+    inner = None if value is None else rest[place]
+    atom = Atom(members, (*groups, *rest))
+    clause.add(Aggregation(result, name, inner, atom, groups, or_null=nullable))
+    return result
+
+
+def _exact_average(
+    draft: Draft,
+    node: exp.Expr,
+    value: Term,
+    members: Relation,
+    place: int,
+    groups: tuple[Term, ...],
+    clause: Body,
+    is_grouped: bool,
+) -> Term:
+    """Of decimals: a sum and a count, which can be kept, and their quotient."""
+    whole, counted = (
+        _aggregate(draft, kind(this=node.this), value, members, place, groups, clause, is_grouped)
+        for kind in (exp.Sum, exp.Count)
+    )
+    divisor = draft.coerce(counted, decimals.as_decimal(INTEGER), clause, node)
+    type_ = decimals.average_of(value.type)
+    quotient = draft.compute("/", (whole, divisor), type_, clause)
+    if not whole.type.nullable:
+        return quotient
+    missing = draft.compute("is null", (whole,), BOOLEAN, clause)
+    nothing = Constant(None, type_.or_null())
+    return draft.compute("choose", (missing, nothing, quotient), type_, clause)
 
 
 @dataclass(slots=True)

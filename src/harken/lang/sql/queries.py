@@ -19,210 +19,229 @@ from harken.ir.clauses import Atom
 from harken.lang.sql.aggregates import aggregates_of
 from harken.lang.sql.aliases import mentions_aliases, spelled_out
 from harken.lang.sql.chance import draws_for_rows, told_apart
-from harken.lang.sql.combining import Combining
+from harken.lang.sql.combining import set_operation, translate_values
+from harken.lang.sql.conditions import hold
 from harken.lang.sql.distinct_on import distinct_on
-from harken.lang.sql.draft import Body
-from harken.lang.sql.groups import Grouping
-from harken.lang.sql.joins import Joins
+from harken.lang.sql.draft import Body, Draft, Tables
+from harken.lang.sql.expressions import translate_value
+from harken.lang.sql.groups import group_keys, grouped_rows, is_column
+from harken.lang.sql.joins import join_from
 from harken.lang.sql.ordering import Keys, limited
-from harken.lang.sql.recursion import Recursion, mentions
-from harken.lang.sql.rows import Rows
+from harken.lang.sql.recursion import define_recursive, mentions, refuse_other_widths
+from harken.lang.sql.rows import Rows, define_rows
 from harken.lang.sql.scope import Field, Scope, Source
+from harken.lang.sql.select_list import expand_stars, name_of
 from harken.lang.sql.split import Split
-from harken.lang.sql.subqueries import Subqueries
 from harken.lang.sql.syntax import replace_columns, windows_of
-from harken.lang.sql.translation import name_of
+from harken.lang.sql.translation import Translation
 from harken.lang.sql.types import shown
 from harken.lang.sql.windows import Windows
 from harken.values.types import BOOLEAN
 
 
-class Queries(Joins, Combining, Grouping, Subqueries, Recursion):
-    def query(self, node: exp.Expr, scope: Scope | None = None) -> Rows:
-        """A query inside a scope, which it may capture columns of."""
-        node = node.unnest() if isinstance(node, exp.Subquery | exp.Paren) else node
-        common = node.args.get("with_") or node.args.get("with")
+def new_translation(draft: Draft, tables: Tables) -> Translation:
+    """The context in which the queries of a statement are translated."""
+    return Translation(draft, tables, translate_query, translate_value)
+
+
+def translate_query(translation: Translation, node: exp.Expr, scope: Scope | None = None) -> Rows:
+    """A query inside a scope, which it may capture columns of."""
+    node = node.unnest() if isinstance(node, exp.Subquery | exp.Paren) else node
+    common = node.args.get("with_") or node.args.get("with")
+    if common is not None:
+        translation.with_items.append({})
+        for each in common.expressions:
+            if each.alias.lower() in translation.with_items[-1]:
+                raise TypeFault(
+                    f"two items of WITH are called {each.alias}",
+                    code="exists",
+                    span=translation.draft.place(each),
+                )
+            if common.args.get("recursive") and mentions(each.this, each.alias):
+                define_recursive(translation, each, scope)
+                continue
+            rows = translation.query(each.this, scope)
+            names = tuple(c.name for c in each.args["alias"].columns) or rows.names
+            refuse_other_widths(translation.draft, each, [rows], len(names))
+            translation.with_items[-1][each.alias.lower()] = replace(rows, names=names)
+    try:
+        return _body_of(translation, node, scope)
+    finally:
         if common is not None:
-            self._with.append({})
-            for each in common.expressions:
-                if each.alias.lower() in self._with[-1]:
-                    raise TypeFault(
-                        f"two items of WITH are called {each.alias}",
-                        code="exists",
-                        span=self._draft.place(each),
-                    )
-                if common.args.get("recursive") and mentions(each.this, each.alias):
-                    self._recursive(each, scope)
-                    continue
-                rows = self.query(each.this, scope)
-                names = tuple(c.name for c in each.args["alias"].columns) or rows.names
-                self._refuse_other_widths(each, [rows], len(names))
-                self._with[-1][each.alias.lower()] = replace(rows, names=names)
-        try:
-            return self._body_of(node, scope)
-        finally:
-            if common is not None:
-                self._with.pop()
+            translation.with_items.pop()
 
-    def _body_of(self, node: exp.Expr, scope: Scope | None) -> Rows:
-        if node.args.get("limit") is not None or node.args.get("offset") is not None:
-            return self._limited(node, scope)
-        match node:
-            case exp.Select():
-                self._refuse(node)
-                return self._select(node, scope)
-            case exp.SetOperation():
-                self._refuse(node)
-                return self._set_operation(node, scope)
-            case exp.Values():
-                return self._values(node, scope)
-            case exp.Table():
-                star = exp.Select(expressions=[exp.Star()], from_=exp.From(this=node))
-                return self._select(star, scope)
-        raise self._not_yet(node, "this is not a query")
 
-    def _refuse(self, node: exp.Expr) -> None:
-        for name in ("laterals", "windows", "pivots", "match", "sample", "connect"):
-            if node.args.get(name):
-                raise self._not_yet(node, f"{name.upper()} is not there yet")
+def _body_of(translation: Translation, node: exp.Expr, scope: Scope | None) -> Rows:
+    if node.args.get("limit") is not None or node.args.get("offset") is not None:
+        return _limited(translation, node, scope)
+    match node:
+        case exp.Select():
+            _refuse(translation.draft, node)
+            return _select(translation, node, scope)
+        case exp.SetOperation():
+            _refuse(translation.draft, node)
+            return set_operation(translation, node, scope)
+        case exp.Values():
+            return translate_values(translation, node, scope)
+        case exp.Table():
+            star = exp.Select(expressions=[exp.Star()], from_=exp.From(this=node))
+            return _select(translation, star, scope)
+    raise translation.draft.unsupported(node, "this is not a query")
 
-    def _select(self, node: exp.Select, outer: Scope | None) -> Rows:
-        if distinct_on(node) is not None:
-            what = "with QUALIFY, ORDER BY ALL, or a number that is no place of the select list"
-            raise self._not_yet(node, f"DISTINCT ON {what} is not there yet")
-        if node.args.get("qualify") is not None:
-            return self._qualified(node, outer)
-        if any(windows_of(each) for each in node.expressions):
-            if mentions_aliases(node.expressions):
-                named = Scope(outer)
-                self._from(node, named, Body())
-                node = self._with_aliases(node, named)
-            return self._windowed(node, outer)
-        scope, body = Scope(outer), Body()
-        self._from(node, scope, body)
-        if draws_for_rows(node):
-            body = told_apart(self._draft, scope, body)
-        node = self._with_aliases(node, scope)
-        where = node.args.get("where")
-        if where is not None:
-            self._conditions.hold(where.this, scope, body)
-        distinct = node.args.get("distinct")
-        selected = self._expanded(node, scope)
-        group = node.args.get("group")
-        if group is not None and not any(group.args.values()):
-            raise SyntaxFault(
-                "something is missing after GROUP BY", code="syntax", span=self._draft.place(node)
-            )
-        grouped = group is not None or node.args.get("having") is not None
-        if grouped or any(aggregates_of(each) for each, _ in selected):
-            return self._grouped(node, selected, scope, body, distinct is not None)
-        terms = [self._expressions.value(each, scope, body) for each, _ in selected]
-        names = [name for _, name in selected]
-        return self._rows(names, terms, body, scope, bag=distinct is None)
 
-    def _qualified(self, node: exp.Select, outer: Scope | None) -> Rows:
-        """The rows for which QUALIFY holds: it is one more column, which is not shown."""
-        inner = node.copy()
-        condition = inner.args.pop("qualify").this
-        inner.set("distinct", None)
-        inner.append("expressions", exp.alias_(condition, "qualify itself", quoted=True))
-        rows = self.query(inner, outer)
-        terms = [self._draft.fresh(column.type) for column in rows.columns]
-        last = terms[-1]
-        if last.type != BOOLEAN:
-            raise TypeFault(
-                f"QUALIFY is a condition, and this is {shown(last.type)}",
-                code="type-mismatch",
-                span=self._draft.place(condition),
-            )
-        body = Body([Atom(rows.relation, (*rows.captured, *terms))])
-        body.require(last)
-        columns, bag = rows.columns[:-1], node.args.get("distinct") is None
-        heads = [(terms[:-1], body.literals)]
-        relation = self._draft.define("qualified", rows.captured, columns, heads, bag=bag)
-        unknown = frozenset(each for each in rows.unknown if each < len(columns))
-        return Rows(relation, rows.captured, rows.names[:-1], unknown)
+def _refuse(draft: Draft, node: exp.Expr) -> None:
+    for name in ("laterals", "windows", "pivots", "match", "sample", "connect"):
+        if node.args.get(name):
+            raise draft.unsupported(node, f"{name.upper()} is not there yet")
 
-    def _with_aliases(self, node: exp.Select, scope: Scope) -> exp.Select:
-        """The query with the lateral aliases of its select list spelled out."""
-        if not mentions_aliases(node.expressions):
-            return node
 
-        def ambiguous(column: exp.Expr) -> TypeFault:
-            return TypeFault(
-                f"several columns before are called {column.name}",
-                code="ambiguous",
-                span=self._draft.place(column),
-                hint="give them different names",
-            )
-
-        found = spelled_out(node.expressions, lambda name: bool(scope.own(None, name)), ambiguous)
-        spelled = node.copy()
-        spelled.set("expressions", found)
-        return spelled
-
-    def _windowed(self, node: exp.Select, outer: Scope | None) -> Rows:
-        """The query without its window functions first, then those over its rows."""
-        if any(each.is_star for each in node.expressions):
+def _select(translation: Translation, node: exp.Select, outer: Scope | None) -> Rows:
+    if distinct_on(node) is not None:
+        what = "with QUALIFY, ORDER BY ALL, or a number that is no place of the select list"
+        raise translation.draft.unsupported(node, f"DISTINCT ON {what} is not there yet")
+    if node.args.get("qualify") is not None:
+        return _qualified(translation, node, outer)
+    if any(windows_of(each) for each in node.expressions):
+        if mentions_aliases(node.expressions):
             named = Scope(outer)
-            self._from(node, named, Body())
-            selected = self._expanded(node, named)
-        else:
-            selected = [(each, name_of(each, i)) for i, each in enumerate(node.expressions)]
-        split = Split()
-        expressions = [split.outer(each.unalias()) for each, _ in selected]
-        inner = node.copy()
-        inner.set("distinct", None)
-        columns = [exp.alias_(each, name, quoted=True) for name, each in split.columns.items()]
-        inner.set("expressions", columns or [exp.Literal.number(1)])
-        self._resolve_names(inner, node, selected)
-        rows = self.query(inner, outer)
-        windows = Windows(self._draft, rows, list(split.columns) or ["nothing"])
-        scope, body = Scope(outer), Body()
-        for each in rows.captured:
-            scope.capture(each)
-        values = {name: windows.value(each, body) for name, each in split.windows.items()}
-        windows.source(body)
-        fields = [Field(n, t) for n, t in zip(split.columns, windows.row, strict=False)]
-        fields += [Field(name, term) for name, term in values.items()]
-        scope.sources.append(Source("rows", fields))
-        terms = [self._expressions.value(each, scope, body) for each in expressions]
-        distinct = node.args.get("distinct") is not None
-        return self._rows([name for _, name in selected], terms, body, scope, bag=not distinct)
+            join_from(translation, node, named, Body())
+            node = _with_aliases(translation.draft, node, named)
+        return _windowed(translation, node, outer)
+    scope, body = Scope(outer), Body()
+    join_from(translation, node, scope, body)
+    if draws_for_rows(node):
+        body = told_apart(translation.draft, scope, body)
+    node = _with_aliases(translation.draft, node, scope)
+    where = node.args.get("where")
+    if where is not None:
+        hold(translation, where.this, scope, body)
+    distinct = node.args.get("distinct")
+    selected = expand_stars(translation.draft, node, scope)
+    group = node.args.get("group")
+    if group is not None and not any(group.args.values()):
+        raise SyntaxFault(
+            "something is missing after GROUP BY", code="syntax", span=translation.draft.place(node)
+        )
+    grouped = group is not None or node.args.get("having") is not None
+    if grouped or any(aggregates_of(each) for each, _ in selected):
+        return grouped_rows(translation, node, selected, scope, body, distinct is not None)
+    terms = [translation.value(each, scope, body) for each, _ in selected]
+    names = [name for _, name in selected]
+    return define_rows(translation.draft, names, terms, body, scope, bag=distinct is None)
 
-    def _resolve_names(
-        self, inner: exp.Select, node: exp.Select, selected: list[tuple[exp.Expr, str]]
-    ) -> None:
-        """What GROUP BY and HAVING say by a number or a name of the select list, which the query
-        below the windows does not have."""
-        if node.args.get("group") is not None:
-            keys, sets = self._keys(node, selected)
-            given: list[exp.Expr] = [exp.Paren(this=each.copy()) for each in keys]
-            if sets is not None:
-                chosen = [exp.Tuple(expressions=[given[i].copy() for i in one]) for one in sets]
-                given = [exp.GroupingSets(expressions=chosen)]
-            inner.set("group", exp.Group(expressions=given or [exp.Tuple()]))
-        having = node.args.get("having")
-        if having is None:
-            return
-        named = {name.lower(): each for each, name in selected if isinstance(each, exp.Alias)}
 
-        def stands_for(column: exp.Expr) -> exp.Expr:
-            name = column.name.lower()
-            known = column.args.get("table") or name not in named
-            if known or self._is_column(column, node):
-                return column
-            return exp.Paren(this=named[name].this.copy())
+def _qualified(translation: Translation, node: exp.Select, outer: Scope | None) -> Rows:
+    """The rows for which QUALIFY holds: it is one more column, which is not shown."""
+    inner = node.copy()
+    condition = inner.args.pop("qualify").this
+    inner.set("distinct", None)
+    inner.append("expressions", exp.alias_(condition, "qualify itself", quoted=True))
+    rows = translation.query(inner, outer)
+    terms = [translation.draft.fresh(column.type) for column in rows.columns]
+    last = terms[-1]
+    if last.type != BOOLEAN:
+        raise TypeFault(
+            f"QUALIFY is a condition, and this is {shown(last.type)}",
+            code="type-mismatch",
+            span=translation.draft.place(condition),
+        )
+    body = Body([Atom(rows.relation, (*rows.captured, *terms))])
+    body.require(last)
+    columns, bag = rows.columns[:-1], node.args.get("distinct") is None
+    heads = [(terms[:-1], body.literals)]
+    relation = translation.draft.define("qualified", rows.captured, columns, heads, bag=bag)
+    unknown = frozenset(each for each in rows.unknown if each < len(columns))
+    return Rows(relation, rows.captured, rows.names[:-1], unknown)
 
-        inner.set("having", exp.Having(this=replace_columns(having.this, stands_for)))
 
-    def _limited(self, node: exp.Expr, scope: Scope | None) -> Rows:
-        """ORDER BY with LIMIT: the first rows; those that the order leaves open are told apart by
-        their columns."""
-        keys = Keys(node, self._draft)
-        rows = self.query(keys.query, scope)
-        width = len(rows.columns) - keys.added
-        order = keys.order(len(rows.columns))
-        said = {place for place, _, _ in order}
-        order += [(i, False, True) for i in range(width) if i not in said]
-        return limited(self._draft, rows, width, order, keys.count, keys.offset)
+def _with_aliases(draft: Draft, node: exp.Select, scope: Scope) -> exp.Select:
+    """The query with the lateral aliases of its select list spelled out."""
+    if not mentions_aliases(node.expressions):
+        return node
+
+    def ambiguous(column: exp.Expr) -> TypeFault:
+        return TypeFault(
+            f"several columns before are called {column.name}",
+            code="ambiguous",
+            span=draft.place(column),
+            hint="give them different names",
+        )
+
+    found = spelled_out(node.expressions, lambda name: bool(scope.own(None, name)), ambiguous)
+    spelled = node.copy()
+    spelled.set("expressions", found)
+    return spelled
+
+
+def _windowed(translation: Translation, node: exp.Select, outer: Scope | None) -> Rows:
+    """The query without its window functions first, then those over its rows."""
+    if any(each.is_star for each in node.expressions):
+        named = Scope(outer)
+        join_from(translation, node, named, Body())
+        selected = expand_stars(translation.draft, node, named)
+    else:
+        selected = [(each, name_of(each, i)) for i, each in enumerate(node.expressions)]
+    split = Split()
+    expressions = [split.outer(each.unalias()) for each, _ in selected]
+    inner = node.copy()
+    inner.set("distinct", None)
+    columns = [exp.alias_(each, name, quoted=True) for name, each in split.columns.items()]
+    inner.set("expressions", columns or [exp.Literal.number(1)])
+    _resolve_names(translation, inner, node, selected)
+    rows = translation.query(inner, outer)
+    windows = Windows(translation.draft, rows, list(split.columns) or ["nothing"])
+    scope, body = Scope(outer), Body()
+    for each in rows.captured:
+        scope.capture(each)
+    values = {name: windows.value(each, body) for name, each in split.windows.items()}
+    windows.source(body)
+    fields = [Field(n, t) for n, t in zip(split.columns, windows.row, strict=False)]
+    fields += [Field(name, term) for name, term in values.items()]
+    scope.sources.append(Source("rows", fields))
+    terms = [translation.value(each, scope, body) for each in expressions]
+    distinct = node.args.get("distinct") is not None
+    return define_rows(
+        translation.draft, [name for _, name in selected], terms, body, scope, bag=not distinct
+    )
+
+
+def _resolve_names(
+    translation: Translation,
+    inner: exp.Select,
+    node: exp.Select,
+    selected: list[tuple[exp.Expr, str]],
+) -> None:
+    """What GROUP BY and HAVING say by a number or a name of the select list, which the query
+    below the windows does not have."""
+    if node.args.get("group") is not None:
+        keys, sets = group_keys(translation, node, selected)
+        given: list[exp.Expr] = [exp.Paren(this=each.copy()) for each in keys]
+        if sets is not None:
+            chosen = [exp.Tuple(expressions=[given[i].copy() for i in one]) for one in sets]
+            given = [exp.GroupingSets(expressions=chosen)]
+        inner.set("group", exp.Group(expressions=given or [exp.Tuple()]))
+    having = node.args.get("having")
+    if having is None:
+        return
+    named = {name.lower(): each for each, name in selected if isinstance(each, exp.Alias)}
+
+    def stands_for(column: exp.Expr) -> exp.Expr:
+        name = column.name.lower()
+        known = column.args.get("table") or name not in named
+        if known or is_column(translation, column, node):
+            return column
+        return exp.Paren(this=named[name].this.copy())
+
+    inner.set("having", exp.Having(this=replace_columns(having.this, stands_for)))
+
+
+def _limited(translation: Translation, node: exp.Expr, scope: Scope | None) -> Rows:
+    """ORDER BY with LIMIT: the first rows; those that the order leaves open are told apart by
+    their columns."""
+    keys = Keys(node, translation.draft)
+    rows = translation.query(keys.query, scope)
+    width = len(rows.columns) - keys.added
+    order = keys.order(len(rows.columns))
+    said = {place for place, _, _ in order}
+    order += [(i, False, True) for i in range(width) if i not in said]
+    return limited(translation.draft, rows, width, order, keys.count, keys.offset)

@@ -15,11 +15,11 @@ from sqlglot import exp
 
 from harken.ir.terms import Constant, Term
 from harken.lang.sql import decimals
-from harken.lang.sql.conversions import NULL_TYPE
-from harken.lang.sql.draft import Body
+from harken.lang.sql.conversions import NULL_TYPE, apply, as_numeric
+from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.functions import filled
 from harken.lang.sql.scope import Scope
-from harken.lang.sql.trying import Trying
+from harken.lang.sql.translation import Translation
 from harken.lang.sql.whole_numbers import whole_number
 from harken.values.types import INTEGER, NUMBER, Type, decimal_digits, decimal_type, is_decimal
 
@@ -33,92 +33,98 @@ DOWN = "CASE WHEN x % {unit} < 0 THEN x - x % {unit} - {unit} ELSE x - x % {unit
 UP = "CASE WHEN x % {unit} > 0 THEN x - x % {unit} + {unit} ELSE x - x % {unit} END"
 
 
-class Rounding(Trying):
-    def value(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """The term that holds the value of any expression."""
-        raise NotImplementedError
-
-    def _rounded(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """A number to so many digits behind the point, or before it."""
-        given = self.value(node.this, scope, body)
-        if given.type != INTEGER and not is_decimal(given.type):
-            return self._round_number("round", given, node, scope, body)
-        wanted = self._digits(node)
-        precision, scale = decimal_digits(decimals.as_decimal(given.type))
-        if wanted >= scale:
-            return given
-        if wanted < 0:
-            half, unit = (exp.Literal.number(10**-wanted // n) for n in (2, 1))
-            tens = filled(TO_TENS, node.this, half, unit)
-            rounded = self.value(tens, scope, body)
-            if given.type == INTEGER:
-                return rounded
-            return self._draft.coerce(rounded, decimal_type(precision - scale + 1, 0), body, node)
-        return self._draft.coerce(given, _kept(given.type, wanted), body, node)
-
-    def _rounded_to_even(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """bround: what is in the middle goes to the even digit."""
-        given = self.value(node.this, scope, body)
-        if given.type != INTEGER and not is_decimal(given.type):
-            return self._round_number("round_even", given, node, scope, body)
-        wanted = self._digits(node)
-        scale = decimal_digits(decimals.as_decimal(given.type))[1]
-        if wanted >= scale:
-            return given
-        text = TO_EVEN.format(nearest=f"round(x, {wanted})", **_units(wanted))
-        rounded = self.value(filled(text, node.this), scope, body)
+def round_value(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+    """A number to so many digits behind the point, or before it."""
+    given = translation.value(node.this, scope, body)
+    if given.type != INTEGER and not is_decimal(given.type):
+        return _round_number(translation, "round", given, node, scope, body)
+    wanted = _digits(translation.draft, node)
+    precision, scale = decimal_digits(decimals.as_decimal(given.type))
+    if wanted >= scale:
+        return given
+    if wanted < 0:
+        half, unit = (exp.Literal.number(10**-wanted // n) for n in (2, 1))
+        tens = filled(TO_TENS, node.this, half, unit)
+        rounded = translation.value(tens, scope, body)
         if given.type == INTEGER:
             return rounded
-        return self._draft.coerce(rounded, _kept(given.type, wanted), body, node)
+        return translation.draft.coerce(rounded, decimal_type(precision - scale + 1, 0), body, node)
+    return translation.draft.coerce(given, _kept(given.type, wanted), body, node)
 
-    def _round_number(
-        self, name: str, given: Term, node: exp.Expr, scope: Scope, body: Body
-    ) -> Term:
-        number = self._draft.coerce(self.numeric(given, body, node), NUMBER, body, node)
-        digits = node.args.get("decimals") or exp.Literal.number(0)
-        return self._apply(name, [number, self.value(digits, scope, body)], body, node)
 
-    def _digits(self, node: exp.Expr) -> int:
-        given = node.args.get("decimals")
-        digits = 0 if given is None else whole_number(given)
-        if digits is None:
-            raise self._unsupported(node, "round takes a number of digits that is written out")
-        return max(min(digits, decimals.STORED_DIGITS), -decimals.STORED_DIGITS)
+def round_to_even(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+    """bround: what is in the middle goes to the even digit."""
+    given = translation.value(node.this, scope, body)
+    if given.type != INTEGER and not is_decimal(given.type):
+        return _round_number(translation, "round_even", given, node, scope, body)
+    wanted = _digits(translation.draft, node)
+    scale = decimal_digits(decimals.as_decimal(given.type))[1]
+    if wanted >= scale:
+        return given
+    text = TO_EVEN.format(nearest=f"round(x, {wanted})", **_units(wanted))
+    rounded = translation.value(filled(text, node.this), scope, body)
+    if given.type == INTEGER:
+        return rounded
+    return translation.draft.coerce(rounded, _kept(given.type, wanted), body, node)
 
-    def _whole(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """The whole number below another, or above it."""
-        if node.args.get("decimals") is not None:
-            return self._whole_units(node, scope, body)
-        given = self.numeric(self.value(node.this, scope, body), body, node)
-        if given.type == INTEGER:
-            return given
-        name, text = (
-            "floor",
-            "CAST(x AS BIGINT) - CASE WHEN x < CAST(x AS BIGINT) THEN 1 ELSE 0 END",
-        )
-        if isinstance(node, exp.Ceil):
-            name, text = "ceiling", text.replace("-", "+").replace("<", ">")
-        if is_decimal(given.type):
-            precision, scale = decimal_digits(given.type)
-            whole = self.value(filled(text, node.this), scope, body)
-            return self._draft.coerce(whole, decimal_type(precision - scale + 1, 0), body, node)
-        return self._apply(name, [given], body, node)
 
-    def _whole_units(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """floor and ceil to so many digits, which give a decimal."""
-        given = self.value(node.this, scope, body)
-        if given == Constant(None, NULL_TYPE):
-            return Constant(None, decimal_type(1, 0).or_null())
-        if given.type != INTEGER and not is_decimal(given.type):
-            name = "floor" if isinstance(node, exp.Floor) else "ceil"
-            raise self._unsupported(node, f"{name} to so many digits takes a DECIMAL")
-        wanted = self._digits(node)
-        type_ = decimals.as_decimal(given.type)
-        if wanted >= decimal_digits(type_)[1]:
-            return self._draft.coerce(given, type_, body, node)
-        text = (DOWN if isinstance(node, exp.Floor) else UP).format(**_units(wanted))
-        whole = self.value(filled(text, node.this), scope, body)
-        return self._draft.coerce(whole, _kept(type_, wanted), body, node)
+def _round_number(
+    translation: Translation, name: str, given: Term, node: exp.Expr, scope: Scope, body: Body
+) -> Term:
+    number = translation.draft.coerce(
+        as_numeric(translation.draft, given, body, node), NUMBER, body, node
+    )
+    digits = node.args.get("decimals") or exp.Literal.number(0)
+    return apply(
+        translation.draft, name, [number, translation.value(digits, scope, body)], body, node
+    )
+
+
+def _digits(draft: Draft, node: exp.Expr) -> int:
+    given = node.args.get("decimals")
+    digits = 0 if given is None else whole_number(given)
+    if digits is None:
+        raise draft.unsupported(node, "round takes a number of digits that is written out")
+    return max(min(digits, decimals.STORED_DIGITS), -decimals.STORED_DIGITS)
+
+
+def floor_or_ceil(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+    """The whole number below another, or above it."""
+    if node.args.get("decimals") is not None:
+        return _floor_or_ceil_to_digits(translation, node, scope, body)
+    given = as_numeric(translation.draft, translation.value(node.this, scope, body), body, node)
+    if given.type == INTEGER:
+        return given
+    name, text = (
+        "floor",
+        "CAST(x AS BIGINT) - CASE WHEN x < CAST(x AS BIGINT) THEN 1 ELSE 0 END",
+    )
+    if isinstance(node, exp.Ceil):
+        name, text = "ceiling", text.replace("-", "+").replace("<", ">")
+    if is_decimal(given.type):
+        precision, scale = decimal_digits(given.type)
+        whole = translation.value(filled(text, node.this), scope, body)
+        return translation.draft.coerce(whole, decimal_type(precision - scale + 1, 0), body, node)
+    return apply(translation.draft, name, [given], body, node)
+
+
+def _floor_or_ceil_to_digits(
+    translation: Translation, node: exp.Expr, scope: Scope, body: Body
+) -> Term:
+    """floor and ceil to so many digits, which give a decimal."""
+    given = translation.value(node.this, scope, body)
+    if given == Constant(None, NULL_TYPE):
+        return Constant(None, decimal_type(1, 0).or_null())
+    if given.type != INTEGER and not is_decimal(given.type):
+        name = "floor" if isinstance(node, exp.Floor) else "ceil"
+        raise translation.draft.unsupported(node, f"{name} to so many digits takes a DECIMAL")
+    wanted = _digits(translation.draft, node)
+    type_ = decimals.as_decimal(given.type)
+    if wanted >= decimal_digits(type_)[1]:
+        return translation.draft.coerce(given, type_, body, node)
+    text = (DOWN if isinstance(node, exp.Floor) else UP).format(**_units(wanted))
+    whole = translation.value(filled(text, node.this), scope, body)
+    return translation.draft.coerce(whole, _kept(type_, wanted), body, node)
 
 
 def _kept(type_: Type, wanted: int) -> Type:

@@ -10,183 +10,208 @@ from harken.errors import TypeFault, counted
 from harken.ir.clauses import Aggregation, Atom, Comparison
 from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.sql.draft import FALSE, TRUE, Body, used
-from harken.lang.sql.rows import Rows
+from harken.lang.sql.conversions import alike
+from harken.lang.sql.draft import FALSE, TRUE, Body, Draft, used
+from harken.lang.sql.rows import Rows, capture_outwards, is_member, require_member
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 from harken.values.types import BOOLEAN
 
 
-class Subqueries(Translation):
-    def _inner(self, node: exp.Expr, scope: Scope) -> Rows:
-        rows = self.query(node, scope)
-        self._capture_outwards(rows.captured, scope)
-        return rows
+def _inner(translation: Translation, node: exp.Expr, scope: Scope) -> Rows:
+    rows = translation.query(node, scope)
+    capture_outwards(rows.captured, scope)
+    return rows
 
-    def _some_row(self, node: exp.Expr, scope: Scope) -> tuple[Relation, tuple[Variable, ...]]:
-        """A set that has a row iff the query has one."""
-        rows = self._inner(node.unnest(), scope)
-        fresh = tuple(self._draft.fresh(column.type) for column in rows.columns)
-        body = [Atom(rows.relation, (*rows.captured, *fresh))]
-        found = self._draft.define("exists", rows.captured, (), [((), body)], bag=False)
-        return found, rows.captured
 
-    def require_row(self, node: exp.Expr, scope: Scope, body: Body) -> None:
-        body.require(self.exists(node, scope, body))
+def _some_row(
+    translation: Translation, node: exp.Expr, scope: Scope
+) -> tuple[Relation, tuple[Variable, ...]]:
+    """A set that has a row iff the query has one."""
+    rows = _inner(translation, node.unnest(), scope)
+    fresh = tuple(translation.draft.fresh(column.type) for column in rows.columns)
+    body = [Atom(rows.relation, (*rows.captured, *fresh))]
+    found = translation.draft.define("exists", rows.captured, (), [((), body)], bag=False)
+    return found, rows.captured
 
-    def require_no_row(self, node: exp.Expr, scope: Scope, body: Body) -> None:
-        relation, captured = self._some_row(node, scope)
-        body.add(Atom(relation, captured, negated=True))
 
-    def exists(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        relation, captured = self._some_row(node, scope)
-        return self._some(relation, captured, body)
+def require_row(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> None:
+    body.require(exists(translation, node, scope, body))
 
-    def _listed(
-        self, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body
-    ) -> tuple[list[Term], Rows]:
-        """What stands left of IN, as terms of the types of the query's columns."""
-        parts = list(left.expressions) if isinstance(left, exp.Tuple) else [left]
-        rows = self._inner(node, scope)
-        if len(parts) != len(rows.columns):
-            raise TypeFault(
-                f"{counted(len(parts), 'value', 'is')} sought among rows of {len(rows.columns)}",
-                code="arity",
-                span=self._draft.place(left),
-            )
-        terms = [self._expressions.value(each, scope, body) for each in parts]
-        return terms, rows
 
-    def _matches(
-        self, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body, *, unknown: bool
-    ) -> tuple[Relation, tuple[Term, ...]]:
-        """The set of rows that the terms can be found in; those with a NULL if `unknown`."""
-        fresh = [self._draft.fresh(column.type) for column in rows.columns]
-        inner = Body([Atom(rows.relation, (*rows.captured, *fresh))])
-        wanted: list[Term] = []
-        given: list[Term] = []
-        for term, column in zip(terms, fresh, strict=True):
-            conversions = Body()
-            one, other = self._expressions.alike(column, term, conversions, node)
-            for literal in conversions.literals:
-                (inner if column in used((), [literal]) else body).add(literal)
-            wanted.append(one)
-            given.append(other)
-        if unknown:
-            heads = [
-                ((), [*inner.literals, Comparison("=", each, Constant(None, each.type.or_null()))])
-                for each in wanted
-                if each.type.nullable
-            ]
-            relation = self._draft.define("unknown", rows.captured, (), heads, bag=False)
-            return relation, rows.captured
-        for each in wanted:
-            inner.not_null(each)
-        columns = [Column(f"v{i}", each.type.or_null(False)) for i, each in enumerate(wanted)]
-        relation = self._draft.define(
-            "in", rows.captured, columns, [(wanted, inner.literals)], bag=False
+def require_no_row(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> None:
+    relation, captured = _some_row(translation, node, scope)
+    body.add(Atom(relation, captured, negated=True))
+
+
+def exists(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+    relation, captured = _some_row(translation, node, scope)
+    return is_member(translation.draft, relation, captured, body)
+
+
+def _listed(
+    translation: Translation, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body
+) -> tuple[list[Term], Rows]:
+    """What stands left of IN, as terms of the types of the query's columns."""
+    parts = list(left.expressions) if isinstance(left, exp.Tuple) else [left]
+    rows = _inner(translation, node, scope)
+    if len(parts) != len(rows.columns):
+        raise TypeFault(
+            f"{counted(len(parts), 'value', 'is')} sought among rows of {len(rows.columns)}",
+            code="arity",
+            span=translation.draft.place(left),
         )
-        return relation, (*rows.captured, *given)
+    terms = [translation.value(each, scope, body) for each in parts]
+    return terms, rows
 
-    def require_in(self, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body) -> None:
-        terms, rows = self._listed(left, node, scope, body)
-        relation, arguments = self._matches(terms, rows, node, body, unknown=False)
-        self._require(relation, arguments, body)
 
-    def require_not_in(self, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body) -> None:
-        terms, rows = self._listed(left, node, scope, body)
-        if len(terms) > 1:
-            body.add(Comparison("=", self._is_among(terms, rows, node, body), FALSE))
-            return
-        relation, arguments = self._matches(terms, rows, node, body, unknown=False)
-        body.add(Atom(relation, arguments, negated=True))
-        if any(column.type.nullable for column in rows.columns):
-            unknown, captured = self._matches(terms, rows, node, body, unknown=True)
-            body.add(Atom(unknown, captured, negated=True))
-        if terms[0].type.nullable:
-            there = self._some(*self._any(rows), body)
-            missing = self._draft.compute("is null", (terms[0],), BOOLEAN, body)
-            both = self._draft.compute("and", (missing, there), BOOLEAN, body)
-            body.add(Comparison("=", both, FALSE))
+def _matches(
+    draft: Draft, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body, *, unknown: bool
+) -> tuple[Relation, tuple[Term, ...]]:
+    """The set of rows that the terms can be found in; those with a NULL if `unknown`."""
+    fresh = [draft.fresh(column.type) for column in rows.columns]
+    inner = Body([Atom(rows.relation, (*rows.captured, *fresh))])
+    wanted: list[Term] = []
+    given: list[Term] = []
+    for term, column in zip(terms, fresh, strict=True):
+        conversions = Body()
+        one, other = alike(draft, column, term, conversions, node)
+        for literal in conversions.literals:
+            (inner if column in used((), [literal]) else body).add(literal)
+        wanted.append(one)
+        given.append(other)
+    if unknown:
+        heads = [
+            ((), [*inner.literals, Comparison("=", each, Constant(None, each.type.or_null()))])
+            for each in wanted
+            if each.type.nullable
+        ]
+        relation = draft.define("unknown", rows.captured, (), heads, bag=False)
+        return relation, rows.captured
+    for each in wanted:
+        inner.not_null(each)
+    columns = [Column(f"v{i}", each.type.or_null(False)) for i, each in enumerate(wanted)]
+    relation = draft.define("in", rows.captured, columns, [(wanted, inner.literals)], bag=False)
+    return relation, (*rows.captured, *given)
 
-    def _any(self, rows: Rows) -> tuple[Relation, tuple[Variable, ...]]:
-        fresh = tuple(self._draft.fresh(column.type) for column in rows.columns)
-        inner = [Atom(rows.relation, (*rows.captured, *fresh))]
-        found = self._draft.define("exists", rows.captured, (), [((), inner)], bag=False)
-        return found, rows.captured
 
-    def is_in(self, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        terms, rows = self._listed(left, node, scope, body)
-        return self._is_among(terms, rows, node, body)
+def require_in(
+    translation: Translation, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body
+) -> None:
+    terms, rows = _listed(translation, left, node, scope, body)
+    relation, arguments = _matches(translation.draft, terms, rows, node, body, unknown=False)
+    require_member(translation.draft, relation, arguments, body)
 
-    def _is_among(self, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body) -> Term:
-        """IN as a value: true, false, or NULL where a NULL leaves it open."""
-        if len(terms) > 1:
-            return self._some_compares("=", terms, rows, node, body)
-        compute = self._draft.compute
-        relation, arguments = self._matches(terms, rows, node, body, unknown=False)
-        found = self._some(relation, arguments, body)
-        open_: Term = FALSE
-        if any(column.type.nullable for column in rows.columns):
-            open_ = self._some(*self._matches(terms, rows, node, body, unknown=True), body)
-        if terms[0].type.nullable:
-            there = self._some(*self._any(rows), body)
-            missing = compute("is null", (terms[0],), BOOLEAN, body)
-            both = compute("and", (missing, there), BOOLEAN, body)
-            open_ = both if open_ is FALSE else compute("or", (open_, both), BOOLEAN, body)
-        if open_ is FALSE:
-            return found
-        nothing = Constant(None, BOOLEAN.or_null())
-        rest = compute("choose", (open_, nothing, FALSE), BOOLEAN, body)
-        return compute("choose", (found, TRUE, rest), BOOLEAN, body)
 
-    def compares_to_any(
-        self, operator: str, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body
-    ) -> Term:
-        """x < ANY (query), as a value."""
-        terms, rows = self._listed(left, node, scope, body)
-        return self._some_compares(operator, terms, rows, node, body)
+def require_not_in(
+    translation: Translation, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body
+) -> None:
+    terms, rows = _listed(translation, left, node, scope, body)
+    if len(terms) > 1:
+        body.add(Comparison("=", _is_among(translation.draft, terms, rows, node, body), FALSE))
+        return
+    relation, arguments = _matches(translation.draft, terms, rows, node, body, unknown=False)
+    body.add(Atom(relation, arguments, negated=True))
+    if any(column.type.nullable for column in rows.columns):
+        unknown, captured = _matches(translation.draft, terms, rows, node, body, unknown=True)
+        body.add(Atom(unknown, captured, negated=True))
+    if terms[0].type.nullable:
+        there = is_member(translation.draft, *_any(translation.draft, rows), body)
+        missing = translation.draft.compute("is null", (terms[0],), BOOLEAN, body)
+        both = translation.draft.compute("and", (missing, there), BOOLEAN, body)
+        body.add(Comparison("=", both, FALSE))
 
-    def _some_compares(
-        self, operator: str, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body
-    ) -> Term:
-        """True if a row compares so to the terms; else NULL if one may; else false."""
-        compute = self._draft.compute
-        fresh = [self._draft.fresh(column.type) for column in rows.columns]
-        inner = Body([Atom(rows.relation, (*rows.captured, *fresh))])
-        test: Term = TRUE
-        for term, column in zip(terms, fresh, strict=True):
-            sides = self._expressions.alike(term, column, inner, node)
-            one = compute(f"is {operator}", sides, BOOLEAN, inner)
-            test = one if test is TRUE else compute("and", (test, one), BOOLEAN, inner)
-        given = dict.fromkeys(each for each in terms if isinstance(each, Variable))
-        arguments = tuple(dict.fromkeys((*rows.captured, *given)))
 
-        def some(value: Constant) -> Term:
-            literals = [*inner.literals, Comparison("=", test, value)]
-            found = self._draft.define("some", arguments, (), [((), literals)], bag=False)
-            return self._some(found, arguments, body)
+def _any(draft: Draft, rows: Rows) -> tuple[Relation, tuple[Variable, ...]]:
+    fresh = tuple(draft.fresh(column.type) for column in rows.columns)
+    inner = [Atom(rows.relation, (*rows.captured, *fresh))]
+    found = draft.define("exists", rows.captured, (), [((), inner)], bag=False)
+    return found, rows.captured
 
-        found = some(TRUE)
-        if not test.type.nullable:
-            return found
-        nothing = Constant(None, BOOLEAN.or_null())
-        rest = compute("choose", (some(nothing), nothing, FALSE), BOOLEAN, body)
-        return compute("choose", (found, TRUE, rest), BOOLEAN, body)
 
-    def scalar(self, node: exp.Expr, scope: Scope, body: Body) -> Term:
-        """The one value of a query: NULL if it has no row, an error if it has several."""
-        rows = self._inner(node, scope)
-        if len(rows.columns) != 1:
-            raise TypeFault(
-                f"a query that stands for a value has one column, not {len(rows.columns)}",
-                code="arity",
-                span=self._draft.place(node),
-            )
-        type_ = rows.columns[0].type
-        inner = self._draft.fresh(type_)
-        result = self._draft.fresh(type_.or_null())
-        atom = Atom(rows.relation, (*rows.captured, inner))
-        groups = tuple(rows.captured)
-        body.add(Aggregation(result, "single value", inner, atom, groups, or_null=True))
-        return result
+def is_in(
+    translation: Translation, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body
+) -> Term:
+    terms, rows = _listed(translation, left, node, scope, body)
+    return _is_among(translation.draft, terms, rows, node, body)
+
+
+def _is_among(draft: Draft, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body) -> Term:
+    """IN as a value: true, false, or NULL where a NULL leaves it open."""
+    if len(terms) > 1:
+        return _some_compares(draft, "=", terms, rows, node, body)
+    compute = draft.compute
+    relation, arguments = _matches(draft, terms, rows, node, body, unknown=False)
+    found = is_member(draft, relation, arguments, body)
+    open_: Term = FALSE
+    if any(column.type.nullable for column in rows.columns):
+        open_ = is_member(draft, *_matches(draft, terms, rows, node, body, unknown=True), body)
+    if terms[0].type.nullable:
+        there = is_member(draft, *_any(draft, rows), body)
+        missing = compute("is null", (terms[0],), BOOLEAN, body)
+        both = compute("and", (missing, there), BOOLEAN, body)
+        open_ = both if open_ is FALSE else compute("or", (open_, both), BOOLEAN, body)
+    if open_ is FALSE:
+        return found
+    nothing = Constant(None, BOOLEAN.or_null())
+    rest = compute("choose", (open_, nothing, FALSE), BOOLEAN, body)
+    return compute("choose", (found, TRUE, rest), BOOLEAN, body)
+
+
+def compares_to_any(
+    translation: Translation,
+    operator: str,
+    left: exp.Expr,
+    node: exp.Expr,
+    scope: Scope,
+    body: Body,
+) -> Term:
+    """x < ANY (query), as a value."""
+    terms, rows = _listed(translation, left, node, scope, body)
+    return _some_compares(translation.draft, operator, terms, rows, node, body)
+
+
+def _some_compares(
+    draft: Draft, operator: str, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body
+) -> Term:
+    """True if a row compares so to the terms; else NULL if one may; else false."""
+    compute = draft.compute
+    fresh = [draft.fresh(column.type) for column in rows.columns]
+    inner = Body([Atom(rows.relation, (*rows.captured, *fresh))])
+    test: Term = TRUE
+    for term, column in zip(terms, fresh, strict=True):
+        sides = alike(draft, term, column, inner, node)
+        one = compute(f"is {operator}", sides, BOOLEAN, inner)
+        test = one if test is TRUE else compute("and", (test, one), BOOLEAN, inner)
+    given = dict.fromkeys(each for each in terms if isinstance(each, Variable))
+    arguments = tuple(dict.fromkeys((*rows.captured, *given)))
+
+    def some(value: Constant) -> Term:
+        literals = [*inner.literals, Comparison("=", test, value)]
+        found = draft.define("some", arguments, (), [((), literals)], bag=False)
+        return is_member(draft, found, arguments, body)
+
+    found = some(TRUE)
+    if not test.type.nullable:
+        return found
+    nothing = Constant(None, BOOLEAN.or_null())
+    rest = compute("choose", (some(nothing), nothing, FALSE), BOOLEAN, body)
+    return compute("choose", (found, TRUE, rest), BOOLEAN, body)
+
+
+def scalar(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+    """The one value of a query: NULL if it has no row, an error if it has several."""
+    rows = _inner(translation, node, scope)
+    if len(rows.columns) != 1:
+        raise TypeFault(
+            f"a query that stands for a value has one column, not {len(rows.columns)}",
+            code="arity",
+            span=translation.draft.place(node),
+        )
+    type_ = rows.columns[0].type
+    inner = translation.draft.fresh(type_)
+    result = translation.draft.fresh(type_.or_null())
+    atom = Atom(rows.relation, (*rows.captured, inner))
+    groups = tuple(rows.captured)
+    body.add(Aggregation(result, "single value", inner, atom, groups, or_null=True))
+    return result

@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from harken.ir.terms import Constant, Term
 from harken.lang.sql import decimals
-from harken.lang.sql.conversions import NULL_TYPE, Conversions, decimal_of, numeric_type
-from harken.lang.sql.draft import Body
+from harken.lang.sql.conversions import NULL_TYPE, cast_to, decimal_of, numeric_type, of_one_type
+from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.types import is_numeric
 from harken.values.types import (
     BOOLEAN,
@@ -40,52 +40,54 @@ _FROM_TEXT = {
 }
 
 
-class Trying(Conversions):
-    def _try_converted(self, given: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
-        """What TRY_CAST makes of a value."""
-        compute = self._draft.compute
-        if given == Constant(None, NULL_TYPE):
-            return self._converted(given, wanted, body, node)
-        if given.type == TEXT and wanted in _FROM_TEXT:
-            return compute(_FROM_TEXT[wanted], (given,), wanted, body)
-        if given.type == NUMBER and wanted == INTEGER:
-            return compute("try_to_integer", (given,), wanted, body)
-        if is_decimal(wanted) and given.type in (NUMBER, TEXT):
-            return compute("try_to_decimal", (given,), wanted, body)
-        if is_decimal(wanted) and is_numeric(given.type):
-            return self._try_rescaled(given, wanted, body)
-        return self._converted(given, wanted, body, node)
+def try_cast_to(draft: Draft, given: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
+    """What TRY_CAST makes of a value."""
+    compute = draft.compute
+    if given == Constant(None, NULL_TYPE):
+        return cast_to(draft, given, wanted, body, node)
+    if given.type == TEXT and wanted in _FROM_TEXT:
+        return compute(_FROM_TEXT[wanted], (given,), wanted, body)
+    if given.type == NUMBER and wanted == INTEGER:
+        return compute("try_to_integer", (given,), wanted, body)
+    if is_decimal(wanted) and given.type in (NUMBER, TEXT):
+        return compute("try_to_decimal", (given,), wanted, body)
+    if is_decimal(wanted) and is_numeric(given.type):
+        return _try_rescaled(draft, given, wanted, body)
+    return cast_to(draft, given, wanted, body, node)
 
-    def _try_rescaled(self, given: Term, wanted: Type, body: Body) -> Term:
-        if given.type == wanted:
-            return given
-        return self._draft.compute("try_rescale", (given,), wanted, body)
 
-    def _tried(self, node: exp.Expr, left: Term, right: Term, body: Body) -> Term:
-        """Arithmetic that is NULL where it would overflow or divide by zero."""
-        name, symbol = TRIED[type(node)]
-        if left == right == Constant(None, NULL_TYPE):
-            return Constant(None, NUMBER.or_null())
-        if Constant(None, NULL_TYPE) in (left, right):
-            left, right = self._of_one_type((left, right), body, node)
-        if not (is_numeric(left.type) and is_numeric(right.type)):
-            raise self._unsupported(node, f"{name} takes numbers")
-        types = (left.type, right.type)
-        if any(map(is_decimal, types)) and NUMBER not in types:
-            return self._tried_exactly(name, symbol, left, right, body)
-        wanted = NUMBER if symbol == "/" else numeric_type(types)
-        sides = [self._draft.coerce(each, wanted, body, node) for each in (left, right)]
-        return self._draft.compute(name, sides, wanted, body)
+def _try_rescaled(draft: Draft, given: Term, wanted: Type, body: Body) -> Term:
+    if given.type == wanted:
+        return given
+    return draft.compute("try_rescale", (given,), wanted, body)
 
-    def _tried_exactly(self, name: str, symbol: str, left: Term, right: Term, body: Body) -> Term:
-        one, other = decimal_of(left), decimal_of(right)
-        result = decimals.result_of(symbol, one, other)
-        sides = [self._try_rescaled(each, of, body) for each, of in ((left, one), (right, other))]
-        if symbol == "*":
-            (p1, s1), (p2, s2) = decimal_digits(one), decimal_digits(other)
-            whole = decimal_type(p1 + p2 + 1, s1 + s2)
-            product = self._draft.compute(name, sides, whole, body)
-            return self._try_rescaled(product, result, body)
-        if symbol != "/":
-            sides = [self._try_rescaled(each, result, body) for each in sides]
-        return self._draft.compute(name, sides, result, body)
+
+def try_arithmetic(draft: Draft, node: exp.Expr, left: Term, right: Term, body: Body) -> Term:
+    """Arithmetic that is NULL where it would overflow or divide by zero."""
+    name, symbol = TRIED[type(node)]
+    if left == right == Constant(None, NULL_TYPE):
+        return Constant(None, NUMBER.or_null())
+    if Constant(None, NULL_TYPE) in (left, right):
+        left, right = of_one_type(draft, (left, right), body, node)
+    if not (is_numeric(left.type) and is_numeric(right.type)):
+        raise draft.unsupported(node, f"{name} takes numbers")
+    types = (left.type, right.type)
+    if any(map(is_decimal, types)) and NUMBER not in types:
+        return _try_exact(draft, name, symbol, left, right, body)
+    wanted = NUMBER if symbol == "/" else numeric_type(types)
+    sides = [draft.coerce(each, wanted, body, node) for each in (left, right)]
+    return draft.compute(name, sides, wanted, body)
+
+
+def _try_exact(draft: Draft, name: str, symbol: str, left: Term, right: Term, body: Body) -> Term:
+    one, other = decimal_of(left), decimal_of(right)
+    result = decimals.result_of(symbol, one, other)
+    sides = [_try_rescaled(draft, each, of, body) for each, of in ((left, one), (right, other))]
+    if symbol == "*":
+        (p1, s1), (p2, s2) = decimal_digits(one), decimal_digits(other)
+        whole = decimal_type(p1 + p2 + 1, s1 + s2)
+        product = draft.compute(name, sides, whole, body)
+        return _try_rescaled(draft, product, result, body)
+    if symbol != "/":
+        sides = [_try_rescaled(draft, each, result, body) for each in sides]
+    return draft.compute(name, sides, result, body)

@@ -9,60 +9,91 @@ from __future__ import annotations
 from sqlglot import exp
 
 from harken.ir.terms import Constant, Term
-from harken.lang.sql.arithmetic import Arithmetic
-from harken.lang.sql.conversions import MOMENTS, NULL_TYPE
+from harken.lang.sql.conversions import (
+    MOMENTS,
+    NULL_TYPE,
+    apply,
+    as_numeric,
+    as_text,
+    as_timestamp,
+    cast_to,
+)
 from harken.lang.sql.draft import Body
+from harken.lang.sql.rounding import round_to_even
 from harken.lang.sql.scope import Scope
+from harken.lang.sql.translation import Translation
 from harken.lang.sql.types import is_numeric, shown
 from harken.values.types import INTEGER, NUMBER, TIMESTAMP
 
 READING = {"to_timestamp": "read_moment", "try_to_timestamp": "try_read_moment"}
 
 
-class TypedCalls(Arithmetic):
-    def _by_type(self, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
-        """The value of such a call; None if it is none."""
-        if not isinstance(node, exp.Anonymous):
-            return None
-        match node.name.lower(), node.expressions:
-            case ("to_timestamp" | "try_to_timestamp" as name, [text, pattern]):
-                given = self.value(text, scope, body)
-                if given.type in MOMENTS:
-                    return self._moment(given, body)
-                given = self.as_text(given, body, node)
-                terms = [given, self.value(pattern, scope, body)]
-                return self._apply(READING[name], terms, body, node)
-            case "timestamp_seconds", [seconds]:
-                given = self.value(seconds, scope, body)
-                if given == Constant(None, NULL_TYPE) or not is_numeric(given.type):
-                    given = self.numeric(given, body, node)
-                return self._converted(given, TIMESTAMP, body, node)
-            case "format_number", [number, digits]:
-                return self._with_commas(number, digits, node, scope, body)
-            case "hex", [number]:
-                given = self.value(number, scope, body)
-                if not is_numeric(given.type):
-                    return self._apply("hex_of_text", [self.as_text(given, body, node)], body, node)
-                whole = self._converted(given, INTEGER, body, node)
-                return self._apply("hex_of_integer", [whole], body, node)
-            case "to_char", [moment, pattern]:
-                given = self.value(moment, scope, body)
-                if given.type not in MOMENTS:
-                    raise self._unsupported(node, "to_char takes a DATE or a TIMESTAMP")
-                terms = [self._moment(given, body), self.value(pattern, scope, body)]
-                return self._apply("date_format", terms, body, node)
-            case "bround", [number, *digits] if len(digits) <= 1:
-                rounded = exp.Round(this=number, decimals=digits[0] if digits else None)
-                return self._rounded_to_even(rounded, scope, body)
+def call_by_type(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
+    """The value of such a call; None if it is none."""
+    if not isinstance(node, exp.Anonymous):
         return None
+    match node.name.lower(), node.expressions:
+        case ("to_timestamp" | "try_to_timestamp" as name, [text, pattern]):
+            given = translation.value(text, scope, body)
+            if given.type in MOMENTS:
+                return as_timestamp(translation.draft, given, body)
+            given = as_text(translation.draft, given, body, node)
+            terms = [given, translation.value(pattern, scope, body)]
+            return apply(translation.draft, READING[name], terms, body, node)
+        case "timestamp_seconds", [seconds]:
+            given = translation.value(seconds, scope, body)
+            if given == Constant(None, NULL_TYPE) or not is_numeric(given.type):
+                given = as_numeric(translation.draft, given, body, node)
+            return cast_to(translation.draft, given, TIMESTAMP, body, node)
+        case "format_number", [number, digits]:
+            return _with_commas(translation, number, digits, node, scope, body)
+        case "hex", [number]:
+            given = translation.value(number, scope, body)
+            if not is_numeric(given.type):
+                return apply(
+                    translation.draft,
+                    "hex_of_text",
+                    [as_text(translation.draft, given, body, node)],
+                    body,
+                    node,
+                )
+            whole = cast_to(translation.draft, given, INTEGER, body, node)
+            return apply(translation.draft, "hex_of_integer", [whole], body, node)
+        case "to_char", [moment, pattern]:
+            given = translation.value(moment, scope, body)
+            if given.type not in MOMENTS:
+                raise translation.draft.unsupported(node, "to_char takes a DATE or a TIMESTAMP")
+            terms = [
+                as_timestamp(translation.draft, given, body),
+                translation.value(pattern, scope, body),
+            ]
+            return apply(translation.draft, "date_format", terms, body, node)
+        case "bround", [number, *digits] if len(digits) <= 1:
+            rounded = exp.Round(this=number, decimals=digits[0] if digits else None)
+            return round_to_even(translation, rounded, scope, body)
+    return None
 
-    def _with_commas(
-        self, number: exp.Expr, digits: exp.Expr, node: exp.Expr, scope: Scope, body: Body
-    ) -> Term:
-        given = self.numeric(self.value(number, scope, body), body, node)
-        if not is_numeric(given.type):
-            raise self._unsupported(node, f"format_number of {shown(given.type)} is not there")
-        wanted = self.value(digits, scope, body)
-        if given.type == NUMBER:
-            return self._apply("format_number", [given, wanted], body, node)
-        return self._apply("format_numeral", [self.as_text(given, body, node), wanted], body, node)
+
+def _with_commas(
+    translation: Translation,
+    number: exp.Expr,
+    digits: exp.Expr,
+    node: exp.Expr,
+    scope: Scope,
+    body: Body,
+) -> Term:
+    given = as_numeric(translation.draft, translation.value(number, scope, body), body, node)
+    if not is_numeric(given.type):
+        raise translation.draft.unsupported(
+            node, f"format_number of {shown(given.type)} is not there"
+        )
+    wanted = translation.value(digits, scope, body)
+    if given.type == NUMBER:
+        return apply(translation.draft, "format_number", [given, wanted], body, node)
+    return apply(
+        translation.draft,
+        "format_numeral",
+        [as_text(translation.draft, given, body, node), wanted],
+        body,
+        node,
+    )

@@ -32,7 +32,7 @@ from harken.ir.terms import Constant, Variable
 from harken.lang.sql.chance import with_places
 from harken.lang.sql.draft import Draft, Table
 from harken.lang.sql.parser import Statement, statements
-from harken.lang.sql.queries import Queries
+from harken.lang.sql.queries import new_translation
 from harken.planner.lift import lift_constants
 from harken.statements.complaints import check_text
 from harken.statements.sql.tables import SqlTables, table_of
@@ -193,10 +193,10 @@ def _translated(view: _View, where: str, others: SqlTables | None, owner: str) -
         if view.relation.is_set:
             select.set("distinct", exp.Distinct())
         draft = Draft(statement, owner)
-        queries = Queries(draft, _Tables(view, others))
-        relation = queries.query(with_places(select)).relation
+        translation = new_translation(draft, _Tables(view, others))
+        relation = translation.query(with_places(select)).relation
     own = tuple(each for name, each in draft.definitions.items() if name != relation.id)
-    return _Translation(draft.definitions[relation.id], own, frozenset(queries.mentioned))
+    return _Translation(draft.definitions[relation.id], own, frozenset(translation.mentioned))
 
 
 @contextmanager

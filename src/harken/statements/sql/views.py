@@ -15,7 +15,7 @@ from harken.ir.terms import Variable
 from harken.lang.sql.chance import with_places
 from harken.lang.sql.draft import Draft
 from harken.lang.sql.parser import Statement, statements, text_after
-from harken.lang.sql.queries import Queries
+from harken.lang.sql.queries import new_translation
 from harken.lang.sql.rows import Rows
 from harken.planner.unread import without_unread_columns
 from harken.stack import NESTED, room_for
@@ -29,10 +29,10 @@ def translate_query(
     """A query that stands by itself; what it became, and the names it mentions."""
     assert isinstance(catalog, Catalog)
     draft = Draft(statement, owner, lot)
-    queries = Queries(draft, SqlTables(catalog))
-    rows = queries.query(with_places(node))
+    translation = new_translation(draft, SqlTables(catalog))
+    rows = translation.query(with_places(node))
     draft.definitions = without_unread_columns(rows.relation, draft.definitions)
-    return rows, draft, frozenset(queries.mentioned)
+    return rows, draft, frozenset(translation.mentioned)
 
 
 def read_view(statement: Statement, catalog: Schema) -> tuple[Function, frozenset[str]]:
