@@ -35,6 +35,7 @@ from harken.ir.assemble import assemble
 from harken.ir.clauses import Program
 from harken.ir.relations import extent_relation
 from harken.lang.amosql import syntax
+from harken.lang.amosql.draft import Draft
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
@@ -438,12 +439,12 @@ class Twins:
 
     def _program(self, query: syntax.Query, bag: bool) -> tuple[Program, list[Any]]:
         runtime = self.db._runtime
-        translator = Translator(runtime.catalog, interface=runtime.argument)
+        translator = Translator(Draft(runtime.catalog), interface=runtime.argument)
         branches = translator.branches(query, Scope(), bag)
-        relation = translator.query_relation("query", (), branches, bag)
-        translator.define(relation, (), branches)
-        program = assemble(relation, translator.auxiliaries.values(), runtime.catalog)
-        values = [self.world.interface[str(s.key)] for s in translator.parameters.sources]
+        relation = translator.draft.query_relation("query", (), branches, bag)
+        translator.draft.define(relation, (), branches)
+        program = assemble(relation, translator.draft.auxiliaries.values(), runtime.catalog)
+        values = [self.world.interface[str(s.key)] for s in translator.draft.parameters.sources]
         return program, values
 
     def _stored(self) -> dict[str, list[Row]]:

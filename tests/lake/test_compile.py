@@ -32,6 +32,7 @@ from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.terms import Parameter, Variable
 from harken.lang.amosql import syntax
+from harken.lang.amosql.draft import Draft
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
@@ -557,13 +558,13 @@ class Shop:
 
 def translated_query(db: harken.Database, query: syntax.Query) -> tuple[Program, list[Any]]:
     runtime = db._runtime
-    translator = Translator(runtime.catalog, interface=runtime.argument)
+    translator = Translator(Draft(runtime.catalog), interface=runtime.argument)
     bag = not query.distinct
     branches = translator.branches(query, Scope(), bag)
-    goal = translator.query_relation("query", (), branches, bag)
-    translator.define(goal, (), branches)
-    program = assemble(goal, translator.auxiliaries.values(), runtime.catalog)
-    return program, [runtime.interface[str(s.key)] for s in translator.parameters.sources]
+    goal = translator.draft.query_relation("query", (), branches, bag)
+    translator.draft.define(goal, (), branches)
+    program = assemble(goal, translator.draft.auxiliaries.values(), runtime.catalog)
+    return program, [runtime.interface[str(s.key)] for s in translator.draft.parameters.sources]
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from harken.ir.schema import Function, FunctionKind, Schema
 from harken.ir.strata import depends_on
 from harken.ir.terms import Term, Variable
 from harken.lang.amosql import syntax
-from harken.lang.amosql.draft import Declared
+from harken.lang.amosql.draft import Declared, Draft
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
 from harken.planner.prepare import prepare
@@ -46,11 +46,11 @@ def translate_function(
     query = _query_of(node)
     relation = function.relation
     assert relation is not None
-    translator = Translator(schema, owner=function.id)
+    translator = Translator(Draft(schema, owner=function.id))
     scope = Scope()
     declared: Declared = []
     for column in function.parameters:
-        declared.append((translator.declare(scope, column.name, column.type), column.type))
+        declared.append((translator.draft.declare(scope, column.name, column.type), column.type))
     head = tuple(variable for variable, _ in declared)
     results = _declare_results(translator, node, function, scope)
     branches = translator.branches(query, scope, bag=function.bag)
@@ -59,15 +59,17 @@ def translate_function(
         body = list(branch.body)
         _check_results(translator, function, branch.items, query)
         items = tuple(
-            translator.coerce(term, column.type, body, query.span)
+            translator.draft.coerce(term, column.type, body, query.span)
             for term, column in zip(branch.items, function.results, strict=True)
         )
         used = [pair for name, pair in results.items() if name in scope.used]
         clauses.append(
-            translator.clause(relation, (*head, *items), body, [*declared, *used, *branch.declared])
+            translator.draft.clause(
+                relation, (*head, *items), body, [*declared, *used, *branch.declared]
+            )
         )
     main = Definition(relation, tuple(clauses))
-    return (main, *translator.auxiliaries.values()), translator
+    return (main, *translator.draft.auxiliaries.values()), translator
 
 
 def _query_of(node: syntax.CreateFunction) -> syntax.Query:
@@ -84,7 +86,7 @@ def _declare_results(
     found = {}
     for declaration, column in zip(node.results, function.results, strict=True):
         if declaration.name is not None and declaration.name not in scope.names:
-            variable = translator.declare(scope, declaration.name, column.type)
+            variable = translator.draft.declare(scope, declaration.name, column.type)
             found[declaration.name] = (variable, column.type)
     return found
 
@@ -102,7 +104,7 @@ def _check_results(
             hint="select one value for each result column",
         )
     for term, column in zip(items, function.results, strict=True):
-        if not translator.argument(term).fits(column.type, translator.schema.hierarchy):
+        if not translator.draft.argument(term).fits(column.type, translator.draft.schema.hierarchy):
             raise TypeFault(
                 f"{function.name} gives {column.type}, and its query selects {term.type}",
                 code="type-mismatch",
@@ -125,8 +127,8 @@ def check_derived(
     main = definitions[0]
     program = assemble(main.relation, definitions, schema)
     prepare(program, schema.hierarchy, range(main.relation.inputs))
-    surrogates = frozenset(name for name in translator.mentioned if name in schema.hierarchy)
-    dependencies = Dependencies(frozenset(translator.called), surrogates)
+    surrogates = frozenset(name for name in translator.draft.mentioned if name in schema.hierarchy)
+    dependencies = Dependencies(frozenset(translator.draft.called), surrogates)
     recursive = any(
         function.relation is not None and function.relation.id in depends_on(definition)
         for definition in program.definitions.values()
@@ -140,13 +142,11 @@ def check_derived(
     return dependencies, single
 
 
-def columns(
-    declarations: tuple[syntax.Declaration, ...], translator: Translator
-) -> tuple[Column, ...]:
+def columns(declarations: tuple[syntax.Declaration, ...], draft: Draft) -> tuple[Column, ...]:
     """Typed columns; one without a name takes that of its type, numbered if it is taken."""
     made: list[Column] = []
     for declaration in declarations:
-        type_ = translator.type(declaration.type, declaration.span)
+        type_ = draft.type(declaration.type, declaration.span)
         name = declaration.name or declaration.type
         taken = {column.name for column in made}
         if name in taken and declaration.name is not None:

@@ -42,8 +42,8 @@ def translate(
     step = _Step(translator, name, qualifier, node, start.type)
     if len(node.arguments) == 2:
         relation = _closure(step)
-        given = translator.coerce(start, relation.columns[0].type, literals, node.span)
-        result = translator.fresh(relation.columns[1].type)
+        given = translator.draft.coerce(start, relation.columns[0].type, literals, node.span)
+        result = translator.draft.fresh(relation.columns[1].type)
         return [*literals, Atom(relation, (given, result), span=node.span)], (result,)
     more, count = translator.single(node.arguments[2], scope)
     if count.type != INTEGER or isinstance(count, Variable):
@@ -54,8 +54,8 @@ def translate(
             hint="give a number, an interface variable or a local variable",
         )
     relation = _power(step, count)
-    given = translator.coerce(start, relation.columns[0].type, literals, node.span)
-    result = translator.fresh(relation.columns[2].type)
+    given = translator.draft.coerce(start, relation.columns[0].type, literals, node.span)
+    result = translator.draft.fresh(relation.columns[2].type)
     return [*literals, *more, Atom(relation, (given, count, result), span=node.span)], (result,)
 
 
@@ -92,9 +92,9 @@ class _Step:
         self.name = name
         self.qualifier = qualifier
         self.node = node
-        origin = translator.fresh(start)
+        origin = translator.draft.fresh(start)
         literals, result = self.apply(origin)
-        if not translator.schema.hierarchy.related(result.type, start):
+        if not translator.draft.schema.hierarchy.related(result.type, start):
             raise TypeFault(
                 f"tclose needs a function from a type to the same type; {name} gives {result.type} "
                 f"for {start}",
@@ -130,8 +130,10 @@ def _column_of(origin: Variable, literals: list[Literal]) -> Type:
 def _closure(step: _Step) -> Relation:
     translator = step.translator
     columns = (Column("from", step.origin), Column("to", step.result))
-    relation = Relation(translator.auxiliary_name(f"tclose_{step.name}"), columns, 1, Kind.DERIVED)
-    start, middle = translator.fresh(step.origin), translator.fresh(step.result)
+    relation = Relation(
+        translator.draft.auxiliary_name(f"tclose_{step.name}"), columns, 1, Kind.DERIVED
+    )
+    start, middle = translator.draft.fresh(step.origin), translator.draft.fresh(step.result)
     first, reached = step.apply(start)
     again, further = step.apply(middle)
     clauses = (
@@ -141,19 +143,21 @@ def _closure(step: _Step) -> Relation:
             (Atom(relation, (start, middle), span=step.node.span), *again),
         ),
     )
-    translator.auxiliaries[relation.id] = Definition(relation, clauses)
+    translator.draft.auxiliaries[relation.id] = Definition(relation, clauses)
     return relation
 
 
 def _power(step: _Step, count: Term) -> Relation:
     """f applied 0, 1, ... `count` times; the count bounds the recursion, so cycles are no harm."""
     translator = step.translator
-    common = translator.schema.hierarchy.common(step.origin, step.result)
+    common = translator.draft.schema.hierarchy.common(step.origin, step.result)
     assert common is not None, "the function leads from a type to a related one"
     columns = (Column("from", step.origin), Column("n", INTEGER), Column("to", common))
-    relation = Relation(translator.auxiliary_name(f"power_{step.name}"), columns, 2, Kind.DERIVED)
-    start, middle = translator.fresh(step.origin), translator.fresh(common)
-    before, now = translator.fresh(INTEGER), translator.fresh(INTEGER)
+    relation = Relation(
+        translator.draft.auxiliary_name(f"power_{step.name}"), columns, 2, Kind.DERIVED
+    )
+    start, middle = translator.draft.fresh(step.origin), translator.draft.fresh(common)
+    before, now = translator.draft.fresh(INTEGER), translator.draft.fresh(INTEGER)
     first, reached = step.apply(start)
     again, further = step.apply(middle)
     clauses = [
@@ -170,7 +174,7 @@ def _power(step: _Step, count: Term) -> Relation:
         ),
     ]
     if step.origin.surrogate:
-        own = Atom(translator.schema.extent(step.origin), (start,))
+        own = Atom(translator.draft.schema.extent(step.origin), (start,))
         clauses.append(Clause(Atom(relation, (start, ZERO, start)), (own,)))
-    translator.auxiliaries[relation.id] = Definition(relation, tuple(clauses))
+    translator.draft.auxiliaries[relation.id] = Definition(relation, tuple(clauses))
     return relation

@@ -83,8 +83,8 @@ def _compare(translator: Translator, node: syntax.Binary, scope: Scope) -> list[
             hint="several columns compare with `=` and a tuple: `f(x) = <a, b>`",
         )
     for one, other in zip(left, right, strict=True):
-        one = translator.coerce(one, other.type, literals, node.span)
-        other = translator.coerce(other, one.type, literals, node.span)
+        one = translator.draft.coerce(one, other.type, literals, node.span)
+        other = translator.draft.coerce(other, one.type, literals, node.span)
         literals.append(Comparison(operator, one, other, span=node.span))
     return literals
 

@@ -13,48 +13,45 @@ Where an object is of two types whose candidates are not ordered, evaluation fai
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from harken.errors import Span, TypeFault
 from harken.ir.clauses import Atom, Clause, Computation, Definition, Literal
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.schema import Function
 from harken.ir.terms import Constant, Term, Variable
+from harken.lang.amosql.draft import Draft
 from harken.lang.amosql.resolve import is_narrower
 from harken.values.types import INTEGER, TEXT, Type
 
-if TYPE_CHECKING:
-    from harken.lang.amosql.translate import Translator
-
 
 def late_call(
-    translator: Translator,
+    draft: Draft,
     candidates: tuple[Function, ...],
     terms: tuple[Term, ...],
     literals: list[Literal],
     span: Span | None,
 ) -> tuple[list[Literal], tuple[Term, ...]]:
-    relation = _dispatching_relation(translator, candidates, terms, span)
-    if relation.id not in translator.auxiliaries:
-        clauses = _clauses(translator, relation, candidates)
-        translator.auxiliaries[relation.id] = Definition(relation, clauses, exclusive=True)
+    relation = _dispatching_relation(draft, candidates, terms, span)
+    if relation.id not in draft.auxiliaries:
+        clauses = _clauses(draft, relation, candidates)
+        draft.auxiliaries[relation.id] = Definition(relation, clauses, exclusive=True)
     literals = list(literals)
     given = tuple(
-        translator.coerce(term, column.type, literals, span)
+        draft.coerce(term, column.type, literals, span)
         for term, column in zip(terms, relation.columns[: relation.inputs], strict=True)
     )
-    results = tuple(translator.fresh(column.type) for column in relation.columns[relation.inputs :])
+    results = tuple(draft.fresh(column.type) for column in relation.columns[relation.inputs :])
     return [*literals, Atom(relation, (*given, *results), span=span)], results
 
 
 def _dispatching_relation(
-    translator: Translator,
+    draft: Draft,
     candidates: tuple[Function, ...],
     terms: tuple[Term, ...],
     span: Span | None,
 ) -> Relation:
-    inputs = [_input_type(translator, candidates, position) for position in range(len(terms))]
-    results = _result_types(translator, candidates, span)
+    inputs = [_input_type(draft, candidates, position) for position in range(len(terms))]
+    results = _result_types(draft, candidates, span)
     columns = tuple(Column(f"c{i}", type_) for i, type_ in enumerate((*inputs, *results)))
     bag = any(candidate.bag for candidate in candidates)
     keyed = not bag and all(
@@ -78,10 +75,10 @@ def _dispatching_name(candidates: tuple[Function, ...]) -> str:
     return f"{candidates[0].name}*[{'|'.join(sorted(taken))}]"
 
 
-def _input_type(translator: Translator, candidates: tuple[Function, ...], position: int) -> Type:
+def _input_type(draft: Draft, candidates: tuple[Function, ...], position: int) -> Type:
     """The least type that holds the objects every candidate takes there. A literal is the same for
     all of them, and is widened for those that take a wider type."""
-    hierarchy = translator.schema.hierarchy
+    hierarchy = draft.schema.hierarchy
     types = [candidate.parameters[position].type for candidate in candidates]
     if INTEGER in types:
         return INTEGER
@@ -93,10 +90,8 @@ def _input_type(translator: Translator, candidates: tuple[Function, ...], positi
     return common
 
 
-def _result_types(
-    translator: Translator, candidates: tuple[Function, ...], span: Span | None
-) -> list[Type]:
-    hierarchy = translator.schema.hierarchy
+def _result_types(draft: Draft, candidates: tuple[Function, ...], span: Span | None) -> list[Type]:
+    hierarchy = draft.schema.hierarchy
     first, *rest = candidates
     results = [column.type for column in first.results]
     for other in rest:
@@ -117,91 +112,91 @@ def _result_types(
 
 
 def _clauses(
-    translator: Translator, relation: Relation, candidates: tuple[Function, ...]
+    draft: Draft, relation: Relation, candidates: tuple[Function, ...]
 ) -> tuple[Clause, ...]:
-    clauses = [_candidate_clause(translator, relation, c, candidates) for c in candidates]
-    hierarchy = translator.schema.hierarchy
+    clauses = [_candidate_clause(draft, relation, c, candidates) for c in candidates]
+    hierarchy = draft.schema.hierarchy
     for one, other in combinations(candidates, 2):
         ordered = is_narrower(one, other, hierarchy) or is_narrower(other, one, hierarchy)
         if not ordered:
-            clauses.append(_ambiguous_clause(translator, relation, one, other, candidates))
+            clauses.append(_ambiguous_clause(draft, relation, one, other, candidates))
     return tuple(clauses)
 
 
 def _candidate_clause(
-    translator: Translator,
+    draft: Draft,
     relation: Relation,
     candidate: Function,
     candidates: tuple[Function, ...],
 ) -> Clause:
-    inputs = tuple(translator.fresh(column.type) for column in relation.columns[: relation.inputs])
-    body, results = translator.atom(candidate, inputs, [], None)
+    inputs = tuple(draft.fresh(column.type) for column in relation.columns[: relation.inputs])
+    body, results = draft.atom(candidate, inputs, [], None)
     wanted = relation.columns[relation.inputs :]
     results = tuple(
-        translator.coerce(term, column.type, body, None)
+        draft.coerce(term, column.type, body, None)
         for term, column in zip(results, wanted, strict=True)
     )
-    hierarchy = translator.schema.hierarchy
+    hierarchy = draft.schema.hierarchy
     for other in candidates:
         if other is not candidate and is_narrower(other, candidate, hierarchy):
-            body.append(_not_taken_by(translator, other, candidate, inputs))
+            body.append(_not_taken_by(draft, other, candidate, inputs))
     return Clause(Atom(relation, (*inputs, *results)), tuple(body))
 
 
 def _ambiguous_clause(
-    translator: Translator,
+    draft: Draft,
     relation: Relation,
     one: Function,
     other: Function,
     candidates: tuple[Function, ...],
 ) -> Clause:
-    inputs = tuple(translator.fresh(column.type) for column in relation.columns[: relation.inputs])
+    inputs = tuple(draft.fresh(column.type) for column in relation.columns[: relation.inputs])
     body: list[Literal] = [
-        *_membership(translator, one, None, inputs),
-        *_membership(translator, other, one, inputs),
+        *_membership(draft, one, None, inputs),
+        *_membership(draft, other, one, inputs),
     ]
-    hierarchy = translator.schema.hierarchy
+    hierarchy = draft.schema.hierarchy
     for third in candidates:
         if is_narrower(third, one, hierarchy) and is_narrower(third, other, hierarchy):
-            body.append(_not_taken_by(translator, third, one, inputs))
+            body.append(_not_taken_by(draft, third, one, inputs))
     message = Constant(f"{one.id} and {other.id}", TEXT)
     results = []
     for mine, column in zip(one.results, relation.columns[relation.inputs :], strict=True):
         # Of the candidate's own type: equal computations are taken for one, wherever they stand.
-        result = translator.fresh(mine.type)
+        result = draft.fresh(mine.type)
         body.append(Computation(result, "ambiguous", (message,)))
-        results.append(translator.coerce(result, column.type, body, None))
+        results.append(draft.coerce(result, column.type, body, None))
     return Clause(Atom(relation, (*inputs, *results)), tuple(body))
 
 
 def _membership(
-    translator: Translator,
+    draft: Draft,
     function: Function,
     given: Function | None,
     inputs: tuple[Variable, ...],
 ) -> list[Literal]:
     """Atoms that put the arguments in the types of a candidate, beyond those of `given`."""
-    hierarchy = translator.schema.hierarchy
+    hierarchy = draft.schema.hierarchy
     wanted: list[Literal] = []
     for position, parameter in enumerate(function.parameters):
         implied = given is not None and hierarchy.is_subtype(
             given.parameters[position].type, parameter.type
         )
         if parameter.type.surrogate and not implied:
-            extent = translator.schema.extent(parameter.type)
+            extent = draft.schema.extent(parameter.type)
             wanted.append(Atom(extent, (inputs[position],)))
     return wanted
 
 
 def _not_taken_by(
-    translator: Translator, narrower: Function, candidate: Function, inputs: tuple[Variable, ...]
+    draft: Draft, narrower: Function, candidate: Function, inputs: tuple[Variable, ...]
 ) -> Literal:
-    atoms = _membership(translator, narrower, candidate, inputs)
+    atoms = _membership(draft, narrower, candidate, inputs)
     if len(atoms) == 1 and isinstance(atoms[0], Atom):
         return Atom(atoms[0].relation, atoms[0].terms, negated=True)
     columns = tuple(Column(f"c{i}", variable.type) for i, variable in enumerate(inputs))
-    name = translator.auxiliary_name("types")
+    name = draft.auxiliary_name("types")
     relation = Relation(name, columns, len(columns), Kind.DERIVED)
     clause = Clause(Atom(relation, inputs), tuple(atoms))
-    translator.auxiliaries[relation.id] = Definition(relation, (clause,))
+    draft.auxiliaries[relation.id] = Definition(relation, (clause,))
     return Atom(relation, inputs, negated=True)

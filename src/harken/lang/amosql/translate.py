@@ -54,9 +54,10 @@ def no_interface_variables(variable: syntax.InterfaceVariable) -> Argument:
 
 
 @dataclass(slots=True)
-class Translator(Draft):
+class Translator:
     """Reads the syntax of one statement into a draft of its clauses."""
 
+    draft: Draft
     interface: InterfaceTypes = no_interface_variables
 
     # --- values ----------------------------------------------------------------------------
@@ -72,7 +73,9 @@ class Translator(Draft):
                 return [], (self._name(node, scope),)
             case syntax.InterfaceVariable():
                 key = node.name if node.slot is None else node.slot
-                return [], (self.parameters.number(Source("interface", key), self.interface(node)),)
+                return [], (
+                    self.draft.parameters.number(Source("interface", key), self.interface(node)),
+                )
             case syntax.FunctionReference():
                 return [], (Constant(self.function_named(node).oid, FUNCTION),)
             case syntax.Tuple():
@@ -95,7 +98,7 @@ class Translator(Draft):
         literals, left = self.single(first, scope)
         for link in links:
             more, right = self.single(link.right, scope)
-            literals, (left,) = self.operate(
+            literals, (left,) = self.draft.operate(
                 link.operator, (left, right), [*literals, *more], link.span
             )
         return literals, (left,)
@@ -126,19 +129,23 @@ class Translator(Draft):
         type_ = literal_type(node.value)
         if node.slot is None:
             return Constant(node.value, type_)
-        return self.parameters.number(Source("literal", node.slot), Argument((type_,), exact=True))
+        return self.draft.parameters.number(
+            Source("literal", node.slot), Argument((type_,), exact=True)
+        )
 
     def _name(self, node: syntax.Name, scope: Scope) -> Term:
         found = scope.find(node.name)
         if isinstance(found, Variable):
             return found
         if isinstance(found, Local):
-            return self.parameters.number(Source("local", found.name), Argument((found.type,)))
+            return self.draft.parameters.number(
+                Source("local", found.name), Argument((found.type,))
+            )
         meant = nearest(node.name, scope.known())
         hint = f"did you mean {meant}?" if meant else "declare it with `for each`"
         if node.name.lower() == "null":
             hint = "there is no NULL: a function may have no value, and some(f(x)) asks whether"
-        if self.schema.overloads(node.name):
+        if self.draft.schema.overloads(node.name):
             hint = f"{node.name} is a function: call it with its arguments, {node.name}(...)"
         raise NameFault(
             f"there is no variable {node.name}", code="unknown-variable", span=node.span, hint=hint
@@ -148,7 +155,7 @@ class Translator(Draft):
         literals, term = self.single(node.operand, scope)
         if isinstance(term, Constant) and isinstance(term.value, int | float):
             return literals, (Constant(-term.value, term.type),)
-        return self.operate("negate", (term,), literals, node.span)
+        return self.draft.operate("negate", (term,), literals, node.span)
 
     def _truth_value(
         self, node: syntax.Expression, scope: Scope
@@ -157,9 +164,9 @@ class Translator(Draft):
         if isinstance(node, syntax.Binary) and node.operator in COMPARISONS:
             literals, terms = self.values((node.left, node.right), scope)
             if len(terms) == 2 and not any(term.type.surrogate for term in terms):
-                return self.operate(f"is {node.operator}", terms, literals, node.span)
+                return self.draft.operate(f"is {node.operator}", terms, literals, node.span)
         atom, groups = self.condition_relation(self.predicate(node, scope), scope, "some", node)
-        result = self.fresh(BOOLEAN)
+        result = self.draft.fresh(BOOLEAN)
         return [Aggregation(result, "some", None, atom, groups, span=node.span)], (result,)
 
     # --- calls -----------------------------------------------------------------------------
@@ -190,14 +197,14 @@ class Translator(Draft):
         """Call a function by name: one atom if the types decide, else a dispatching relation."""
         built_in = name in OPERATIONS and name not in PRIVATE_OPERATIONS and qualifier is None
         if built_in and self._is_operation(name, terms):
-            return self.operate(name, terms, literals, span)
-        if not self.schema.overloads(name):
+            return self.draft.operate(name, terms, literals, span)
+        if not self.draft.schema.overloads(name):
             if built_in:
-                return self.operate(name, terms, literals, span)
-            raise unknown_function(self.schema, name, span)
-        self.called.add(name)
-        arguments = [self.argument(term) for term in terms]
-        candidates = resolve(self.schema, name, arguments, qualifier, span)
+                return self.draft.operate(name, terms, literals, span)
+            raise unknown_function(self.draft.schema, name, span)
+        self.draft.called.add(name)
+        arguments = [self.draft.argument(term) for term in terms]
+        candidates = resolve(self.draft.schema, name, arguments, qualifier, span)
         for function in candidates:
             if function.has_effects:
                 raise SafetyFault(
@@ -207,22 +214,22 @@ class Translator(Draft):
                     hint="call it as a statement of its own",
                 )
         if len(candidates) == 1:
-            return self.atom(candidates[0], terms, literals, span)
-        return dispatch.late_call(self, candidates, terms, literals, span)
+            return self.draft.atom(candidates[0], terms, literals, span)
+        return dispatch.late_call(self.draft, candidates, terms, literals, span)
 
     def _is_operation(self, name: str, terms: tuple[Term, ...]) -> bool:
         types = tuple(term.type for term in terms)
-        return OPERATIONS[name].resolve(types, self.schema.hierarchy) is not None
+        return OPERATIONS[name].resolve(types, self.draft.schema.hierarchy) is not None
 
     def function_named(self, node: syntax.FunctionReference) -> Function:
         qualifier, _, name = node.name.rpartition(".")
-        overloads = self.schema.overloads(name)
+        overloads = self.draft.schema.overloads(name)
         if qualifier:
             overloads = tuple(
                 f for f in overloads if f.parameters and f.parameters[0].type.name == qualifier
             )
         if not overloads:
-            raise unknown_function(self.schema, node.name, node.span)
+            raise unknown_function(self.draft.schema, node.name, node.span)
         if len(overloads) > 1:
             raise TypeFault(
                 f"{name} means {' or '.join(sorted(f.id for f in overloads))}",
@@ -239,10 +246,12 @@ class Translator(Draft):
     ) -> tuple[list[Literal], tuple[Term, ...]]:
         """A query in the place of a value is a set of its own, joined to what is around it."""
         branches = self.branches(node, scope, bag=False)
-        outer = self.outer(branches, scope)
-        relation = self.query_relation(self.auxiliary_name("select"), outer, branches, bag=False)
-        self.define(relation, outer, branches)
-        results = tuple(self.fresh(column.type) for column in relation.columns[len(outer) :])
+        outer = self.draft.outer(branches, scope)
+        relation = self.draft.query_relation(
+            self.draft.auxiliary_name("select"), outer, branches, bag=False
+        )
+        self.draft.define(relation, outer, branches)
+        results = tuple(self.draft.fresh(column.type) for column in relation.columns[len(outer) :])
         return [Atom(relation, (*outer, *results), span=node.span)], results
 
     def _aggregate(self, node: syntax.Call, scope: Scope) -> tuple[list[Literal], tuple[Term, ...]]:
@@ -259,13 +268,15 @@ class Translator(Draft):
                 span=node.span,
                 hint="select one column",
             )
-        outer = self.outer(branches, scope)
-        relation = self.query_relation(self.auxiliary_name(node.function), outer, branches, bag)
-        self.define(relation, outer, branches)
-        private = tuple(self.fresh(column.type) for column in relation.columns[len(outer) :])
+        outer = self.draft.outer(branches, scope)
+        relation = self.draft.query_relation(
+            self.draft.auxiliary_name(node.function), outer, branches, bag
+        )
+        self.draft.define(relation, outer, branches)
+        private = tuple(self.draft.fresh(column.type) for column in relation.columns[len(outer) :])
         value = private[0] if aggregate.accepts is not None else None
         atom = Atom(relation, (*outer, *private), span=node.span)
-        result = self.fresh(aggregate.result_type(private[0].type))
+        result = self.draft.fresh(aggregate.result_type(private[0].type))
         literal = Aggregation(result, node.function, value, atom, outer, span=node.span)
         return [literal], (result,)
 
@@ -274,9 +285,11 @@ class Translator(Draft):
     ) -> tuple[Atom, tuple[Variable, ...]]:
         """An auxiliary relation of the outer bindings for which a condition holds."""
         branches = [Branch(list(body), (), []) for body in alternatives]
-        outer = self.outer(branches, scope)
-        relation = self.query_relation(self.auxiliary_name(purpose), outer, branches, bag=False)
-        self.define(relation, outer, branches)
+        outer = self.draft.outer(branches, scope)
+        relation = self.draft.query_relation(
+            self.draft.auxiliary_name(purpose), outer, branches, bag=False
+        )
+        self.draft.define(relation, outer, branches)
         return Atom(relation, outer, span=node.span), outer
 
     def predicate(self, node: syntax.Expression, scope: Scope) -> Alternatives:
@@ -289,11 +302,11 @@ class Translator(Draft):
         inner = scope.child()
         declared: Declared = []
         for declaration in query.variables:
-            type_ = self.type(declaration.type, declaration.span)
+            type_ = self.draft.type(declaration.type, declaration.span)
             name = declaration.name or declaration.type
             if name in inner.names:
                 raise declared_twice(name, declaration.span)
-            declared.append((self.declare(inner, name, type_), type_))
+            declared.append((self.draft.declare(inner, name, type_), type_))
         where = self.predicate(query.where, inner) if query.where is not None else [[]]
         item_literals, items = self.values(query.items, inner)
         if bag:
@@ -307,10 +320,12 @@ class Translator(Draft):
             return where
         branches = [Branch(list(body), (), declared) for body in where]
         ranged = {variable: None for variable, _ in declared}
-        given = {each: None for each in self.outer(branches, scope) if each not in ranged}
+        given = {each: None for each in self.draft.outer(branches, scope) if each not in ranged}
         outer = (*given, *ranged)
-        relation = self.query_relation(self.auxiliary_name("where"), outer, branches, bag=False)
-        self.define(relation, outer, branches)
+        relation = self.draft.query_relation(
+            self.draft.auxiliary_name("where"), outer, branches, bag=False
+        )
+        self.draft.define(relation, outer, branches)
         return [[Atom(relation, outer)]]
 
 

@@ -18,7 +18,7 @@ from harken.ir.clauses import Atom, Literal
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant, Parameter, Term
 from harken.lang.amosql import syntax
-from harken.lang.amosql.draft import Branch
+from harken.lang.amosql.draft import Branch, Draft
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.resolve import Argument, resolve
 from harken.lang.amosql.scope import Local, Scope
@@ -123,7 +123,7 @@ class Builder:
     def _update(self, node: syntax.Update, scope: Scope) -> steps.Step:
         translator = self._translator()
         literals, terms = translator.values(node.target.arguments, scope)
-        arguments = [translator.argument(term) for term in terms]
+        arguments = [translator.draft.argument(term) for term in terms]
         candidates = resolve(
             self._catalog, node.target.function, arguments, node.target.qualifier, node.target.span
         )
@@ -320,7 +320,7 @@ class Builder:
             return None
         translator = self._translator()
         literals, terms = translator.values(node.arguments, scope)
-        arguments = [translator.argument(term) for term in terms]
+        arguments = [translator.draft.argument(term) for term in terms]
         candidates = resolve(self._catalog, node.function, arguments, node.qualifier, node.span)
         callable_ = all(f.has_effects or f.kind is FunctionKind.FOREIGN for f in candidates)
         if not callable_:
@@ -391,7 +391,7 @@ class Builder:
         if types is not None:
             terms = self._fit(translator, terms, types, body, span)
         if not body and all(isinstance(term, Constant | Parameter) for term in terms):
-            sources = tuple(translator.parameters.sources)
+            sources = tuple(translator.draft.parameters.sources)
             types = tuple(term.type for term in terms)
             return Evaluation(types, sources, terms, None, self._catalog.home)
         bag = any(isinstance(literal, Atom) and not literal.relation.is_set for literal in body)
@@ -414,40 +414,40 @@ class Builder:
                 hint="several columns are written as a tuple: <a, b>",
             )
         for term, wanted in zip(terms, types, strict=True):
-            if not translator.argument(term).may_fit(wanted, self._catalog.hierarchy):
+            if not translator.draft.argument(term).may_fit(wanted, self._catalog.hierarchy):
                 raise TypeFault(
-                    f"{wanted} is needed here, and this is {translator.argument(term)}",
+                    f"{wanted} is needed here, and this is {translator.draft.argument(term)}",
                     code="type-mismatch",
                     span=span,
                     hint=how_to_convert(wanted),
                 )
         return tuple(
-            translator.coerce(term, wanted, body, span)
+            translator.draft.coerce(term, wanted, body, span)
             for term, wanted in zip(terms, types, strict=True)
         )
 
     def _compiled(self, translator: Translator, branches: list[Branch], bag: bool) -> Evaluation:
-        relation = translator.query_relation("query", (), branches, bag)
-        translator.define(relation, (), branches)
-        program = assemble(relation, translator.auxiliaries.values(), self._catalog)
+        relation = translator.draft.query_relation("query", (), branches, bag)
+        translator.draft.define(relation, (), branches)
+        program = assemble(relation, translator.draft.auxiliaries.values(), self._catalog)
         plan = prepare(program, self._catalog.hierarchy)
         query = self._engine.compile(plan)
         types = tuple(column.type for column in relation.columns)
-        sources = tuple(translator.parameters.sources)
+        sources = tuple(translator.draft.parameters.sources)
         return Evaluation(types, sources, None, query, self._catalog.home)
 
     # --- small things ----------------------------------------------------------------------
 
     def _translator(self) -> Translator:
-        return Translator(self._catalog, interface=self._interface)
+        return Translator(Draft(self._catalog), interface=self._interface)
 
     def _note(self, translator: Translator, *names: str) -> None:
-        self.called |= translator.called | set(names)
-        self.mentioned |= translator.mentioned
+        self.called |= translator.draft.called | set(names)
+        self.mentioned |= translator.draft.mentioned
 
     def _type(self, name: str, span: Span | None) -> Type:
         translator = self._translator()
-        type_ = translator.type(name, span)
+        type_ = translator.draft.type(name, span)
         self._note(translator)
         return type_
 

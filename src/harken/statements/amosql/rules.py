@@ -26,7 +26,7 @@ from harken.ir.safety import required_inputs
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Variable
 from harken.lang.amosql import syntax
-from harken.lang.amosql.draft import Declared
+from harken.lang.amosql.draft import Declared, Draft
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Local, Scope
 from harken.lang.amosql.translate import Translator
@@ -105,9 +105,9 @@ def read_rule(text: str, oid: int, catalog: Catalog) -> Rule:
 
 
 def rule_of(node: syntax.CreateRule, text: str, oid: int, catalog: Catalog) -> Rule:
-    translator = Translator(catalog)
-    parameters = columns(node.parameters, translator)
-    variables = columns(node.variables, translator)
+    draft = Draft(catalog)
+    parameters = columns(node.parameters, draft)
+    variables = columns(node.variables, draft)
     taken = {column.name for column in parameters}
     for column, declaration in zip(variables, node.variables, strict=True):
         if column.name in taken:
@@ -140,8 +140,8 @@ def compile_rule(
         assert isinstance(parsed, syntax.CreateRule)
         node = parsed
     program, translator = _condition_program(rule, node, catalog)
-    called = translator.called | {event.function for event in node.events}
-    mentioned = set(translator.mentioned)
+    called = translator.draft.called | {event.function for event in node.events}
+    mentioned = set(translator.draft.mentioned)
     mentioned |= {column.type.name for column in (*rule.parameters, *rule.variables)}
     surrogates = frozenset(name for name in mentioned if name in catalog.hierarchy)
     statement = node.action
@@ -190,21 +190,21 @@ def _event(event: syntax.Event, condition: Program, catalog: Catalog) -> Compile
 def _condition_program(
     rule: Rule, node: syntax.CreateRule, catalog: Catalog
 ) -> tuple[Program, Translator]:
-    translator = Translator(catalog, owner=NAMELESS)
+    translator = Translator(Draft(catalog, owner=NAMELESS))
     scope = Scope()
     declared: Declared = [
-        (translator.declare(scope, column.name, column.type), column.type)
+        (translator.draft.declare(scope, column.name, column.type), column.type)
         for column in (*rule.parameters, *rule.variables)
     ]
     head = tuple(variable for variable, _ in declared)
     inputs = len(rule.parameters)
-    details = (translator.fresh(INTEGER), translator.fresh(INTEGER))
+    details = (translator.draft.fresh(INTEGER), translator.draft.fresh(INTEGER))
     active = Atom(rule.activations, (*head[:inputs], *details))
     alternatives = [[]] if node.condition is None else translator.predicate(node.condition, scope)
     columns = tuple(Column(f"c{i}", variable.type) for i, variable in enumerate(head))
     body = Relation(NAMELESS, columns, inputs, Kind.DERIVED)
-    clauses = tuple(translator.clause(body, head, each, declared) for each in alternatives)
-    own = name_condition(body, (Definition(body, clauses), *translator.auxiliaries.values()))
+    clauses = tuple(translator.draft.clause(body, head, each, declared) for each in alternatives)
+    own = name_condition(body, (Definition(body, clauses), *translator.draft.auxiliaries.values()))
     when = Atom(own[0].relation, head)
     top = Definition(rule.condition, (Clause(Atom(rule.condition, head), (active, when)),))
     program = assemble(rule.condition, (top, *own), catalog)

@@ -19,8 +19,8 @@ from harken.ir.operations import NAMED_AGGREGATES, OPERATIONS, PRIVATE_OPERATION
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind, example
 from harken.lang.amosql import syntax
+from harken.lang.amosql.draft import Draft
 from harken.lang.amosql.resolve import find_overloads, unknown_type
-from harken.lang.amosql.translate import Translator
 from harken.statements import definitions
 from harken.statements.amosql.build import Builder
 from harken.statements.amosql.foreign import load_target, register_declared
@@ -83,8 +83,7 @@ def create_type(runtime: Runtime, node: syntax.CreateType) -> None:
 
 def _create_property(runtime: Runtime, owner: Type, declaration: syntax.Declaration) -> None:
     """`properties (name charstring)` is short for a stored function on the type."""
-    translator = Translator(runtime.catalog)
-    result = translator.type(declaration.type, declaration.span)
+    result = Draft(runtime.catalog).type(declaration.type, declaration.span)
     name = declaration.name or declaration.type
     _check_function_name(name, declaration.span)
     function = Function(
@@ -138,11 +137,11 @@ def delete_type(runtime: Runtime, node: syntax.DeleteType) -> None:
 def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) -> None:
     catalog = runtime.catalog
     _check_function_name(node.name, node.span)
-    translator = Translator(catalog)
+    draft = Draft(catalog)
     function = Function(
         name=node.name,
-        parameters=definitions.columns(node.parameters, translator),
-        results=definitions.columns(node.results, translator),
+        parameters=definitions.columns(node.parameters, draft),
+        results=definitions.columns(node.results, draft),
         kind=definitions.kind_of(node, catalog),
         bag=node.bag,
         text=text,
