@@ -35,7 +35,6 @@ from harken.ir.assemble import assemble
 from harken.ir.clauses import Program
 from harken.ir.relations import extent_relation
 from harken.lang.amosql import syntax
-from harken.lang.amosql.draft import Draft
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
@@ -439,7 +438,7 @@ class Twins:
 
     def _program(self, query: syntax.Query, bag: bool) -> tuple[Program, list[Any]]:
         runtime = self.db._runtime
-        translator = Translator(Draft(runtime.catalog), interface=runtime.argument)
+        translator = Translator.for_schema(runtime.catalog, interface=runtime.argument)
         branches = translator.branches(query, Scope(), bag)
         relation = translator.draft.query_relation("query", (), branches, bag)
         translator.draft.define(relation, (), branches)

@@ -32,7 +32,6 @@ from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.terms import Parameter, Variable
 from harken.lang.amosql import syntax
-from harken.lang.amosql.draft import Draft
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
@@ -558,7 +557,7 @@ class Shop:
 
 def translated_query(db: harken.Database, query: syntax.Query) -> tuple[Program, list[Any]]:
     runtime = db._runtime
-    translator = Translator(Draft(runtime.catalog), interface=runtime.argument)
+    translator = Translator.for_schema(runtime.catalog, interface=runtime.argument)
     bag = not query.distinct
     branches = translator.branches(query, Scope(), bag)
     goal = translator.draft.query_relation("query", (), branches, bag)

@@ -46,7 +46,7 @@ def translate_function(
     query = _query_of(node)
     relation = function.relation
     assert relation is not None
-    translator = Translator(Draft(schema, owner=function.id))
+    translator = Translator.for_schema(schema, owner=function.id)
     scope = Scope()
     declared: Declared = []
     for column in function.parameters:

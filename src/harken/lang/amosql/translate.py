@@ -29,7 +29,7 @@ from harken.ir.operations import (
     OPERATIONS,
     PRIVATE_OPERATIONS,
 )
-from harken.ir.schema import Function, example
+from harken.ir.schema import Function, Schema, example
 from harken.ir.terms import Constant, Term, Value, Variable
 from harken.lang.amosql import closure, conditions, dispatch, syntax
 from harken.lang.amosql.conditions import Alternatives
@@ -59,6 +59,16 @@ class Translator:
 
     draft: Draft
     interface: InterfaceTypes = no_interface_variables
+
+    @classmethod
+    def for_schema(
+        cls,
+        schema: Schema,
+        owner: str = "query",
+        interface: InterfaceTypes = no_interface_variables,
+    ) -> Translator:
+        """A translator with an empty draft."""
+        return cls(Draft(schema, owner), interface)
 
     # --- values ----------------------------------------------------------------------------
 

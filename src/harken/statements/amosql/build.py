@@ -18,7 +18,7 @@ from harken.ir.clauses import Atom, Literal
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant, Parameter, Term
 from harken.lang.amosql import syntax
-from harken.lang.amosql.draft import Branch, Draft
+from harken.lang.amosql.draft import Branch
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.resolve import Argument, resolve
 from harken.lang.amosql.scope import Local, Scope
@@ -439,7 +439,7 @@ class Builder:
     # --- small things ----------------------------------------------------------------------
 
     def _translator(self) -> Translator:
-        return Translator(Draft(self._catalog), interface=self._interface)
+        return Translator.for_schema(self._catalog, interface=self._interface)
 
     def _note(self, translator: Translator, *names: str) -> None:
         self.called |= translator.draft.called | set(names)

@@ -190,7 +190,7 @@ def _event(event: syntax.Event, condition: Program, catalog: Catalog) -> Compile
 def _condition_program(
     rule: Rule, node: syntax.CreateRule, catalog: Catalog
 ) -> tuple[Program, Translator]:
-    translator = Translator(Draft(catalog, owner=NAMELESS))
+    translator = Translator.for_schema(catalog, owner=NAMELESS)
     scope = Scope()
     declared: Declared = [
         (translator.draft.declare(scope, column.name, column.type), column.type)
