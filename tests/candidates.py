@@ -20,7 +20,7 @@ from statics import Function, function_name
 
 from harken import Object
 from harken.lang.amosql import syntax
-from harken.lang.amosql.tree import children, descendants
+from harken.lang.amosql.tree_walk import children, descendants
 
 if TYPE_CHECKING:
     from interpreter import World

@@ -46,7 +46,7 @@ from statics import (
 
 from harken import Object
 from harken.lang.amosql import syntax
-from harken.lang.amosql.tree import descendants
+from harken.lang.amosql.tree_walk import descendants
 
 ROUNDS = 100
 PATIENCE = 50_000

@@ -13,7 +13,7 @@ from meanings import LITERAL_TYPES, Environment, Row, Static, literal_type, oper
 
 from harken import Object
 from harken.lang.amosql import syntax
-from harken.lang.amosql.tree import children, descendants
+from harken.lang.amosql.tree_walk import children, descendants
 
 ARITHMETIC = ("+", "-", "*", "/", "||")
 ALIASES = {"real": "number", "string": "charstring"}

@@ -19,7 +19,7 @@ import lakes
 import pytest
 
 import harken
-from harken.lang.amosql.shapes import split
+from harken.lang.amosql.statement_shapes import split
 from harken.propagation.check_phase import ROUND_LIMIT
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
-from harken.lang.amosql.tree import descendants
+from harken.lang.amosql.tree_walk import descendants
 from harken.values.types import Type
 
 PATIENCE = 5

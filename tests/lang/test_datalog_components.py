@@ -10,7 +10,7 @@ import pytest
 import harken
 from harken.lang.datalog.components import expand
 from harken.lang.datalog.parser import parse
-from harken.lang.datalog.write import write
+from harken.lang.datalog.rule_text import write
 
 GRAPH = """
 .comp Graph<Node> {

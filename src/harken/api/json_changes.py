@@ -18,7 +18,7 @@ from harken.database.set_rows import add_rows
 from harken.errors import HarkenError, IntegrityError, TypeFault, counted
 from harken.ir.relations import Relation
 from harken.ir.schema import Function, FunctionKind
-from harken.lang.sql.draft import Table, unknown_table
+from harken.lang.sql.program_draft import Table, unknown_table
 from harken.statements.datalog.bounds import check_bounds
 from harken.statements.datalog.rows import add_facts, remove_facts
 from harken.statements.datalog.text import is_datalog

@@ -14,7 +14,7 @@ from harken.engines.lake.engine import LakeEngine
 from harken.errors import NameFault, ValueFault, nearest
 from harken.ir.schema import Function
 from harken.lang.amosql import syntax
-from harken.lang.amosql.resolve import Argument
+from harken.lang.amosql.overload_resolution import Argument
 from harken.lang.amosql.translate import literal_type
 from harken.settings import Settings
 from harken.values.types import Type

@@ -15,7 +15,7 @@ from rich.text import Text
 import harken
 from harken.database.results import Result
 from harken.errors import HarkenError
-from harken.lang.amosql.shapes import split
+from harken.lang.amosql.statement_shapes import split
 from harken.shell.highlight import coloured
 
 

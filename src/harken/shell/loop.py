@@ -10,7 +10,7 @@ from contextlib import suppress
 import harken
 from harken.cli.reporting import as_ours
 from harken.database.results import Result
-from harken.lang.amosql.shapes import split
+from harken.lang.amosql.statement_shapes import split
 from harken.lang.datalog.parser import is_closed as is_whole
 from harken.lang.sql.parser import cut, is_closed
 

@@ -16,7 +16,7 @@ from harken.errors import (
 )
 from harken.ir.schema import Function, Schema, example
 from harken.lang.amosql import syntax
-from harken.lang.amosql.resolve import find_overloads
+from harken.lang.amosql.overload_resolution import find_overloads
 from harken.values.types import Type
 
 

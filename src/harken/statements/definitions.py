@@ -17,7 +17,7 @@ from harken.ir.schema import Function, FunctionKind, Schema
 from harken.ir.strata import depends_on
 from harken.ir.terms import Term, Variable
 from harken.lang.amosql import syntax
-from harken.lang.amosql.draft import Declared, Draft
+from harken.lang.amosql.program_draft import Declared, Draft
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
 from harken.planner.prepare import prepare

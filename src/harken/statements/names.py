@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from harken.database.catalog import Catalog
 from harken.errors import NameFault, nearest
 from harken.ir.schema import Function
-from harken.lang.amosql.resolve import unknown_function
+from harken.lang.amosql.overload_resolution import unknown_function
 from harken.statements.datalog.text import FACTS, is_datalog
 from harken.statements.sql.tables import is_sql
 

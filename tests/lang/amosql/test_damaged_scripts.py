@@ -10,9 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harken.errors import SyntaxFault
-from harken.lang.amosql import shapes
+from harken.lang.amosql import statement_shapes
 from harken.lang.amosql.parser import parse
-from harken.lang.amosql.tree import descendants
+from harken.lang.amosql.tree_walk import descendants
 
 INVENTORY = """
 create type item properties (name charstring, quantity integer);
@@ -96,10 +96,10 @@ def check(text: str) -> None:
         check_fault(fault, text)
         check_same_fault(fault, text)
         return
-    found = shapes.statements(text)
+    found = statement_shapes.statements(text)
     # By their text, because 1 equals 1.0 and True.
-    assert repr([shapes.filled(parsed) for parsed in found]) == repr(trees)
-    assert repr([shapes.reparse(parsed) for parsed in found]) == repr(trees)
+    assert repr([statement_shapes.filled(parsed) for parsed in found]) == repr(trees)
+    assert repr([statement_shapes.reparse(parsed) for parsed in found]) == repr(trees)
     assert [parsed.text for parsed in found] == [text[p.offset :][: len(p.text)] for p in found]
     for node, _ in (pair for tree in trees for pair in descendants(tree)):
         assert 0 <= node.span.start < node.span.end <= len(text)
@@ -114,7 +114,7 @@ def check_fault(fault: SyntaxFault, text: str) -> None:
 
 def check_same_fault(fault: SyntaxFault, text: str) -> None:
     with pytest.raises(SyntaxFault) as caught:
-        shapes.statements(text)
+        statement_shapes.statements(text)
     assert vars(caught.value) == vars(fault)
 
 

@@ -8,7 +8,7 @@ import pytest
 from harken.errors import Span, SyntaxFault
 from harken.lang.amosql.builder import DEEPEST
 from harken.lang.amosql.parser import parse, parse_statement
-from harken.lang.amosql.shapes import filled, statements
+from harken.lang.amosql.statement_shapes import filled, statements
 from harken.lang.amosql.syntax import (
     Activate,
     AddType,
@@ -50,7 +50,7 @@ from harken.lang.amosql.syntax import (
     Unary,
     Update,
 )
-from harken.lang.amosql.tree import descendants
+from harken.lang.amosql.tree_walk import descendants
 
 i, s, x = Name("i"), Name("s"), InterfaceVariable("x")
 ITEM_I = Declaration("item", "i")

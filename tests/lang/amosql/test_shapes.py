@@ -5,9 +5,9 @@ import datetime
 import pytest
 
 from harken.errors import Span, SyntaxFault
-from harken.lang.amosql import shapes
+from harken.lang.amosql import statement_shapes
 from harken.lang.amosql.parser import parse
-from harken.lang.amosql.shapes import Parsed, filled, reparse, split, statements
+from harken.lang.amosql.statement_shapes import Parsed, filled, reparse, split, statements
 from harken.lang.amosql.syntax import (
     Call,
     ExpressionStatement,
@@ -227,18 +227,18 @@ def test_where_a_cut_is_wrong_the_parser_decides() -> None:
 
 
 def test_only_so_many_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shapes, "_SHAPES_KEPT", 3)
-    monkeypatch.setattr(shapes, "_kept", type(shapes._kept)())
+    monkeypatch.setattr(statement_shapes, "_SHAPES_KEPT", 3)
+    monkeypatch.setattr(statement_shapes, "_kept", type(statement_shapes._kept)())
     statements("a(1); b(1); c(1)")
     statements("a(2)")
     statements("d(1)")
-    assert list(shapes._kept) == ["c(?i)", "a(?i)", "d(?i)"]
+    assert list(statement_shapes._kept) == ["c(?i)", "a(?i)", "d(?i)"]
 
 
 def test_a_large_script_is_not_parsed_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed = []
-    monkeypatch.setattr(shapes, "_kept", type(shapes._kept)())
-    monkeypatch.setattr(shapes, "parse", lambda text: parsed.append(text) or parse(text))
+    monkeypatch.setattr(statement_shapes, "_kept", type(statement_shapes._kept)())
+    monkeypatch.setattr(statement_shapes, "parse", lambda text: parsed.append(text) or parse(text))
     script = "".join(f"set quantity(:item{n}) = {n};\n" for n in range(5000))
     assert len(statements(script)) == 5000
     assert parsed == ["set quantity(:item0) = 0;"]

@@ -23,7 +23,7 @@ from harken.lang.amosql.literals import (
     time_value,
 )
 from harken.lang.amosql.syntax import Node, Statement
-from harken.lang.amosql.tree import descendants
+from harken.lang.amosql.tree_walk import descendants
 
 HIGHEST_PRIORITY = 5
 

@@ -18,7 +18,7 @@ from harken.ir.operations import COMPARISONS, NEGATED_COMPARISON
 from harken.ir.terms import Constant
 from harken.lang.amosql import syntax
 from harken.lang.amosql.scope import Scope
-from harken.lang.amosql.tree import chain
+from harken.lang.amosql.tree_walk import chain
 from harken.values.types import BOOLEAN
 
 if TYPE_CHECKING:

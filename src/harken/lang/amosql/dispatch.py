@@ -19,8 +19,8 @@ from harken.ir.clauses import Atom, Clause, Computation, Definition, Literal
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.schema import Function
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.amosql.draft import Draft
-from harken.lang.amosql.resolve import is_narrower
+from harken.lang.amosql.overload_resolution import is_narrower
+from harken.lang.amosql.program_draft import Draft
 from harken.values.types import INTEGER, TEXT, Type
 
 

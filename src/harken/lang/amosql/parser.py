@@ -15,9 +15,9 @@ from lark.exceptions import UnexpectedInput
 
 from harken.errors import Span, SyntaxFault
 from harken.lang.amosql.builder import Builder, too_deep
-from harken.lang.amosql.explanation import explain
+from harken.lang.amosql.parse_errors import explain
 from harken.lang.amosql.syntax import Statement
-from harken.lang.amosql.tree import moved
+from harken.lang.amosql.tree_walk import moved
 
 
 def parse(text: str) -> tuple[Statement, ...]:

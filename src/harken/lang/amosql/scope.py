@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harken.ir.terms import Parameter, Variable
-from harken.lang.amosql.resolve import Argument
+from harken.lang.amosql.overload_resolution import Argument
 from harken.values.types import Type
 
 

@@ -31,12 +31,12 @@ from harken.ir.operations import (
 )
 from harken.ir.schema import Function, Schema, example
 from harken.ir.terms import Constant, Term, Value, Variable
-from harken.lang.amosql import closure, conditions, dispatch, syntax
+from harken.lang.amosql import conditions, dispatch, syntax, transitive_closure
 from harken.lang.amosql.conditions import Alternatives
-from harken.lang.amosql.draft import Branch, Declared, Draft
-from harken.lang.amosql.resolve import Argument, resolve, unknown_function
+from harken.lang.amosql.overload_resolution import Argument, resolve, unknown_function
+from harken.lang.amosql.program_draft import Branch, Declared, Draft
 from harken.lang.amosql.scope import Local, Scope, Source
-from harken.lang.amosql.tree import chain
+from harken.lang.amosql.tree_walk import chain
 from harken.values.types import BOOLEAN, DATE, FUNCTION, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
 ARITHMETIC = frozenset({"+", "-", "*", "/", "||"})
@@ -192,7 +192,7 @@ class Translator:
                 hint=f"give it a query or a function: {node.function}(select ...)",
             )
         if node.function == "tclose":
-            return closure.translate(self, node, scope)
+            return transitive_closure.translate(self, node, scope)
         literals, terms = self.values(node.arguments, scope)
         return self.apply(node.function, terms, literals, node.span, node.qualifier)
 

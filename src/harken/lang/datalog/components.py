@@ -14,7 +14,7 @@ from typing import Any
 from harken.errors import NameFault, SafetyFault, Span, TypeFault, counted, nearest
 from harken.lang.datalog import syntax
 from harken.lang.datalog.parser import Program
-from harken.lang.datalog.rebuild import placed, rebuild
+from harken.lang.datalog.tree_walk import placed, rebuild
 
 DEEPEST = 50
 """So many instances may stand inside each other."""

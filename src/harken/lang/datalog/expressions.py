@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from harken.errors import SyntaxFault, ValueFault
 from harken.lang.datalog import syntax
-from harken.lang.datalog.reader import Reader
+from harken.lang.datalog.token_reader import Reader
 from harken.lang.datalog.tokens import Token, text_value, unsupported
 
 AGGREGATES = ("count", "sum", "mean", "min", "max")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harken.errors import SyntaxFault, number_given
 from harken.lang.datalog import syntax
 from harken.lang.datalog.expressions import RESERVED, WORDS, Expressions
-from harken.lang.datalog.reader import Reader
+from harken.lang.datalog.token_reader import Reader
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 TESTS = ("match", "contains")

@@ -23,7 +23,7 @@ from harken.lang.datalog.kinds import (
     Kind,
     Types,
 )
-from harken.lang.datalog.known import Relations, relation_of
+from harken.lang.datalog.known_relations import Relations, relation_of
 from harken.lang.datalog.subtypes import Subtypes
 
 _FORMS = {"unsigned": UNSIGNED, "float": FLOAT}

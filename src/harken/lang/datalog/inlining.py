@@ -13,10 +13,10 @@ from typing import Any
 
 from harken.errors import LanguageError, Span, TypeFault, counted
 from harken.lang.datalog import syntax
-from harken.lang.datalog.bound import bound
-from harken.lang.datalog.normal import alternatives
+from harken.lang.datalog.bound_variables import bound
+from harken.lang.datalog.normal_form import alternatives
 from harken.lang.datalog.parser import Program
-from harken.lang.datalog.rebuild import rebuild
+from harken.lang.datalog.tree_walk import rebuild
 
 Clauses = Mapping[str, Sequence[tuple[syntax.Atom, syntax.Formula | None]]]
 

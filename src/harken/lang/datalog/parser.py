@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from harken.errors import HarkenError, NameFault, Span, SyntaxFault, nearest
 from harken.lang.datalog import syntax
 from harken.lang.datalog.formulas import Formulas
-from harken.lang.datalog.reader import Reader
+from harken.lang.datalog.rule_text import write
+from harken.lang.datalog.token_reader import Reader
 from harken.lang.datalog.tokens import DIRECTIVES, Token, text_value, tokens, unsupported
-from harken.lang.datalog.write import write
 
 IGNORED_QUALIFIERS = (
     "inline",

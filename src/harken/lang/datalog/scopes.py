@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harken.lang.datalog import syntax
-from harken.lang.datalog.bound import injected
+from harken.lang.datalog.bound_variables import injected
 from harken.lang.datalog.inference import Inference, Use
 from harken.lang.datalog.kinds import Types
-from harken.lang.datalog.known import Relations
-from harken.lang.datalog.normal import Conjunction, alternatives
-from harken.lang.datalog.rebuild import rebuild
+from harken.lang.datalog.known_relations import Relations
+from harken.lang.datalog.normal_form import Conjunction, alternatives
 from harken.lang.datalog.tokens import unsupported
+from harken.lang.datalog.tree_walk import rebuild
 
 
 @dataclass(frozen=True, slots=True)

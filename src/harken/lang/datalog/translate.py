@@ -19,8 +19,8 @@ from harken.ir.terms import Constant, Term, Variable
 from harken.lang.datalog import functors, syntax
 from harken.lang.datalog.grounding import check_grounded
 from harken.lang.datalog.kinds import Types
-from harken.lang.datalog.known import Known, Relations, relation_of
-from harken.lang.datalog.normal import alternatives
+from harken.lang.datalog.known_relations import Known, Relations, relation_of
+from harken.lang.datalog.normal_form import alternatives
 from harken.lang.datalog.scopes import Scope, scope_of_clause
 from harken.lang.datalog.witnesses import with_witnesses
 from harken.values.datalog_patterns import compiled

@@ -16,9 +16,9 @@ from itertools import count
 from typing import Any
 
 from harken.lang.datalog import syntax
-from harken.lang.datalog.bound import bound
-from harken.lang.datalog.normal import Conjunction, Literal, alternatives
-from harken.lang.datalog.rebuild import rebuild
+from harken.lang.datalog.bound_variables import bound
+from harken.lang.datalog.normal_form import Conjunction, Literal, alternatives
+from harken.lang.datalog.tree_walk import rebuild
 
 SELECTING = ("min", "max")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from harken.lang.sql.spelling import as_written
+from harken.lang.sql.expression_text import as_written
 
 Fold = exp.AnonymousAggFunc
 

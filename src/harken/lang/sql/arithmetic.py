@@ -24,8 +24,8 @@ from harken.lang.sql.conversions import (
     brought_to,
     decimal_of,
 )
-from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.intervals import Interval, interval_of, total
+from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 from harken.lang.sql.types import shown

@@ -10,10 +10,10 @@ from sqlglot import exp
 from harken.ir.operations import NEGATED_COMPARISON
 from harken.ir.terms import Constant, Term
 from harken.lang.sql.conversions import alike, is_null, literal_as
-from harken.lang.sql.draft import FALSE, TRUE, Body
+from harken.lang.sql.program_draft import FALSE, TRUE, Body
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.subqueries import compares_to_any, is_in
-from harken.lang.sql.texts import text_value
+from harken.lang.sql.text_functions import text_value
 from harken.lang.sql.translation import Translation
 from harken.values.types import BOOLEAN, TEXT
 

@@ -13,7 +13,7 @@ from harken.ir.operations import NEGATED_COMPARISON
 from harken.ir.terms import Constant, Term
 from harken.lang.sql.comparisons import COMPARED, boolean, tested
 from harken.lang.sql.conversions import alike
-from harken.lang.sql.draft import FALSE, Body
+from harken.lang.sql.program_draft import FALSE, Body
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.subqueries import require_in, require_no_row, require_not_in, require_row
 from harken.lang.sql.translation import Translation

@@ -14,8 +14,7 @@ from sqlglot import exp
 from harken.errors import LanguageError, ValueFault
 from harken.ir.terms import Constant, Term
 from harken.lang.sql.arithmetic import SYMBOLS, arithmetic
-from harken.lang.sql.chance import draw, normal
-from harken.lang.sql.choices import case, coalesce, greatest_or_least, if_, nullif
+from harken.lang.sql.case_expressions import case, coalesce, greatest_or_least, if_, nullif
 from harken.lang.sql.comparisons import (
     COMPARED,
     between,
@@ -36,17 +35,18 @@ from harken.lang.sql.conversions import (
     literal_as,
     literal_term,
 )
-from harken.lang.sql.draft import FALSE, TRUE, Body, Draft
-from harken.lang.sql.functions import Once, said
-from harken.lang.sql.known import PLACED, why_not
+from harken.lang.sql.expression_text import as_written
+from harken.lang.sql.function_rewrites import Once, said
+from harken.lang.sql.operation_calls import PATTERNS, Call, called, constant
+from harken.lang.sql.program_draft import FALSE, TRUE, Body, Draft
+from harken.lang.sql.random_values import draw, normal
 from harken.lang.sql.rounding import floor_or_ceil, round_value
-from harken.lang.sql.scalars import PATTERNS, Call, called, constant
 from harken.lang.sql.scope import Scope
-from harken.lang.sql.spelling import as_written
 from harken.lang.sql.subqueries import exists, scalar
-from harken.lang.sql.texts import concatenate, replace, substring, trim
+from harken.lang.sql.supported_syntax import PLACED, why_not
+from harken.lang.sql.text_functions import concatenate, replace, substring, trim
 from harken.lang.sql.translation import Translation
-from harken.lang.sql.trying import TRIED, try_arithmetic, try_cast_to
+from harken.lang.sql.try_functions import TRIED, try_arithmetic, try_cast_to
 from harken.lang.sql.typed_calls import call_by_type
 from harken.lang.sql.types import type_of
 from harken.values.java_patterns import compiled

@@ -18,7 +18,7 @@ from sqlglot import exp
 from harken.ir.clauses import Atom
 from harken.ir.relations import Column
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.sql.draft import Body, Draft
+from harken.lang.sql.program_draft import Body, Draft
 from harken.values.types import BOOLEAN, INTEGER
 
 Set = list[exp.Expr]

@@ -17,10 +17,10 @@ from harken.errors import LanguageError, TypeFault
 from harken.ir.clauses import Aggregation, Atom, Comparison, First, Literal
 from harken.ir.relations import COPIES
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.sql.draft import Body, Draft
-from harken.lang.sql.rows import Rows
-from harken.lang.sql.spelling import spelling
-from harken.lang.sql.syntax import replace_columns
+from harken.lang.sql.expression_text import spelling
+from harken.lang.sql.normalization import replace_columns
+from harken.lang.sql.program_draft import Body, Draft
+from harken.lang.sql.query_rows import Rows
 from harken.lang.sql.whole_numbers import whole_number
 from harken.values.types import BOOLEAN, INTEGER
 

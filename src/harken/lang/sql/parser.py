@@ -19,9 +19,9 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from harken.errors import HarkenError, LanguageError, Span, SyntaxFault, ValueFault, nearest
-from harken.lang.sql.known import unknown_parts
-from harken.lang.sql.strict import LONGEST_NUMBER, StrictParser, complaints
-from harken.lang.sql.syntax import normalized_throughout
+from harken.lang.sql.normalization import normalized_throughout
+from harken.lang.sql.strict_parser import LONGEST_NUMBER, StrictParser, complaints
+from harken.lang.sql.supported_syntax import unknown_parts
 from harken.settings import SETTINGS
 from harken.stack import NESTED, room_for
 

@@ -16,25 +16,25 @@ from sqlglot import exp
 
 from harken.errors import SyntaxFault, TypeFault
 from harken.ir.clauses import Atom
-from harken.lang.sql.aggregates import aggregates_of
-from harken.lang.sql.aliases import mentions_aliases, spelled_out
-from harken.lang.sql.chance import draws_for_rows, told_apart
-from harken.lang.sql.combining import set_operation, translate_values
+from harken.lang.sql.aggregate_nodes import aggregates_of
 from harken.lang.sql.conditions import hold
 from harken.lang.sql.distinct_on import distinct_on
-from harken.lang.sql.draft import Body, Draft, Tables
 from harken.lang.sql.expressions import translate_value
-from harken.lang.sql.groups import group_keys, grouped_rows, is_column
-from harken.lang.sql.joins import join_from
+from harken.lang.sql.from_clause import join_from
+from harken.lang.sql.group_by import group_keys, grouped_rows, is_column
+from harken.lang.sql.lateral_aliases import mentions_aliases, spelled_out
+from harken.lang.sql.normalization import replace_columns, windows_of
 from harken.lang.sql.ordering import Keys, limited
-from harken.lang.sql.recursion import define_recursive, mentions, refuse_other_widths
-from harken.lang.sql.rows import Rows, define_rows
+from harken.lang.sql.program_draft import Body, Draft, Tables
+from harken.lang.sql.query_rows import Rows, define_rows
+from harken.lang.sql.random_values import draws_for_rows, told_apart
+from harken.lang.sql.recursive_with import define_recursive, mentions, refuse_other_widths
 from harken.lang.sql.scope import Field, Scope, Source
 from harken.lang.sql.select_list import expand_stars, name_of
-from harken.lang.sql.split import Split
-from harken.lang.sql.syntax import replace_columns, windows_of
+from harken.lang.sql.set_operations import set_operation, translate_values
 from harken.lang.sql.translation import Translation
 from harken.lang.sql.types import shown
+from harken.lang.sql.window_split import Split
 from harken.lang.sql.windows import Windows
 from harken.values.types import BOOLEAN
 

@@ -16,8 +16,8 @@ from sqlglot import exp
 from harken.ir.terms import Constant, Term
 from harken.lang.sql import decimals
 from harken.lang.sql.conversions import NULL_TYPE, apply, as_numeric
-from harken.lang.sql.draft import Body, Draft
-from harken.lang.sql.functions import filled
+from harken.lang.sql.function_rewrites import filled
+from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 from harken.lang.sql.whole_numbers import whole_number

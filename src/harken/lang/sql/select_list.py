@@ -6,10 +6,10 @@ from sqlglot import exp
 
 from harken.errors import NameFault, nearest
 from harken.lang.sql.aggregate_calls import written
-from harken.lang.sql.draft import Draft
+from harken.lang.sql.expression_text import as_written
+from harken.lang.sql.normalization import normalized
+from harken.lang.sql.program_draft import Draft
 from harken.lang.sql.scope import Scope
-from harken.lang.sql.spelling import as_written
-from harken.lang.sql.syntax import normalized
 
 
 def expand_stars(draft: Draft, node: exp.Select, scope: Scope) -> list[tuple[exp.Expr, str]]:

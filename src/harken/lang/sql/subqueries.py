@@ -11,8 +11,8 @@ from harken.ir.clauses import Aggregation, Atom, Comparison
 from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql.conversions import alike
-from harken.lang.sql.draft import FALSE, TRUE, Body, Draft, used
-from harken.lang.sql.rows import Rows, capture_outwards, is_member, require_member
+from harken.lang.sql.program_draft import FALSE, TRUE, Body, Draft, used
+from harken.lang.sql.query_rows import Rows, capture_outwards, is_member, require_member
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 from harken.values.types import BOOLEAN

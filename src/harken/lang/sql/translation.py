@@ -13,8 +13,8 @@ from itertools import count
 from sqlglot import exp
 
 from harken.ir.terms import Term
-from harken.lang.sql.draft import Body, Draft, Tables
-from harken.lang.sql.rows import Rows
+from harken.lang.sql.program_draft import Body, Draft, Tables
+from harken.lang.sql.query_rows import Rows
 from harken.lang.sql.scope import Scope
 
 

@@ -18,7 +18,7 @@ from harken.lang.sql.conversions import (
     as_timestamp,
     cast_to,
 )
-from harken.lang.sql.draft import Body
+from harken.lang.sql.program_draft import Body
 from harken.lang.sql.rounding import round_to_even
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation

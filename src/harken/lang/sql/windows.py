@@ -2,7 +2,7 @@
 
 The query without them becomes the rows m(A); a window function is then an aggregate over those rows
 of m that are in the same partition and in the frame of the row. Where equal rows must be told apart
-(row_number, lag, lead, frames of ROWS) they are numbered first, see `numbering`.
+(row_number, lag, lead, frames of ROWS) they are numbered first, see `row_numbers`.
 
 A change is looked at again in its partition and nowhere else.
 """
@@ -20,14 +20,14 @@ from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql import decimals
-from harken.lang.sql.aggregates import AGGREGATED
-from harken.lang.sql.draft import Body, Draft
-from harken.lang.sql.folds import folded, is_fold
-from harken.lang.sql.frames import CUMULATIVE, WHOLE, Frame, frame_of, within
-from harken.lang.sql.numbering import Numbering, Stage, Wanted
+from harken.lang.sql.aggregate_nodes import AGGREGATED
+from harken.lang.sql.group_aggregates import folded, is_fold
 from harken.lang.sql.ordering import Order, direction, earlier
-from harken.lang.sql.rows import Rows
+from harken.lang.sql.program_draft import Body, Draft
+from harken.lang.sql.query_rows import Rows
+from harken.lang.sql.row_numbers import Numbering, Stage, Wanted
 from harken.lang.sql.types import is_numeric, shown
+from harken.lang.sql.window_frames import CUMULATIVE, WHOLE, Frame, frame_of, within
 from harken.values.types import BOOLEAN, INTEGER, is_decimal
 
 ONE = Constant(1, INTEGER)

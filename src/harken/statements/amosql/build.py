@@ -18,9 +18,9 @@ from harken.ir.clauses import Atom, Literal
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant, Parameter, Term
 from harken.lang.amosql import syntax
-from harken.lang.amosql.draft import Branch
+from harken.lang.amosql.overload_resolution import Argument, resolve
 from harken.lang.amosql.parser import parse_statement
-from harken.lang.amosql.resolve import Argument, resolve
+from harken.lang.amosql.program_draft import Branch
 from harken.lang.amosql.scope import Local, Scope
 from harken.lang.amosql.translate import (
     InterfaceTypes,

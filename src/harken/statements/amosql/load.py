@@ -18,7 +18,7 @@ from harken.database.objects import Object
 from harken.database.runtime import Runtime
 from harken.errors import TypeFault, counted
 from harken.ir.relations import extent_relation
-from harken.lang.amosql.resolve import Argument, resolve, unknown_type
+from harken.lang.amosql.overload_resolution import Argument, resolve, unknown_type
 from harken.statements.amosql.updates import Target, find_target
 from harken.values.encoding import LARGEST, SMALLEST
 from harken.values.types import INTEGER, NUMBER, TEXT, Type

@@ -26,8 +26,8 @@ from harken.ir.safety import required_inputs
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Variable
 from harken.lang.amosql import syntax
-from harken.lang.amosql.draft import Declared, Draft
 from harken.lang.amosql.parser import parse_statement
+from harken.lang.amosql.program_draft import Declared, Draft
 from harken.lang.amosql.scope import Local, Scope
 from harken.lang.amosql.translate import Translator
 from harken.maintenance.event_bindings import bindings

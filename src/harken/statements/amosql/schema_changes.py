@@ -19,8 +19,8 @@ from harken.ir.operations import NAMED_AGGREGATES, OPERATIONS, PRIVATE_OPERATION
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind, example
 from harken.lang.amosql import syntax
-from harken.lang.amosql.draft import Draft
-from harken.lang.amosql.resolve import find_overloads, unknown_type
+from harken.lang.amosql.overload_resolution import find_overloads, unknown_type
+from harken.lang.amosql.program_draft import Draft
 from harken.statements import definitions
 from harken.statements.amosql.build import Builder
 from harken.statements.amosql.foreign import load_target, register_declared

@@ -15,10 +15,10 @@ from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, LanguageError, Span, StorageError, ValueFault
 from harken.lang.amosql import syntax
-from harken.lang.amosql.habits import COMMENTS, follows_minus_minus
-from harken.lang.amosql.resolve import Argument
+from harken.lang.amosql.overload_resolution import Argument
 from harken.lang.amosql.scope import Scope
-from harken.lang.amosql.shapes import Parsed, reparse, statements
+from harken.lang.amosql.sql_habits import COMMENTS, follows_minus_minus
+from harken.lang.amosql.statement_shapes import Parsed, reparse, statements
 from harken.statements.amosql import steps
 from harken.statements.amosql.build import Builder
 from harken.statements.amosql.rules import create_rule, delete_rule

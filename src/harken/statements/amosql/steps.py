@@ -22,7 +22,7 @@ from harken.engines.foreign_calls import call as call_python
 from harken.engines.foreign_calls import stored_rows
 from harken.errors import EvaluationError, ValueFault
 from harken.ir.schema import Function, FunctionKind
-from harken.lang.amosql.resolve import Argument, resolve
+from harken.lang.amosql.overload_resolution import Argument, resolve
 from harken.stack import room_for
 from harken.statements.amosql import updates
 from harken.statements.amosql.foreign import no_python

@@ -17,7 +17,7 @@ from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import NUMBER_KIND, SYMBOL, Kind
-from harken.lang.datalog.known import Known, relation_named, relation_of
+from harken.lang.datalog.known_relations import Known, relation_named, relation_of
 from harken.lang.datalog.translate import LARGEST, SMALLEST, Translator
 from harken.statements.datalog.clauses import facts_relation
 from harken.statements.datalog.reading import Reading, Row

@@ -15,7 +15,7 @@ from typing import Any
 
 from harken.errors import HarkenError, LanguageError, Span, StorageError, ValueFault, counted
 from harken.lang.datalog.kinds import FLOAT, NUMBER_KIND, SYMBOL, UNSIGNED, Kind
-from harken.lang.datalog.known import Known
+from harken.lang.datalog.known_relations import Known
 from harken.values.builtin_functions import show_number
 from harken.values.encoding import encode_integer, encode_number, encode_text
 

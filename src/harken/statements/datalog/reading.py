@@ -16,7 +16,7 @@ from harken.ir.relations import Kind, Relation
 from harken.ir.terms import Variable
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types
-from harken.lang.datalog.known import Known
+from harken.lang.datalog.known_relations import Known
 from harken.lang.datalog.translate import Translator
 from harken.planner.prepare import prepare
 from harken.statements.datalog.relations import CatalogRelations

@@ -13,14 +13,14 @@ from harken.ir.relations import Column
 from harken.ir.schema import Function
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types, kind_of
-from harken.lang.datalog.known import Known
+from harken.lang.datalog.known_relations import Known
 from harken.statements.datalog.text import FACTS, is_datalog, kept
 from harken.statements.sql.tables import SqlTables, table_of
 from harken.values.types import BOOLEAN
 
 
 class CatalogRelations:
-    """Implements `harken.lang.datalog.known.Relations` over the catalog."""
+    """Implements `harken.lang.datalog.known_relations.Relations` over the catalog."""
 
     def __init__(self, catalog: Catalog, types: Types) -> None:
         self._catalog = catalog

@@ -14,7 +14,7 @@ from harken.database.runtime import Runtime
 from harken.errors import HarkenError, Span, TypeFault, ValueFault, counted
 from harken.lang.datalog.components import expand
 from harken.lang.datalog.kinds import FLOAT, NUMBER_KIND, SYMBOL, UNSIGNED, Kind
-from harken.lang.datalog.known import Known, relation_named
+from harken.lang.datalog.known_relations import Known, relation_named
 from harken.lang.datalog.parser import parse
 from harken.statements.datalog.facts import Facts
 from harken.statements.datalog.reading import Reading, Row

@@ -20,8 +20,8 @@ from harken.ir.assemble import assemble
 from harken.ir.clauses import Definition, Program
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.datalog import syntax
-from harken.lang.datalog.cycles import refuse_negative_cycles
-from harken.lang.datalog.known import Known, unknown_relation
+from harken.lang.datalog.known_relations import Known, unknown_relation
+from harken.lang.datalog.negation_cycles import refuse_negative_cycles
 from harken.lang.datalog.parser import Program as Text
 from harken.planner.prepare import check
 from harken.statements.datalog.clauses import facts_relation, translate_rules

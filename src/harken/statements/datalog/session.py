@@ -19,7 +19,7 @@ from harken.errors import HarkenError, Span, SyntaxFault
 from harken.lang.datalog import syntax
 from harken.lang.datalog.components import components_of, expand
 from harken.lang.datalog.inlining import write_out, written_out
-from harken.lang.datalog.known import Known, relation_named
+from harken.lang.datalog.known_relations import Known, relation_named
 from harken.lang.datalog.parser import Program, parse
 from harken.statements.datalog import files
 from harken.statements.datalog.facts import Facts, located

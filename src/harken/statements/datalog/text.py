@@ -14,7 +14,7 @@ from harken.ir.schema import Function
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.parser import parse
-from harken.lang.datalog.rebuild import nodes
+from harken.lang.datalog.tree_walk import nodes
 
 FACTS = " facts"
 

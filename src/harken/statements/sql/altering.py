@@ -17,8 +17,8 @@ from sqlglot import exp
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError, IntegrityError, LanguageError, NameFault
 from harken.ir.schema import Function
-from harken.lang.sql.draft import unknown_column, unknown_table
 from harken.lang.sql.parser import DIALECT, Statement, statements
+from harken.lang.sql.program_draft import unknown_column, unknown_table
 from harken.statements.dependents import recheck_functions, recheck_watchers
 from harken.statements.sql import schema
 from harken.statements.sql.reading import Reading

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from harken.errors import LanguageError, NameFault
-from harken.lang.sql.draft import Table
 from harken.lang.sql.parser import Statement
+from harken.lang.sql.program_draft import Table
 from harken.statements.sql.conflicts import Conflicts, written
 from harken.statements.sql.reading import Found
 from harken.statements.sql.row_changes import Chosen, Row

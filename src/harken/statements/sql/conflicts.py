@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from harken.database.evaluation import decode_rows
 from harken.errors import IntegrityError, LanguageError, NameFault, nearest
-from harken.lang.sql.draft import Table
 from harken.lang.sql.parser import Statement
+from harken.lang.sql.program_draft import Table
 from harken.lang.sql.types import shown
 from harken.statements.sql.constraints import keys_of
 from harken.statements.sql.reading import Found

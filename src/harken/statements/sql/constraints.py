@@ -19,8 +19,8 @@ from harken.database.catalog import Catalog
 from harken.errors import IntegrityError, LanguageError, TypeFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.schema import Function
-from harken.lang.sql.draft import unknown_column, unknown_table
 from harken.lang.sql.parser import Statement, statements
+from harken.lang.sql.program_draft import unknown_column, unknown_table
 from harken.planner.prepare import prepare
 from harken.statements.sql.tables import SqlTables, is_table
 from harken.statements.sql.views import translate_query

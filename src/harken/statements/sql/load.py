@@ -12,7 +12,7 @@ from typing import Any
 from harken.database.runtime import Runtime
 from harken.errors import IntegrityError, TypeFault
 from harken.ir.schema import FunctionKind
-from harken.lang.sql.draft import Table
+from harken.lang.sql.program_draft import Table
 from harken.statements.amosql.load import as_table, chunks, select
 from harken.statements.datalog.bounds import check_bounds
 from harken.statements.sql.tables import SqlTables, is_materialized

@@ -19,8 +19,8 @@ from harken.database.runtime import Runtime
 from harken.errors import EngineError, LanguageError, NameFault, TypeFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
-from harken.lang.sql.draft import unknown_column
 from harken.lang.sql.parser import Statement
+from harken.lang.sql.program_draft import unknown_column
 from harken.lang.sql.types import shown
 
 FORMATS = ("lake", "delta", "parquet", "csv", "json")

@@ -16,12 +16,12 @@ from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Program, stored_relations
 from harken.ir.printer import print_program
 from harken.ir.terms import Constant
-from harken.lang.sql.chance import draws
-from harken.lang.sql.draft import Draft
+from harken.lang.sql.expression_text import spelling
 from harken.lang.sql.ordering import Keys
 from harken.lang.sql.parser import Statement
-from harken.lang.sql.rows import Rows
-from harken.lang.sql.spelling import spelling
+from harken.lang.sql.program_draft import Draft
+from harken.lang.sql.query_rows import Rows
+from harken.lang.sql.random_values import draws
 from harken.planner.change_methods import How, looked_at, untold
 from harken.planner.prepare import prepare
 from harken.statements.sql.views import translate_query

@@ -29,10 +29,10 @@ from harken.ir.printer import print_literal
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function
 from harken.ir.terms import Constant, Variable
-from harken.lang.sql.chance import with_places
-from harken.lang.sql.draft import Draft, Table
 from harken.lang.sql.parser import Statement, statements
+from harken.lang.sql.program_draft import Draft, Table
 from harken.lang.sql.queries import new_translation
+from harken.lang.sql.random_values import with_places
 from harken.planner.lift import lift_constants
 from harken.statements.complaints import check_text
 from harken.statements.sql.tables import SqlTables, table_of

@@ -14,9 +14,9 @@ from sqlglot import exp
 from harken.database.runtime import Runtime
 from harken.errors import IntegrityError, LanguageError, TypeFault, counted, number_given
 from harken.ir.relations import Column, Kind
-from harken.lang.sql.chance import draws
-from harken.lang.sql.draft import Table, unknown_column, unknown_table
 from harken.lang.sql.parser import Statement, statements
+from harken.lang.sql.program_draft import Table, unknown_column, unknown_table
+from harken.lang.sql.random_values import draws
 from harken.statements.datalog.bounds import check_bounds
 from harken.statements.datalog.text import is_datalog
 from harken.statements.sql.reading import Found, Reading

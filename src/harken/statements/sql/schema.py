@@ -15,9 +15,9 @@ from harken.database.system import relation_of
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
-from harken.lang.sql.draft import unknown_table
 from harken.lang.sql.parser import Statement, statements, text_after
-from harken.lang.sql.recursion import mentions
+from harken.lang.sql.program_draft import unknown_table
+from harken.lang.sql.recursive_with import mentions
 from harken.lang.sql.types import shown, type_of
 from harken.statements import definitions
 from harken.statements.dependents import recheck, refuse_circle

@@ -15,8 +15,8 @@ from sqlglot import exp
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
-from harken.lang.sql.draft import unknown_table
 from harken.lang.sql.parser import Statement, statements
+from harken.lang.sql.program_draft import unknown_table
 from harken.stack import NESTED, room_for
 from harken.statements.sql import schema
 from harken.statements.sql.altering import alter

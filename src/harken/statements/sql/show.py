@@ -9,8 +9,8 @@ from sqlglot import exp
 from harken.database.runtime import Runtime
 from harken.errors import NameFault, nearest
 from harken.ir.schema import Function
-from harken.lang.sql.draft import unknown_table
 from harken.lang.sql.parser import Statement
+from harken.lang.sql.program_draft import unknown_table
 from harken.lang.sql.types import shown
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.schema import is_view

@@ -15,8 +15,8 @@ from harken.database.catalog import Catalog
 from harken.errors import NameFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function
-from harken.lang.sql.draft import Table
 from harken.lang.sql.parser import statements
+from harken.lang.sql.program_draft import Table
 from harken.statements.datalog.text import FACTS, is_datalog
 
 

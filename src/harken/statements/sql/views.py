@@ -12,11 +12,11 @@ from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, FunctionKind, Schema
 from harken.ir.terms import Variable
-from harken.lang.sql.chance import with_places
-from harken.lang.sql.draft import Draft
 from harken.lang.sql.parser import Statement, statements, text_after
+from harken.lang.sql.program_draft import Draft
 from harken.lang.sql.queries import new_translation
-from harken.lang.sql.rows import Rows
+from harken.lang.sql.query_rows import Rows
+from harken.lang.sql.random_values import with_places
 from harken.planner.unread import without_unread_columns
 from harken.stack import NESTED, room_for
 from harken.statements.sql.tables import SqlTables

@@ -25,7 +25,7 @@ from harken.errors import SyntaxFault
 from harken.lang.amosql.literals import integer_value, real_value, string_value, time_value
 from harken.lang.amosql.parser import moved_fault, parse, parse_statement
 from harken.lang.amosql.syntax import InterfaceVariable, Literal, LiteralValue, Node, Statement
-from harken.lang.amosql.tree import descendants, moved, rebuilt
+from harken.lang.amosql.tree_walk import descendants, moved, rebuilt
 
 _SHAPES_KEPT = 4096
 

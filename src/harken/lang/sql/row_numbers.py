@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from harken.ir.clauses import Aggregation, Atom, Comparison, Literal, Numbered
 from harken.ir.relations import COPIES, Column, Relation
 from harken.ir.terms import Term, Variable
-from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.ordering import Order, earlier
-from harken.lang.sql.rows import Rows
+from harken.lang.sql.program_draft import Body, Draft
+from harken.lang.sql.query_rows import Rows
 from harken.values.types import INTEGER
 
 Wanted = tuple[tuple[int, ...], tuple[Order, ...]]

@@ -21,8 +21,8 @@ from harken.errors import TypeFault, counted
 from harken.ir.clauses import Atom, Clause, Definition, Program, atoms
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.strata import components
-from harken.lang.sql.draft import Draft
-from harken.lang.sql.rows import Rows
+from harken.lang.sql.program_draft import Draft
+from harken.lang.sql.query_rows import Rows
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 

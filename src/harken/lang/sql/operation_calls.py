@@ -10,7 +10,7 @@ import math
 
 from sqlglot import exp
 
-from harken.lang.sql.functions import filled
+from harken.lang.sql.function_rewrites import filled
 from harken.values.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
 Call = tuple[str, list[exp.Expr], tuple[Type, ...]]

@@ -15,12 +15,12 @@ from harken.ir.clauses import Atom, Literal, Program
 from harken.ir.relations import Column
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.sql.combining import is_range, range_rows
 from harken.lang.sql.conditions import compare, hold
 from harken.lang.sql.conversions import alike
-from harken.lang.sql.draft import Body, Draft, Table, unknown_table, used
-from harken.lang.sql.rows import Rows, capture_outwards, captured_by, require_member
+from harken.lang.sql.program_draft import Body, Draft, Table, unknown_table, used
+from harken.lang.sql.query_rows import Rows, capture_outwards, captured_by, require_member
 from harken.lang.sql.scope import Field, Scope, Source
+from harken.lang.sql.set_operations import is_range, range_rows
 from harken.lang.sql.translation import Translation
 
 

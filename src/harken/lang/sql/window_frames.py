@@ -18,8 +18,8 @@ from sqlglot import exp
 from harken.errors import LanguageError, TypeFault
 from harken.ir.clauses import Comparison, Literal
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.ordering import Order, earlier
+from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.types import shown
 from harken.values.types import DATE, INTEGER, NUMBER, TIMESTAMP, Type, decimal_digits, is_decimal
 

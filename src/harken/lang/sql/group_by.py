@@ -16,7 +16,7 @@ from harken.ir.operations import AGGREGATES
 from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql import decimals
-from harken.lang.sql.aggregates import (
+from harken.lang.sql.aggregate_nodes import (
     AGGREGATED,
     aggregates_from_around,
     aggregates_of,
@@ -25,16 +25,16 @@ from harken.lang.sql.aggregates import (
 )
 from harken.lang.sql.conditions import hold
 from harken.lang.sql.conversions import as_numeric
-from harken.lang.sql.draft import Body, Draft
-from harken.lang.sql.folds import fold_group, fold_values, is_fold
+from harken.lang.sql.expression_text import as_written, spelling
+from harken.lang.sql.from_clause import join_from
+from harken.lang.sql.group_aggregates import fold_group, fold_values, is_fold
 from harken.lang.sql.grouping_sets import grouping_bits, rows_for_each_set, sets_of
-from harken.lang.sql.joins import join_from
-from harken.lang.sql.known import why_not
-from harken.lang.sql.rows import Rows, captured_by, define_rows
+from harken.lang.sql.normalization import ONE, replace_columns
+from harken.lang.sql.program_draft import Body, Draft
+from harken.lang.sql.query_rows import Rows, captured_by, define_rows
 from harken.lang.sql.scope import Field, Scope, Source
 from harken.lang.sql.select_list import expand_count
-from harken.lang.sql.spelling import as_written, spelling
-from harken.lang.sql.syntax import ONE, replace_columns
+from harken.lang.sql.supported_syntax import why_not
 from harken.lang.sql.translation import Translation
 from harken.lang.sql.types import is_numeric, shown
 from harken.values.types import BOOLEAN, INTEGER, is_decimal

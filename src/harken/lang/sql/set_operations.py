@@ -11,8 +11,8 @@ from harken.ir.clauses import Aggregation, Atom, Literal
 from harken.ir.relations import COPIES, Column, Relation
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql.conversions import as_type, common_type
-from harken.lang.sql.draft import Body, Draft
-from harken.lang.sql.rows import Rows, as_set, captured_by, unknown_places
+from harken.lang.sql.program_draft import Body, Draft
+from harken.lang.sql.query_rows import Rows, as_set, captured_by, unknown_places
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 from harken.lang.sql.whole_numbers import whole_number

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from harken.lang.sql.aggregates import unfiltered
-from harken.lang.sql.derived import derived
-from harken.lang.sql.folds import folded_values, is_fold, keys_of
+from harken.lang.sql.aggregate_nodes import unfiltered
+from harken.lang.sql.expression_text import spelling
+from harken.lang.sql.group_aggregates import folded_values, is_fold, keys_of
 from harken.lang.sql.intervals import interval_of
-from harken.lang.sql.spelling import spelling
-from harken.lang.sql.syntax import windows_of
+from harken.lang.sql.normalization import windows_of
+from harken.lang.sql.window_rewrites import derived
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from sqlglot import exp
 
-from harken.lang.sql.spelling import as_written
+from harken.lang.sql.expression_text import as_written
 
 _QUERY = "with_ with limit offset order"
 _CHANGE = "with_ with"

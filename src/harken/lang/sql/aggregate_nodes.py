@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from harken.lang.sql.folds import folded_values, is_fold, keys_of
-from harken.lang.sql.syntax import ONE
+from harken.lang.sql.group_aggregates import folded_values, is_fold, keys_of
+from harken.lang.sql.normalization import ONE
 
 AGGREGATED: dict[type[exp.Expr], str] = {
     exp.Count: "count",

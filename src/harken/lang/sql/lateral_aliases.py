@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
+from harken.lang.sql.normalization import replace_columns
 from harken.lang.sql.select_list import name_of
-from harken.lang.sql.syntax import replace_columns
 
 APART = (exp.AggFunc, exp.Query)
 

@@ -29,7 +29,7 @@ from harken.ir.schema import Function, Schema
 from harken.ir.terms import Constant, Parameter, Term, Variable
 from harken.ir.typing import operation_mismatch
 from harken.ir.unify import unify
-from harken.lang.amosql.resolve import Argument, unknown_type
+from harken.lang.amosql.overload_resolution import Argument, unknown_type
 from harken.lang.amosql.scope import Parameters, Scope
 from harken.values.types import ALIASES, INTEGER, NUMBER, Type
 

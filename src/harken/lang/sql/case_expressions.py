@@ -9,7 +9,7 @@ from sqlglot import exp
 from harken.ir.terms import Constant, Term
 from harken.lang.sql.comparisons import boolean
 from harken.lang.sql.conversions import NULL_TYPE, alike, of_one_type
-from harken.lang.sql.draft import Body
+from harken.lang.sql.program_draft import Body
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 from harken.values.types import BOOLEAN

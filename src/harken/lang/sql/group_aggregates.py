@@ -22,8 +22,8 @@ from harken.ir.terms import Term, Variable
 from harken.lang.sql import decimals
 from harken.lang.sql.aggregate_calls import TWO_VALUES, Fold, called
 from harken.lang.sql.conversions import as_text
-from harken.lang.sql.draft import Body, Draft
 from harken.lang.sql.ordering import direction
+from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 from harken.lang.sql.types import is_numeric, shown

@@ -10,7 +10,7 @@ from sqlglot import exp
 from harken.ir.terms import Constant, Term
 from harken.lang.sql import decimals
 from harken.lang.sql.conversions import NULL_TYPE, cast_to, decimal_of, numeric_type, of_one_type
-from harken.lang.sql.draft import Body, Draft
+from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.types import is_numeric
 from harken.values.types import (
     BOOLEAN,

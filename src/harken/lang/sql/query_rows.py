@@ -10,7 +10,7 @@ from harken.ir.relations import Column, Relation
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql.conversions import NULL_TYPE
-from harken.lang.sql.draft import Body, Draft, used
+from harken.lang.sql.program_draft import Body, Draft, used
 from harken.lang.sql.scope import Scope
 from harken.values.types import BOOLEAN
 

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from harken.ir.terms import Constant, Term
 from harken.lang.sql.conversions import apply, as_text, literal_as
-from harken.lang.sql.draft import Body
+from harken.lang.sql.program_draft import Body
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 from harken.values.types import TEXT

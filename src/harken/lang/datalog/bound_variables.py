@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from harken.lang.datalog import syntax
-from harken.lang.datalog.normal import Conjunction, alternatives
+from harken.lang.datalog.normal_form import Conjunction, alternatives
 
 
 def bound(

@@ -15,8 +15,8 @@ from lark import Lark, Token
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from harken.errors import Span, SyntaxFault, nearest
-from harken.lang.amosql.habits import habit
 from harken.lang.amosql.literals import shown
+from harken.lang.amosql.sql_habits import habit
 
 
 def _kinds(words: str) -> frozenset[str]:

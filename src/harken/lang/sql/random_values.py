@@ -17,10 +17,10 @@ from harken.ir.clauses import Atom
 from harken.ir.relations import Column
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql.conversions import as_text
-from harken.lang.sql.draft import Body, Draft, used
-from harken.lang.sql.functions import filled
-from harken.lang.sql.numbering import Numbering
-from harken.lang.sql.rows import Rows
+from harken.lang.sql.function_rewrites import filled
+from harken.lang.sql.program_draft import Body, Draft, used
+from harken.lang.sql.query_rows import Rows
+from harken.lang.sql.row_numbers import Numbering
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 from harken.values.types import NUMBER, TEXT
