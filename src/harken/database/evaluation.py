@@ -14,7 +14,7 @@ from harken.database.objects import Object
 from harken.engines.protocol import CompiledQuery
 from harken.errors import NameFault
 from harken.ir.terms import Constant, Parameter, Term
-from harken.lang.amosql.scope import Source
+from harken.lang.amosql.scope import ParameterSource
 from harken.values.encoding import decoder, encode, encoder
 from harken.values.types import Type
 
@@ -29,7 +29,7 @@ class Frame:
     locals: dict[str, Any] = field(default_factory=dict)
     returned: list[tuple[Any, ...]] | None = None
 
-    def value(self, source: Source) -> Any:
+    def value(self, source: ParameterSource) -> Any:
         match source.kind:
             case "literal":
                 return self.literals[int(source.key)]
@@ -51,7 +51,7 @@ class Evaluation:
     """`terms` are set if nothing needs computing, else `query` is."""
 
     types: tuple[Type, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[ParameterSource, ...]
     terms: tuple[Term, ...] | None
     query: CompiledQuery | None
     home: str | None = None

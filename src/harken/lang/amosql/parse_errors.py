@@ -16,7 +16,7 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 from harken.errors import Span, SyntaxFault, nearest
 from harken.lang.amosql.literals import shown
-from harken.lang.amosql.sql_habits import habit
+from harken.lang.amosql.sql_habits import sql_habit_fault
 
 
 def _kinds(words: str) -> frozenset[str]:
@@ -116,7 +116,7 @@ _NUMBER_LIKE = re.compile(r"[0-9][\w.]*|\.[0-9][\w.]*")
 def explain(grammar: Lark, text: str, error: UnexpectedInput) -> SyntaxFault:
     """The fault a person should see for an error of the parser."""
     place = _place(grammar, text, error)
-    known = habit(text, place.statement, place.position)
+    known = sql_habit_fault(text, place.statement, place.position)
     if known is not None:
         return known
     if place.found is None:

@@ -15,7 +15,7 @@ from harken.values.types import Type
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ParameterSource:
     """Where the value of a parameter comes from when the statement runs.
 
     `kind` is `literal` (key: slot), `interface` (key: slot, or name where there are no slots) or
@@ -30,10 +30,10 @@ class Source:
 class Parameters:
     """The parameters of one statement, numbered as they are met."""
 
-    sources: list[Source] = field(default_factory=list)
+    sources: list[ParameterSource] = field(default_factory=list)
     arguments: list[Argument] = field(default_factory=list)
 
-    def number(self, source: Source, argument: Argument) -> Parameter:
+    def number(self, source: ParameterSource, argument: Argument) -> Parameter:
         if source not in self.sources:
             self.sources.append(source)
             self.arguments.append(argument)

@@ -68,7 +68,7 @@ _COUNTING = re.compile(r"(\w+)\s*\(\s*$")
 _LISTING = re.compile(r"\bin\s*\([^()]*$", re.IGNORECASE)
 
 
-def habit(text: str, statement: Sequence[Token], position: int) -> SyntaxFault | None:
+def sql_habit_fault(text: str, statement: Sequence[Token], position: int) -> SyntaxFault | None:
     """The fault, if a habit is what stopped the parser at the position, in that statement."""
     return (
         _comment(text, statement, position)

@@ -35,7 +35,7 @@ from harken.lang.amosql import conditions, dispatch, syntax, transitive_closure
 from harken.lang.amosql.conditions import Alternatives
 from harken.lang.amosql.overload_resolution import Argument, resolve, unknown_function
 from harken.lang.amosql.program_draft import Branch, Declared, Draft
-from harken.lang.amosql.scope import Local, Scope, Source
+from harken.lang.amosql.scope import Local, ParameterSource, Scope
 from harken.lang.amosql.tree_walk import chain
 from harken.values.types import BOOLEAN, DATE, FUNCTION, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
@@ -84,7 +84,9 @@ class Translator:
             case syntax.InterfaceVariable():
                 key = node.name if node.slot is None else node.slot
                 return [], (
-                    self.draft.parameters.number(Source("interface", key), self.interface(node)),
+                    self.draft.parameters.number(
+                        ParameterSource("interface", key), self.interface(node)
+                    ),
                 )
             case syntax.FunctionReference():
                 return [], (Constant(self.function_named(node).oid, FUNCTION),)
@@ -140,7 +142,7 @@ class Translator:
         if node.slot is None:
             return Constant(node.value, type_)
         return self.draft.parameters.number(
-            Source("literal", node.slot), Argument((type_,), exact=True)
+            ParameterSource("literal", node.slot), Argument((type_,), exact=True)
         )
 
     def _name(self, node: syntax.Name, scope: Scope) -> Term:
@@ -149,7 +151,7 @@ class Translator:
             return found
         if isinstance(found, Local):
             return self.draft.parameters.number(
-                Source("local", found.name), Argument((found.type,))
+                ParameterSource("local", found.name), Argument((found.type,))
             )
         meant = nearest(node.name, scope.known())
         hint = f"did you mean {meant}?" if meant else "declare it with `for each`"

@@ -8,7 +8,7 @@ from harken.lang.datalog import syntax
 from harken.lang.datalog.normal_form import Conjunction, alternatives
 
 
-def bound(
+def bound_variables(
     conjunction: Conjunction, known: Iterable[str] = (), without: syntax.Aggregate | None = None
 ) -> set[str]:
     """Those that have a value when the `known` ones have. Every aggregate has one, except that
@@ -41,17 +41,17 @@ def _equations(
             yield right, left
 
 
-def injected(
+def outer_variables(
     aggregate: syntax.Aggregate, conjunction: Conjunction, outer: Iterable[str]
 ) -> frozenset[str]:
     """The variables of an aggregate that are bound outside of it: by the body that it stands in, or
     in what is around that. A variable of the aggregated value that the aggregate itself binds is
     its own, as in `s < sum s : { r(s) }`."""
-    outside = bound(conjunction, outer, without=aggregate)
+    outside = bound_variables(conjunction, outer, without=aggregate)
     mentioned = outside & syntax.deep_variables(aggregate).keys()
     if aggregate.value is None:
         return frozenset(mentioned)
     value = syntax.direct_variables((aggregate.value,)).keys()
-    inside = [bound(each, mentioned - value) for each in alternatives(aggregate.body)]
+    inside = [bound_variables(each, mentioned - value) for each in alternatives(aggregate.body)]
     own = value & set.intersection(*inside) if inside else set()
     return frozenset(mentioned - own)

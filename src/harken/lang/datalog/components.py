@@ -14,7 +14,7 @@ from typing import Any
 from harken.errors import NameFault, SafetyFault, Span, TypeFault, counted, nearest
 from harken.lang.datalog import syntax
 from harken.lang.datalog.parser import Program
-from harken.lang.datalog.tree_walk import placed, rebuild
+from harken.lang.datalog.tree_walk import rebuild, with_span
 
 DEEPEST = 50
 """So many instances may stand inside each other."""
@@ -174,7 +174,7 @@ class _Expansion:
             )
         component, written = found
         if self.known.get(component.name) is component:
-            component = placed(component, node.span)
+            component = with_span(component, node.span)
         if len(node.arguments) != len(component.parameters):
             raise TypeFault(
                 f"{name} has {counted(len(component.parameters), 'parameter')}, and "

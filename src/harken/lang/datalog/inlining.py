@@ -13,7 +13,7 @@ from typing import Any
 
 from harken.errors import LanguageError, Span, TypeFault, counted
 from harken.lang.datalog import syntax
-from harken.lang.datalog.bound_variables import bound
+from harken.lang.datalog.bound_variables import bound_variables
 from harken.lang.datalog.normal_form import alternatives
 from harken.lang.datalog.parser import Program
 from harken.lang.datalog.tree_walk import rebuild
@@ -120,7 +120,7 @@ def _has_values(
                 *head.arguments,
                 *(e for each in conjunction for e in syntax.expressions(each)),
             )
-            if not syntax.direct_variables(parts).keys() <= bound(given):
+            if not syntax.direct_variables(parts).keys() <= bound_variables(given):
                 return False
     return True
 

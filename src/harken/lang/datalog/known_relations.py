@@ -13,7 +13,7 @@ from harken.lang.datalog.kinds import Kind
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownRelation:
     """A relation as Datalog sees it: its attributes in the order of their declaration.
 
     `types` are the declared types of the attributes, `positions` where they are among the columns
@@ -29,12 +29,12 @@ class Known:
 
 
 class Relations(Protocol):
-    def find(self, name: str) -> Known | None: ...
+    def find(self, name: str) -> KnownRelation | None: ...
 
     def names(self) -> Iterable[str]: ...
 
 
-def relation_named(relations: Relations, name: str, span: Span) -> Known:
+def relation_named(relations: Relations, name: str, span: Span) -> KnownRelation:
     known = relations.find(name)
     if known is None:
         raise unknown_relation(name, relations.names(), span)
@@ -51,7 +51,7 @@ def unknown_relation(name: str, names: Iterable[str], span: Span) -> NameFault:
     )
 
 
-def relation_of(relations: Relations, atom: syntax.Atom) -> Known:
+def relation_of(relations: Relations, atom: syntax.Atom) -> KnownRelation:
     """The relation of an atom, which must have as many arguments."""
     known = relation_named(relations, atom.name, atom.span)
     if len(atom.arguments) != len(known.attributes):

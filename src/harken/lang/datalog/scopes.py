@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harken.lang.datalog import syntax
-from harken.lang.datalog.bound_variables import injected
+from harken.lang.datalog.bound_variables import outer_variables
 from harken.lang.datalog.inference import Inference, Use
 from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.known_relations import Relations
@@ -85,7 +85,7 @@ def _scope(
         inside = Inference(relations, types, inference)
         over = () if aggregate.value is None else (aggregate.value,)
         body = _single(aggregate)
-        seen = scope.outside[id(aggregate)] = injected(aggregate, conjunction, outer)
+        seen = scope.outside[id(aggregate)] = outer_variables(aggregate, conjunction, outer)
         scope.inner[id(aggregate)] = _scope(body, over, seen, inside, relations, types)
         inference.aggregated(aggregate, inside)
     return scope

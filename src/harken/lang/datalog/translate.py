@@ -19,7 +19,7 @@ from harken.ir.terms import Constant, Term, Variable
 from harken.lang.datalog import functors, syntax
 from harken.lang.datalog.grounding import check_grounded
 from harken.lang.datalog.kinds import Types
-from harken.lang.datalog.known_relations import Known, Relations, relation_of
+from harken.lang.datalog.known_relations import KnownRelation, Relations, relation_of
 from harken.lang.datalog.normal_form import alternatives
 from harken.lang.datalog.scopes import Scope, scope_of_clause
 from harken.lang.datalog.witnesses import with_witnesses
@@ -46,7 +46,7 @@ class Translator:
 
     def definition(
         self,
-        known: Known,
+        known: KnownRelation,
         rules: Iterable[syntax.Rule],
         *,
         base: Relation | None = None,
@@ -167,7 +167,7 @@ class _Draft:
 
     # --- literals --------------------------------------------------------------------------
 
-    def arguments(self, atom: syntax.Atom, known: Known) -> tuple[Term, ...]:
+    def arguments(self, atom: syntax.Atom, known: KnownRelation) -> tuple[Term, ...]:
         """The terms of an atom in the order of the columns of its relation."""
         if not known.attributes:
             return (PRESENT,)
@@ -181,7 +181,7 @@ class _Draft:
                 row[position] = self.term(argument)
         return tuple(row)
 
-    def _known(self, atom: syntax.Atom) -> Known:
+    def _known(self, atom: syntax.Atom) -> KnownRelation:
         self.translator.mentioned.add(atom.name)
         known = relation_of(self.translator.relations, atom)
         self.translator.mentioned.add(known.relation.name)

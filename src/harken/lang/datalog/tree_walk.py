@@ -31,6 +31,6 @@ def nodes(node: Any) -> Iterator[Any]:
             yield from nodes(getattr(node, part.name))
 
 
-def placed(node: Any, span: Span) -> Any:
+def with_span(node: Any, span: Span) -> Any:
     """A tree that comes from another text, with this place in the present one."""
     return rebuild(node, lambda each: replace(each, span=span))

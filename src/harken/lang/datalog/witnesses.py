@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 
 from harken.lang.datalog import syntax
-from harken.lang.datalog.bound_variables import bound
+from harken.lang.datalog.bound_variables import bound_variables
 from harken.lang.datalog.normal_form import Conjunction, Literal, alternatives
 from harken.lang.datalog.tree_walk import rebuild
 
@@ -30,7 +30,7 @@ def with_witnesses(heads: Iterable[syntax.Atom], conjunction: Conjunction) -> Co
     while True:
         around = [e for head in heads for e in head.arguments]
         around += [e for literal in conjunction for e in syntax.expressions(literal)]
-        known = bound(conjunction)
+        known = bound_variables(conjunction)
         missing = syntax.direct_variables(tuple(around)).keys() - known
         found = next(_candidates(conjunction, missing, known), None) if missing else None
         if found is None:
@@ -56,7 +56,7 @@ def _candidates(
     for aggregate in _all_aggregates(expressions):
         bodies = alternatives(aggregate.body)
         if aggregate.name in SELECTING and len(bodies) == 1:
-            found = missing & bound(bodies[0], known)
+            found = missing & bound_variables(bodies[0], known)
             if found:
                 yield aggregate, bodies[0], found
 

@@ -17,18 +17,18 @@ from harken.ir.terms import Constant, Term
 from harken.lang.sql import decimals
 from harken.lang.sql.conversions import (
     NULL_TYPE,
-    alike,
     apply,
     as_numeric,
     as_timestamp,
-    brought_to,
+    convert_to,
     decimal_of,
+    to_same_type,
 )
 from harken.lang.sql.intervals import Interval, interval_of, total
 from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
-from harken.lang.sql.types import shown
+from harken.lang.sql.types import type_name
 from harken.lang.sql.whole_numbers import whole_number
 from harken.values.types import (
     DATE,
@@ -78,7 +78,7 @@ def arithmetic(translation: Translation, node: exp.Expr, scope: Scope, body: Bod
             sides = [_as_number(translation.draft, each, body, node) for each in (left, right)]
             return translation.draft.compute("/", sides, NUMBER, body)
         case "%" | "div":
-            left, right = alike(translation.draft, left, right, body, node)
+            left, right = to_same_type(translation.draft, left, right, body, node)
             if symbol == "%" and left.type == NUMBER:
                 return apply(translation.draft, "number_mod", [left, right], body, node)
             return apply(
@@ -92,9 +92,9 @@ def arithmetic(translation: Translation, node: exp.Expr, scope: Scope, body: Bod
 def _added(draft: Draft, symbol: str, left: Term, right: Term, body: Body, node: exp.Expr) -> Term:
     """A sum, a difference or a product of what is not exact."""
     if TEXT in (left.type, right.type) and any(is_decimal(e.type) for e in (left, right)):
-        left, right = (brought_to(draft, each, NUMBER, body, node) for each in (left, right))
+        left, right = (convert_to(draft, each, NUMBER, body, node) for each in (left, right))
     if not {left.type, right.type} & {DATE, TIMESTAMP}:
-        left, right = alike(draft, left, right, body, node)
+        left, right = to_same_type(draft, left, right, body, node)
     if left.type == TEXT and Constant(None, NULL_TYPE) not in (left, right):
         raise TypeFault(
             f"{symbol} cannot be applied to texts",
@@ -115,13 +115,13 @@ def _exact(draft: Draft, symbol: str, left: Term, right: Term, body: Body, node:
     left = draft.coerce(left, one, body, node)
     right = draft.coerce(right, other, body, node)
     if symbol == "div":
-        left, right = alike(draft, left, right, body, node)
+        left, right = to_same_type(draft, left, right, body, node)
         return draft.compute("div", (left, right), INTEGER, body)
     result = decimals.result_of(symbol, one, other)
     if symbol == "/":
         return draft.compute("/", (left, right), result, body)
     if symbol == "%":
-        sides = alike(draft, left, right, body, node)
+        sides = to_same_type(draft, left, right, body, node)
         return draft.compute("mod", sides, sides[0].type, body)
     if symbol == "*":
         (p1, s1), (p2, s2) = decimal_digits(one), decimal_digits(other)
@@ -142,7 +142,7 @@ def _add_interval(
         given = Constant(None, TIMESTAMP.or_null())
     if given.type not in (DATE, TIMESTAMP):
         raise translation.draft.unsupported(
-            node, f"an interval moves a DATE or a TIMESTAMP, and this is {shown(given.type)}"
+            node, f"an interval moves a DATE or a TIMESTAMP, and this is {type_name(given.type)}"
         )
     if interval.months:
         given = _months_later(translation, given, total(interval.months), scope, body, node)

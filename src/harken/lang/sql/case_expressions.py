@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from harken.ir.terms import Constant, Term
 from harken.lang.sql.comparisons import boolean
-from harken.lang.sql.conversions import NULL_TYPE, alike, of_one_type
+from harken.lang.sql.conversions import NULL_TYPE, to_same_type, to_shared_type
 from harken.lang.sql.program_draft import Body
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
@@ -40,7 +40,7 @@ def _choose(
     tests = [boolean(translation, each.this, scope, body) for each in branches]
     values = [translation.value(each.args["true"], scope, body) for each in branches]
     last = Constant(None, NULL_TYPE) if default is None else translation.value(default, scope, body)
-    *values, last = of_one_type(translation.draft, [*values, last], body, node)
+    *values, last = to_shared_type(translation.draft, [*values, last], body, node)
     for test, value in zip(reversed(tests), reversed(values), strict=True):
         last = translation.draft.compute("choose", (test, value, last), value.type, body)
     return last
@@ -48,7 +48,7 @@ def _choose(
 
 def coalesce(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
     given = [node.this, *node.expressions]
-    values = of_one_type(
+    values = to_shared_type(
         translation.draft, [translation.value(each, scope, body) for each in given], body, node
     )
     result = values[-1]
@@ -61,7 +61,7 @@ def nullif(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -
     """The first value, or NULL; of its own type, whatever the type of the second is."""
     left = translation.value(node.this, scope, body)
     right = translation.value(node.expression, scope, body)
-    sides = alike(translation.draft, left, right, body, node)
+    sides = to_same_type(translation.draft, left, right, body, node)
     same = translation.draft.compute("is =", sides, BOOLEAN, body)
     nothing = Constant(None, left.type.or_null())
     return translation.draft.compute("choose", (same, nothing, left), left.type, body)
@@ -70,7 +70,7 @@ def nullif(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -
 def greatest_or_least(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
     """The greatest or the least of several values that are there."""
     values = [translation.value(each, scope, body) for each in (node.this, *node.expressions)]
-    result, *rest = of_one_type(translation.draft, values, body, node)
+    result, *rest = to_shared_type(translation.draft, values, body, node)
     operator = "is >=" if isinstance(node, exp.Greatest) else "is <="
     compute = translation.draft.compute
     for each in rest:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from harken.ir.operations import NEGATED_COMPARISON
 from harken.ir.terms import Constant, Term
-from harken.lang.sql.conversions import alike, is_null, literal_as
+from harken.lang.sql.conversions import constant_as, is_null, to_same_type
 from harken.lang.sql.program_draft import FALSE, TRUE, Body
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.subqueries import compares_to_any, is_in
@@ -34,7 +34,7 @@ def boolean(translation: Translation, node: exp.Expr, scope: Scope, body: Body) 
     return translation.draft.coerce(translation.value(node, scope, body), BOOLEAN, body, node)
 
 
-def connected(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+def and_or(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
     """AND and OR."""
     sides = [boolean(translation, each, scope, body) for each in (node.this, node.expression)]
     name = "and" if isinstance(node, exp.And) else "or"
@@ -69,26 +69,26 @@ def like(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> 
     return compute("not", (found,), BOOLEAN, body) if node.args.get("negate") else found
 
 
-def tested(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+def operand_of_is(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
     """What IS NULL or IS UNKNOWN asks about: for UNKNOWN it is a condition."""
     translate = boolean if node.meta.get("of_condition") else Translation.value
     return translate(translation, node.this, scope, body)
 
 
 def is_(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
-    given = tested(translation, node, scope, body)
+    given = operand_of_is(translation, node, scope, body)
     right = node.expression
     if isinstance(right, exp.Null):
         return translation.draft.compute("is null", (given,), BOOLEAN, body)
     if isinstance(right, exp.Boolean):  # x IS TRUE
-        given = literal_as(translation.draft, given, BOOLEAN, node) or given
+        given = constant_as(translation.draft, given, BOOLEAN, node) or given
         wanted = TRUE if right.this else FALSE
         equal = translation.draft.compute("is =", (given, wanted), BOOLEAN, body)
         return translation.draft.compute("coalesce", (equal, FALSE), BOOLEAN, body)
-    return same(translation, node, scope, body)
+    return null_safe_equal(translation, node, scope, body)
 
 
-def same(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+def null_safe_equal(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
     """IS NOT DISTINCT FROM: NULL is the same as NULL."""
     left, right = _pair(translation, node, scope, body)
     compute = translation.draft.compute
@@ -108,7 +108,7 @@ def in_(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> T
         return is_in(translation, node.this, query.unnest(), scope, body)
     given = translation.value(node.this, scope, body)
     values = [translation.value(each, scope, body) for each in node.expressions]
-    pairs = [alike(translation.draft, given, each, body, node) for each in values]
+    pairs = [to_same_type(translation.draft, given, each, body, node) for each in values]
     sides = {one for one, _ in pairs}
     if len(pairs) >= SHORTEST_LIST and len(sides) == 1:
         others = [other for _, other in pairs]
@@ -148,11 +148,11 @@ def _compared(
     right = translation.value(right_node, scope, body)
     if TEXT in (left.type, right.type) and (is_null(left) or is_null(right)):
         return Constant(None, BOOLEAN.or_null())  # whatever the text says
-    sides = alike(translation.draft, left, right, body, node)
+    sides = to_same_type(translation.draft, left, right, body, node)
     return translation.draft.compute(f"is {operator}", sides, BOOLEAN, body)
 
 
 def _pair(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> tuple[Term, Term]:
     left = translation.value(node.this, scope, body)
     right = translation.value(node.expression, scope, body)
-    return alike(translation.draft, left, right, body, node)
+    return to_same_type(translation.draft, left, right, body, node)

@@ -11,79 +11,79 @@ from sqlglot import exp
 from harken.ir.clauses import Comparison
 from harken.ir.operations import NEGATED_COMPARISON
 from harken.ir.terms import Constant, Term
-from harken.lang.sql.comparisons import COMPARED, boolean, tested
-from harken.lang.sql.conversions import alike
+from harken.lang.sql.comparisons import COMPARED, boolean, operand_of_is
+from harken.lang.sql.conversions import to_same_type
 from harken.lang.sql.program_draft import FALSE, Body
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.subqueries import require_in, require_no_row, require_not_in, require_row
 from harken.lang.sql.translation import Translation
 
 
-def hold(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> None:
+def require_condition(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> None:
     """Let the body hold only where the condition is true."""
     match node:
         case exp.Paren():
-            hold(translation, node.this, scope, body)
+            require_condition(translation, node.this, scope, body)
         case exp.And():
-            hold(translation, node.left, scope, body)
-            hold(translation, node.right, scope, body)
+            require_condition(translation, node.left, scope, body)
+            require_condition(translation, node.right, scope, body)
         case exp.Not():
-            _fail(translation, node.this, node, scope, body)
+            _require_false(translation, node.this, node, scope, body)
         case exp.Or() if common := _in_all(node):
             for each in common:
-                hold(translation, each, scope, body)
+                require_condition(translation, each, scope, body)
             body.require(boolean(translation, node, scope, body))
         case exp.Exists():
             require_row(translation, node.this, scope, body)
         case exp.In() if node.args.get("query") is not None:
             require_in(translation, node.this, node.args["query"].unnest(), scope, body)
         case exp.Is(expression=exp.Null()):
-            given = tested(translation, node, scope, body)
+            given = operand_of_is(translation, node, scope, body)
             body.add(Comparison("=", given, Constant(None, given.type.or_null())))
         case exp.Between():
             low = exp.GTE(this=node.this.copy(), expression=node.args["low"])
             high = exp.LTE(this=node.this.copy(), expression=node.args["high"])
-            hold(translation, low, scope, body)
-            hold(translation, high, scope, body)
+            require_condition(translation, low, scope, body)
+            require_condition(translation, high, scope, body)
         case _ if type(node) in COMPARED and not _is_quantified(node):
-            _compare(translation, COMPARED[type(node)], node, scope, body)
+            _require_compared(translation, COMPARED[type(node)], node, scope, body)
         case _:
             body.require(boolean(translation, node, scope, body))
 
 
-def _fail(
+def _require_false(
     translation: Translation, node: exp.Expr, whole: exp.Expr, scope: Scope, body: Body
 ) -> None:
     """Let the body hold only where the condition is false: NULL is not."""
     match node:
         case exp.Paren():
-            _fail(translation, node.this, whole, scope, body)
+            _require_false(translation, node.this, whole, scope, body)
         case exp.Not():
-            hold(translation, node.this, scope, body)
+            require_condition(translation, node.this, scope, body)
         case exp.Or():
-            _fail(translation, node.left, whole, scope, body)
-            _fail(translation, node.right, whole, scope, body)
+            _require_false(translation, node.left, whole, scope, body)
+            _require_false(translation, node.right, whole, scope, body)
         case exp.Exists():
             require_no_row(translation, node.this, scope, body)
         case exp.In() if node.args.get("query") is not None:
             require_not_in(translation, node.this, node.args["query"].unnest(), scope, body)
         case exp.Is(expression=exp.Null()):
-            body.not_null(tested(translation, node, scope, body))
+            body.not_null(operand_of_is(translation, node, scope, body))
         case _ if type(node) in COMPARED and not _is_quantified(node):
             operator = NEGATED_COMPARISON[COMPARED[type(node)]]
-            _compare(translation, operator, node, scope, body)
+            _require_compared(translation, operator, node, scope, body)
         case _:
             value = boolean(translation, node, scope, body)
             body.add(Comparison("=", value, FALSE))
 
 
-def _compare(
+def _require_compared(
     translation: Translation, operator: str, node: exp.Expr, scope: Scope, body: Body
 ) -> None:
     left = translation.value(node.this, scope, body)
     right = translation.value(node.expression, scope, body)
-    left, right = alike(translation.draft, left, right, body, node)
-    compare(operator, left, right, body)
+    left, right = to_same_type(translation.draft, left, right, body, node)
+    require_comparison(operator, left, right, body)
 
 
 def _is_quantified(node: exp.Expr) -> bool:
@@ -108,7 +108,7 @@ def _parts(node: exp.Expr, connector: type[exp.Connector]) -> list[exp.Expr]:
     return [*_parts(node.left, connector), *_parts(node.right, connector)]
 
 
-def compare(operator: str, left: Term, right: Term, body: Body) -> None:
+def require_comparison(operator: str, left: Term, right: Term, body: Body) -> None:
     """A comparison of SQL, which holds for no NULL."""
     body.add(Comparison(operator, left, right))
     if operator == "=":

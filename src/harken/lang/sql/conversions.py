@@ -15,7 +15,7 @@ from harken.ir.terms import Constant, Term
 from harken.lang.sql import decimals
 from harken.lang.sql.decimals import MOST_DIGITS
 from harken.lang.sql.program_draft import Body, Draft
-from harken.lang.sql.types import NAMES, is_numeric, shown
+from harken.lang.sql.types import NAMES, is_numeric, type_name
 from harken.values.parsing import parse_boolean, parse_date, parse_timestamp
 from harken.values.types import (
     BOOLEAN,
@@ -44,23 +44,25 @@ WHOLE = re.compile(r"[+-]?[0-9]+")
 NUMERAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def alike(draft: Draft, left: Term, right: Term, body: Body, node: exp.Expr) -> tuple[Term, Term]:
+def to_same_type(
+    draft: Draft, left: Term, right: Term, body: Body, node: exp.Expr
+) -> tuple[Term, Term]:
     """Two terms as ones of the same type."""
     if left.type == right.type:
         return left, right
     for one, other in ((left, right), (right, left)):
-        converted = literal_as(draft, one, other.type, node)
+        converted = constant_as(draft, one, other.type, node)
         if converted is not None:
             left, right = (converted, other) if one is left else (other, converted)
             break
     if left.type == right.type:
         return left, right
     if TEXT in (left.type, right.type):
-        wanted = together((left.type, right.type))
+        wanted = shared_type((left.type, right.type))
         if wanted is not None:
             return (
-                brought_to(draft, left, wanted, body, node),
-                brought_to(draft, right, wanted, body, node),
+                convert_to(draft, left, wanted, body, node),
+                convert_to(draft, right, wanted, body, node),
             )
     if {left.type, right.type} == MOMENTS:
         return as_timestamp(draft, left, body), as_timestamp(draft, right, body)
@@ -73,7 +75,7 @@ def alike(draft: Draft, left: Term, right: Term, body: Body, node: exp.Expr) -> 
         left = draft.coerce(left, wanted, body, node)
         return left, draft.coerce(right, wanted, body, node)
     raise TypeFault(
-        f"{shown(left.type)} and {shown(right.type)} do not go together",
+        f"{type_name(left.type)} and {type_name(right.type)} do not go together",
         code="type-mismatch",
         span=draft.place(node),
         hint="convert one of them with CAST",
@@ -87,18 +89,18 @@ def as_timestamp(draft: Draft, term: Term, body: Body) -> Term:
     return draft.compute("to_timestamp", (term,), TIMESTAMP, body)
 
 
-def of_one_type(draft: Draft, values: Sequence[Term], body: Body, node: exp.Expr) -> list[Term]:
+def to_shared_type(draft: Draft, values: Sequence[Term], body: Body, node: exp.Expr) -> list[Term]:
     known = [each for each in values if each != Constant(None, NULL_TYPE)]
-    wanted = together([each.type for each in known]) if known else NULL_TYPE
+    wanted = shared_type([each.type for each in known]) if known else NULL_TYPE
     wanted = known[0].type if wanted is None else wanted
-    return [brought_to(draft, each, wanted, body, node) for each in values]
+    return [convert_to(draft, each, wanted, body, node) for each in values]
 
 
-def brought_to(draft: Draft, term: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
+def convert_to(draft: Draft, term: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
     """A value as one of the type that it has together with others, see `together`."""
     if wanted == TIMESTAMP and term.type == DATE:
         return as_timestamp(draft, term, body)
-    converted = literal_as(draft, term, wanted, node)
+    converted = constant_as(draft, term, wanted, node)
     if converted is not None:
         return draft.coerce(converted, wanted, body, node)
     if term.type == TEXT and wanted != TEXT:
@@ -110,7 +112,7 @@ def as_numeric(draft: Draft, term: Term, body: Body, node: exp.Expr) -> Term:
     """A text where a number is wanted is a double."""
     if term == Constant(None, NULL_TYPE):
         return Constant(None, NUMBER.or_null())
-    return brought_to(draft, term, NUMBER, body, node) if term.type == TEXT else term
+    return convert_to(draft, term, NUMBER, body, node) if term.type == TEXT else term
 
 
 def apply(draft: Draft, name: str, values: Sequence[Term], body: Body, node: exp.Expr) -> Term:
@@ -134,7 +136,7 @@ def apply(draft: Draft, name: str, values: Sequence[Term], body: Body, node: exp
     if signature is None and operation is not None and operation.symbol is None:
         signature, values = _implied(draft, operation, values, body, node)
     if signature is None:
-        given = ", ".join(shown(each) for each in types)
+        given = ", ".join(type_name(each) for each in types)
         raise TypeFault(
             f"{name} cannot be applied to {given}",
             code="type-mismatch",
@@ -157,12 +159,12 @@ def _implied(
     for signature in operation.signatures:
         pairs = list(zip(values, signature.arguments, strict=False))
         if len(signature.arguments) == len(values) and all(
-            HIERARCHY.is_subtype(given.type, wanted) or is_implied(given.type, wanted)
+            HIERARCHY.is_subtype(given.type, wanted) or converts_implicitly(given.type, wanted)
             for given, wanted in pairs
         ):
             return signature, [
                 cast_to(draft, given, wanted, body, node)
-                if is_implied(given.type, wanted)
+                if converts_implicitly(given.type, wanted)
                 else given
                 for given, wanted in pairs
             ]
@@ -192,7 +194,7 @@ def literal_term(draft: Draft, node: exp.Literal) -> Constant:
     return Constant(Decimal(text), decimals.of_literal(text))
 
 
-def literal_as(draft: Draft, term: Term, type_: Type, node: exp.Expr) -> Term | None:
+def constant_as(draft: Draft, term: Term, type_: Type, node: exp.Expr) -> Term | None:
     """A constant as one of another type: NULL is of any, and a text can be a date or a
     number."""
     if not isinstance(term, Constant):
@@ -214,13 +216,13 @@ def _number(draft: Draft, text: str, type_: Type, node: exp.Expr) -> Constant:
     found: Constant | None = None
     if NUMERAL.fullmatch(text) and type_ == NUMBER:
         found = Constant(float(text), NUMBER)
-    elif type_ == INTEGER and (whole := whole_in(text)) is not None:
+    elif type_ == INTEGER and (whole := integer_in(text)) is not None:
         found = Constant(whole, INTEGER)
     elif NUMERAL.fullmatch(text) and is_decimal(type_) and "e" not in text.lower():
         found = Constant(Decimal(text), decimals.of_literal(plain))
     if found is None:
         raise ValueFault(
-            f"'{text}' is not a {shown(type_)}", code="bad-value", span=draft.place(node)
+            f"'{text}' is not a {type_name(type_)}", code="bad-value", span=draft.place(node)
         )
     return found
 
@@ -232,7 +234,7 @@ def _parsed(draft: Draft, text: str, type_: Type, node: exp.Expr) -> Constant:
         return Constant(parse_timestamp(text), TIMESTAMP)
     except ValueFault:
         raise ValueFault(
-            f"'{text}' is not a {shown(type_)}",
+            f"'{text}' is not a {type_name(type_)}",
             code="bad-value",
             span=draft.place(node),
             hint="write it as 2001-02-03" + (" 04:05:06" if type_ == TIMESTAMP else ""),
@@ -246,10 +248,10 @@ def cast_to(draft: Draft, given: Term, wanted: Type, body: Body, node: exp.Expr)
     if is_null(given):
         return Constant(None, wanted.or_null())
     if given.type != TEXT or not is_numeric(wanted):
-        converted = literal_as(draft, given, wanted, node)
+        converted = constant_as(draft, given, wanted, node)
         if converted is not None:
             return converted
-    elif isinstance(given, Constant) and (read := _read_at_once(str(given.value), wanted)):
+    elif isinstance(given, Constant) and (read := _constant_number(str(given.value), wanted)):
         return read
     exact = is_decimal(given.type) or given.type == INTEGER
     if exact and (wanted == NUMBER or is_decimal(wanted)):
@@ -286,7 +288,9 @@ def cast_to(draft: Draft, given: Term, wanted: Type, body: Body, node: exp.Expr)
     if wanted == TEXT:
         return as_text(draft, given, body, node)
     if wanted not in names:
-        raise draft.unsupported(node, f"{shown(given.type)} is not converted to {shown(wanted)}")
+        raise draft.unsupported(
+            node, f"{type_name(given.type)} is not converted to {type_name(wanted)}"
+        )
     return apply(draft, names[wanted], [given], body, node)
 
 
@@ -316,7 +320,7 @@ def _exact_timestamp(draft: Draft, given: Term, body: Body, node: exp.Expr) -> T
     """What is less than a microsecond is left out."""
     compute, million = draft.compute, Constant(1_000_000, INTEGER)
     one = Constant(Decimal(1), decimal_type(1, 0))
-    sides = alike(draft, given, one, body, node)
+    sides = to_same_type(draft, given, one, body, node)
     rest = compute("mod", sides, sides[0].type, body)
     scale = decimal_digits(rest.type)[1]
     unit = Constant(Decimal(1_000_000), decimal_type(7, 0))
@@ -337,7 +341,7 @@ def as_text(draft: Draft, term: Term, body: Body, node: exp.Expr) -> Term:
     return apply(draft, name, [term], body, node)
 
 
-def whole_in(text: str) -> int | None:
+def integer_in(text: str) -> int | None:
     """The whole number of 64 bits that a text says, if it says one."""
     digits = text.lstrip("+-").lstrip("0")
     if not WHOLE.fullmatch(text) or len(digits) > len(str(2**63)):
@@ -346,9 +350,9 @@ def whole_in(text: str) -> int | None:
     return (-value if text[0] == "-" else value) if value < 2**63 else None
 
 
-def _read_at_once(text: str, wanted: Type) -> Constant | None:
+def _constant_number(text: str, wanted: Type) -> Constant | None:
     """A number that is written in a text; None where reading it fails, or needs more care."""
-    if wanted == INTEGER and (whole := whole_in(text)) is not None:
+    if wanted == INTEGER and (whole := integer_in(text)) is not None:
         return Constant(whole, INTEGER)
     if not is_decimal(wanted) or not NUMERAL.fullmatch(text) or len(text) > MOST_DIGITS:
         return None
@@ -368,14 +372,14 @@ def decimal_of(term: Term) -> Type:
     return decimals.as_decimal(term.type)
 
 
-def is_implied(given: Type, wanted: Type) -> bool:
+def converts_implicitly(given: Type, wanted: Type) -> bool:
     """Does an argument of one type become one of another without being told to?"""
     if wanted == TEXT:
         return given in NAMES or is_decimal(given)
     return (given == TEXT and (is_numeric(wanted) or wanted in READ)) or {given, wanted} == MOMENTS
 
 
-def together(types: Iterable[Type]) -> Type | None:
+def shared_type(types: Iterable[Type]) -> Type | None:
     """The type that values of all of these have where one is wanted. A text is read: as an integer
     beside integers, as a double beside other numbers, else as what it stands beside."""
     given = set(types)
@@ -406,10 +410,10 @@ def common_type(draft: Draft, terms: Sequence[Term], node: exp.Expr) -> Type:
     known = [t for t in terms if not (isinstance(t, Constant) and t.value is None)]
     nullable = any(t.type.nullable for t in terms)
     types = {t.type for t in known}
-    found = together(types) if types else terms[0].type
+    found = shared_type(types) if types else terms[0].type
     if found is None:
         raise TypeFault(
-            f"{' and '.join(sorted(map(shown, types)))} cannot be in one column",
+            f"{' and '.join(sorted(map(type_name, types)))} cannot be in one column",
             code="type-mismatch",
             span=draft.place(node),
             hint="convert one of them with CAST",
@@ -420,4 +424,4 @@ def common_type(draft: Draft, terms: Sequence[Term], node: exp.Expr) -> Type:
 def as_type(draft: Draft, term: Term, type_: Type, body: Body, node: exp.Expr) -> Term:
     if isinstance(term, Constant) and term.value is None:
         return Constant(None, type_.or_null())
-    return brought_to(draft, term, type_, body, node)
+    return convert_to(draft, term, type_, body, node)

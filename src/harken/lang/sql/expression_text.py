@@ -9,7 +9,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 
-def spelling(node: exp.Expr) -> str:
+def canonical_text(node: exp.Expr) -> str:
     """The same for two expressions that mean the same wherever both can stand. Names differ in case
     only, and parentheses say nothing.
 

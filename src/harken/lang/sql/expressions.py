@@ -17,14 +17,14 @@ from harken.lang.sql.arithmetic import SYMBOLS, arithmetic
 from harken.lang.sql.case_expressions import case, coalesce, greatest_or_least, if_, nullif
 from harken.lang.sql.comparisons import (
     COMPARED,
+    and_or,
     between,
     comparison,
-    connected,
     in_,
     is_,
     like,
     not_,
-    same,
+    null_safe_equal,
 )
 from harken.lang.sql.conversions import (
     NULL_TYPE,
@@ -32,21 +32,21 @@ from harken.lang.sql.conversions import (
     as_numeric,
     as_text,
     cast_to,
-    literal_as,
+    constant_as,
     literal_term,
 )
 from harken.lang.sql.expression_text import as_written
-from harken.lang.sql.function_rewrites import Once, said
-from harken.lang.sql.operation_calls import PATTERNS, Call, called, constant
+from harken.lang.sql.function_rewrites import Once, rewrite_call
+from harken.lang.sql.operation_calls import PATTERNS, Call, constant, operation_call
 from harken.lang.sql.program_draft import FALSE, TRUE, Body, Draft
-from harken.lang.sql.random_values import draw, normal
+from harken.lang.sql.random_values import normal_distribution, random_value
 from harken.lang.sql.rounding import floor_or_ceil, round_value
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.subqueries import exists, scalar
-from harken.lang.sql.supported_syntax import PLACED, why_not
+from harken.lang.sql.supported_syntax import ORDERED_FUNCTIONS, unsupported_reason
 from harken.lang.sql.text_functions import concatenate, replace, substring, trim
 from harken.lang.sql.translation import Translation
-from harken.lang.sql.try_functions import TRIED, try_arithmetic, try_cast_to
+from harken.lang.sql.try_functions import TRY_OPERATORS, try_arithmetic, try_cast_to
 from harken.lang.sql.typed_calls import call_by_type
 from harken.lang.sql.types import type_of
 from harken.values.java_patterns import compiled
@@ -79,9 +79,9 @@ def translate_value(translation: Translation, node: exp.Expr, scope: Scope, body
     translate = _found(FIRST, node)
     if translate is not None:
         return translate(translation, node, scope, body)
-    if (rewritten := said(node)) is not None:
+    if (rewritten := rewrite_call(node)) is not None:
         return translation.value(rewritten, scope, body)
-    if (call := called(node)) is not None:
+    if (call := operation_call(node)) is not None:
         return _call(translation, call, node, scope, body)
     if (term := call_by_type(translation, node, scope, body)) is not None:
         return term
@@ -106,8 +106,8 @@ def _refusal(draft: Draft, node: exp.Expr) -> LanguageError:
         return draft.unsupported(
             node, "a window function cannot stand here: say QUALIFY, or put a query around it"
         )
-    if isinstance(node, PLACED):
-        return draft.unsupported(node, why_not(node))
+    if isinstance(node, ORDERED_FUNCTIONS):
+        return draft.unsupported(node, unsupported_reason(node))
     return draft.unsupported(node, f"there is no {as_written(node)} in Harken's SQL yet")
 
 
@@ -165,7 +165,7 @@ def _cast(translation: Translation, node: exp.Expr, scope: Scope, body: Body) ->
 
 
 def _normal(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
-    return translation.value(normal(node), scope, body)
+    return translation.value(normal_distribution(node), scope, body)
 
 
 def _aggregate(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
@@ -228,7 +228,7 @@ def _call(translation: Translation, call: Call, node: exp.Expr, scope: Scope, bo
         if wanted == TEXT:
             term = as_text(translation.draft, term, body, each)
         converted = (
-            literal_as(translation.draft, term, wanted, each) if term.type != wanted else None
+            constant_as(translation.draft, term, wanted, each) if term.type != wanted else None
         )
         terms.append(_widened(translation.draft, converted or term, wanted, body, each))
     if name in PATTERNS and isinstance(terms[1], Constant) and terms[1].value is not None:
@@ -268,12 +268,12 @@ FIRST: dict[type[exp.Expr], Translate] = {
     exp.Coalesce: coalesce,
     exp.Nullif: nullif,
     exp.Randn: _normal,
-    **dict.fromkeys((exp.Rand, exp.Uuid), draw),
+    **dict.fromkeys((exp.Rand, exp.Uuid), random_value),
     exp.AggFunc: _aggregate,
-    **dict.fromkeys((exp.And, exp.Or), connected),
+    **dict.fromkeys((exp.And, exp.Or), and_or),
     exp.Not: not_,
     exp.Is: is_,
-    **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ), same),
+    **dict.fromkeys((exp.NullSafeEQ, exp.NullSafeNEQ), null_safe_equal),
     exp.Between: between,
     exp.Like: like,
     exp.Neg: _negative,
@@ -285,7 +285,7 @@ FIRST: dict[type[exp.Expr], Translate] = {
 }
 """These are looked up before a node is rewritten."""
 THEN: dict[type[exp.Expr], Translate] = {
-    **dict.fromkeys(TRIED, _tried),
+    **dict.fromkeys(TRY_OPERATORS, _tried),
     **dict.fromkeys((exp.DPipe, exp.Concat), concatenate),
     exp.Substring: substring,
     exp.Extract: _extract,

@@ -15,11 +15,11 @@ from harken.ir.clauses import Atom, Literal, Program
 from harken.ir.relations import Column
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.sql.conditions import compare, hold
-from harken.lang.sql.conversions import alike
-from harken.lang.sql.program_draft import Body, Draft, Table, unknown_table, used
-from harken.lang.sql.query_rows import Rows, capture_outwards, captured_by, require_member
-from harken.lang.sql.scope import Field, Scope, Source
+from harken.lang.sql.conditions import require_comparison, require_condition
+from harken.lang.sql.conversions import to_same_type
+from harken.lang.sql.program_draft import Body, Draft, Table, unknown_table, variables_in
+from harken.lang.sql.query_rows import QueryRows, capture_outwards, captured_by, require_member
+from harken.lang.sql.scope import Field, FromItem, Scope
 from harken.lang.sql.set_operations import is_range, range_rows
 from harken.lang.sql.translation import Translation
 
@@ -82,7 +82,7 @@ def _right_item(
     _add_rows(translation.draft, join.this, rows, right, body, own)
 
 
-def _refuse_open_rows(draft: Draft, join: exp.Join, rows: Rows) -> None:
+def _refuse_open_rows(draft: Draft, join: exp.Join, rows: QueryRows) -> None:
     """Groups, sets and orders are made for all that they are joined to at once; so what tells
     which of them are meant must be found in them."""
     definitions = draft.definitions
@@ -109,7 +109,7 @@ def _refuse_open_rows(draft: Draft, join: exp.Join, rows: Rows) -> None:
 def _add_rows(
     draft: Draft,
     node: exp.Expr,
-    rows: Rows,
+    rows: QueryRows,
     scope: Scope,
     body: Body,
     own: Collection[Term] = (),
@@ -197,7 +197,7 @@ def _add_source(
 ) -> None:
     if any(source.alias == alias for source in scope.sources):
         raise _called_twice(draft, node, alias)
-    scope.sources.append(Source(alias, fields))
+    scope.sources.append(FromItem(alias, fields))
 
 
 def _join(translation: Translation, join: exp.Join, scope: Scope, body: Body) -> None:
@@ -260,12 +260,12 @@ def _on(
     kept = []
     for name, one, other in common:
         kept.append(Field(name, one))
-        one, other = alike(translation.draft, one, other, body, join)
-        compare("=", one, other, body)
+        one, other = to_same_type(translation.draft, one, other, body, join)
+        require_comparison("=", one, other, body)
     _keep_one(translation, kept, scope)
     on = join.args.get("on")
     if on is not None:
-        hold(translation, on, scope, body)
+        require_condition(translation, on, scope, body)
 
 
 def _outer_join(
@@ -284,10 +284,10 @@ def _outer_join(
     inside = Scope(scope.parent, [*scope.sources, *right.sources])
     condition = Body()
     for _, one, other in common:
-        one, other = alike(translation.draft, one, other, condition, join)
-        compare("=", one, other, condition)
+        one, other = to_same_type(translation.draft, one, other, condition, join)
+        require_comparison("=", one, other, condition)
     if join.args.get("on") is not None:
-        hold(translation, join.args["on"], inside, condition)
+        require_condition(translation, join.args["on"], inside, condition)
     inside.captured.update({**scope.captured, **right.captured})
     fields = [f for source in inside.sources for f in source.fields]
     terms = [each.term for each in fields]
@@ -331,7 +331,7 @@ def _outer_join(
     for name, one, other in _common(translation.draft, join, left, right):
         chosen = {"LEFT": one, "RIGHT": other}.get(side)
         if chosen is None:
-            sides = alike(translation.draft, one, other, body, join)
+            sides = to_same_type(translation.draft, one, other, body, join)
             chosen = translation.draft.compute("coalesce", sides, sides[0].type, body)
         kept.append(Field(name, chosen))
     _keep_one(translation, kept, scope)
@@ -346,7 +346,7 @@ def _keep_one(translation: Translation, fields: list[Field], scope: Scope) -> No
     for source in scope.sources:
         source.merged |= names
     scope.sources.insert(
-        0, Source(f"using {next(translation.using_numbers)}", fields, of_using=True)
+        0, FromItem(f"using {next(translation.using_numbers)}", fields, of_using=True)
     )
 
 
@@ -354,7 +354,7 @@ def _unmatched(
     draft: Draft, terms: Sequence[Term], literals: Sequence[Literal], scope: Scope
 ) -> Literal:
     """No row of the other side matches."""
-    mentioned = used((), literals)
+    mentioned = variables_in((), literals)
     own = [each for each in terms if isinstance(each, Variable) and each in mentioned]
     captured = [each for each in scope.captured if each in mentioned and each not in own]
     arguments = list(dict.fromkeys((*captured, *own)))
@@ -374,10 +374,10 @@ def _semi_join(
         for each in source.fields:
             inside.capture(each.term)
     for _, one, other in _common(translation.draft, join, scope, right):
-        one, other = alike(translation.draft, one, other, right_body, join)
-        compare("=", one, other, right_body)
+        one, other = to_same_type(translation.draft, one, other, right_body, join)
+        require_comparison("=", one, other, right_body)
     if join.args.get("on") is not None:
-        hold(translation, join.args["on"], inside, right_body)
+        require_condition(translation, join.args["on"], inside, right_body)
     arguments = captured_by(inside, (), right_body.literals)
     match = translation.draft.define("match", arguments, (), [((), right_body.literals)], bag=False)
     capture_outwards(arguments, scope)

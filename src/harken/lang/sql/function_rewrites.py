@@ -29,7 +29,7 @@ _PLAIN_FORMAT = "'yyyy-MM-dd HH:mm:ss'"
 _YEARDAY = f"{_DAY} - {_YEAR_START} + 1"
 _TOWARDS_ZERO = "CASE WHEN x < 0 THEN ceil(x{0}) ELSE floor(x{0}) END"
 
-SAID: dict[type[exp.Expr], tuple[tuple[str, ...], str]] = {
+REWRITES: dict[type[exp.Expr], tuple[tuple[str, ...], str]] = {
     exp.Left: (("this", "expression"), "substring(x, 1, y)"),
     exp.Right: (
         ("this", "expression"),
@@ -132,17 +132,17 @@ MICROSECONDS = {
 }
 
 
-def said(node: exp.Expr) -> exp.Expr | None:
+def rewrite_call(node: exp.Expr) -> exp.Expr | None:
     """The expression that a function is; None if it is one of its own."""
     match node:
         case exp.ConcatWs():
             return _joined(node)
         case exp.Extract() if node.this.name.lower() in EXTRACTED:
-            return filled(EXTRACTED[node.this.name.lower()], node.expression)
+            return fill_template(EXTRACTED[node.this.name.lower()], node.expression)
         case exp.Anonymous(expressions=[_, exp.Literal(is_string=False) | exp.Neg()]) if (
             node.name.lower() in ("trunc", "truncate")
         ):
-            return filled(_TOWARDS_ZERO.format(", y"), *node.expressions)
+            return fill_template(_TOWARDS_ZERO.format(", y"), *node.expressions)
         case exp.Anonymous(expressions=[value, unit]) if node.name.lower() == "trunc":
             return _truncated(value, unit, None)
         case exp.Anonymous(expressions=[unit, value]) if node.name.lower() == "date_trunc":
@@ -156,31 +156,31 @@ def said(node: exp.Expr) -> exp.Expr | None:
         ):
             return exp.Extract(this=exp.var(part.this), expression=value.copy())
         case exp.Anonymous() if (node.name.lower(), len(node.expressions)) in NAMED:
-            return filled(NAMED[node.name.lower(), len(node.expressions)], *node.expressions)
+            return fill_template(NAMED[node.name.lower(), len(node.expressions)], *node.expressions)
         case exp.StrPosition() if (place := node.args.get("position")) is not None:
             given = (node.args["substr"], node.this, place)
-            return filled("CASE WHEN z IS NULL THEN 0 ELSE locate_from(x, y, z) END", *given)
+            return fill_template("CASE WHEN z IS NULL THEN 0 ELSE locate_from(x, y, z) END", *given)
         case exp.Levenshtein() if (most := node.args.get("ins_cost")) is not None:
             if node.args.get("del_cost") is not None:
                 return None
             far = "CASE WHEN levenshtein(x, y) > z THEN -1 ELSE levenshtein(x, y) + 0 * z END"
-            return filled(far, node.this, node.expression, most)
+            return fill_template(far, node.this, node.expression, most)
         case exp.RegexpReplace() if node.args.get("position") is not None:
             return _replaced_from(node)
         case exp.Anonymous(expressions=[place, *values]) if node.name.lower() == "elt" and values:
             return _listed(place, values)
         case exp.DecodeCase(expressions=[value, first, *rest]) if rest:
             return _decoded(value, [first, *rest])
-    if type(node) not in SAID:
+    if type(node) not in REWRITES:
         return None
-    keys, text = SAID[type(node)]
+    keys, text = REWRITES[type(node)]
     unit = node.args.get("unit")
     known = {*keys, "unit"} if unit is None or unit.name.upper() == "DAY" else keys
     if any(value and key not in known for key, value in node.args.items()):
         return None
     if any(node.args.get(key) is None for key in keys):
         return None
-    return filled(text, *(node.args[key] for key in keys))
+    return fill_template(text, *(node.args[key] for key in keys))
 
 
 class Once(exp.Expression):
@@ -197,7 +197,7 @@ def _is_long(node: exp.Expr | None) -> bool:
     return isinstance(node, exp.Expression) and not isinstance(node.unnest(), _SIMPLE)
 
 
-def filled(text: str, *given: exp.Expr) -> exp.Expr:
+def fill_template(text: str, *given: exp.Expr) -> exp.Expr:
     """An expression with x, y and z replaced by what is given."""
     shared = [Once(this=each.copy(), key=next(_once)) if _is_long(each) else each for each in given]
     parts = dict(zip("xyz", shared, strict=False))
@@ -211,9 +211,9 @@ def filled(text: str, *given: exp.Expr) -> exp.Expr:
 
 def _joined(node: exp.Expr) -> exp.Expr:
     separator, *texts = node.expressions
-    parts = [filled("coalesce(x || y, '')", separator, each) for each in texts]
+    parts = [fill_template("coalesce(x || y, '')", separator, each) for each in texts]
     whole = exp.Concat(expressions=[exp.Literal.string(""), *parts])
-    return filled("substring(x, length(y) + 1)", whole, separator)
+    return fill_template("substring(x, length(y) + 1)", whole, separator)
 
 
 def _decoded(value: exp.Expr, given: list[exp.Expr]) -> exp.Expr:
@@ -228,7 +228,7 @@ def _decoded(value: exp.Expr, given: list[exp.Expr]) -> exp.Expr:
 
 def _listed(place: exp.Expr, values: list[exp.Expr]) -> exp.Expr:
     """elt(n, a, b): the n-th of several texts; one that there is not is an error."""
-    checked = filled(f"elt_place(x, {len(values)})", place)
+    checked = fill_template(f"elt_place(x, {len(values)})", place)
     ifs = [
         exp.If(this=exp.Literal.number(number), true=exp.cast(value.copy(), exp.DType.TEXT))
         for number, value in enumerate(values, 1)
@@ -245,9 +245,9 @@ def _replaced_from(node: exp.Expr) -> exp.Expr | None:
     plain.set("position", None)
     if place == 1:
         return plain
-    plain.set("this", filled(f"substring(x, {place})", node.this))
+    plain.set("this", fill_template(f"substring(x, {place})", node.this))
     text = f"CASE WHEN length(x) < {place} THEN x ELSE substring(x, 1, {place - 1}) || y END"
-    return filled(text, node.this, plain)
+    return fill_template(text, node.this, plain)
 
 
 def _truncated(value: exp.Expr, given: exp.Expr, moment: str | None) -> exp.Expr | None:
@@ -255,29 +255,31 @@ def _truncated(value: exp.Expr, given: exp.Expr, moment: str | None) -> exp.Expr
     Spark gives NULL."""
     unit = given.name.upper() if isinstance(given, exp.Literal) and given.is_string else ""
     if isinstance(given, exp.Null):
-        return filled(f"CAST(NULL AS {'TIMESTAMP' if moment else 'DATE'})")
+        return fill_template(f"CAST(NULL AS {'TIMESTAMP' if moment else 'DATE'})")
     if moment and unit in MICROSECONDS:
-        return filled(f"floor_timestamp({moment}, {MICROSECONDS[unit]})", value)
+        return fill_template(f"floor_timestamp({moment}, {MICROSECONDS[unit]})", value)
     text = TRUNCATED.get(unit, _DAY if moment and unit in ("DAY", "DD") else None)
     if text is None:
         return None
-    date = filled(text, value)
-    return filled(moment, date) if moment else date
+    date = fill_template(text, value)
+    return fill_template(moment, date) if moment else date
 
 
 def _between(node: exp.Expr) -> exp.Expr | None:
     """The whole units from the second moment to the first: datediff(MONTH, y, x)."""
     unit = node.args["unit"].name.upper()
     given = [
-        filled("CAST(x AS TIMESTAMP)", each.this if isinstance(each, exp.TsOrDsToDate) else each)
+        fill_template(
+            "CAST(x AS TIMESTAMP)", each.this if isinstance(each, exp.TsOrDsToDate) else each
+        )
         for each in (node.this, node.expression)
     ]
     if unit in IN_MONTHS:
-        return filled(f"whole_months(x, y) DIV {IN_MONTHS[unit]}", *given)
+        return fill_template(f"whole_months(x, y) DIV {IN_MONTHS[unit]}", *given)
     seconds = {name: 86_400 * days for name, days in IN_DAYS.items()} | IN_SECONDS
     if unit not in seconds:
         return None
-    return filled(f"CAST((x - y) / CAST({seconds[unit]} AS DOUBLE) AS BIGINT)", *given)
+    return fill_template(f"CAST((x - y) / CAST({seconds[unit]} AS DOUBLE) AS BIGINT)", *given)
 
 
 def _escaped(node: exp.Expr) -> exp.Expr | None:

@@ -26,7 +26,7 @@ from harken.lang.sql.ordering import direction
 from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
-from harken.lang.sql.types import is_numeric, shown
+from harken.lang.sql.types import is_numeric, type_name
 from harken.values.types import INTEGER, NUMBER, TEXT, decimal_digits, is_decimal
 
 AS_DOUBLE = frozenset(
@@ -39,7 +39,7 @@ FOR_TYPE = {"listagg": TEXT, "bit_and": INTEGER, "bit_or": INTEGER, "bit_xor": I
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldCall:
     """An aggregate of a whole group: its values, the first of which must not be NULL, then what it
     is ordered by."""
 
@@ -55,12 +55,14 @@ class Folded:
         """Its value for a group; each of `values` is a variable of the atom."""
         first = values[0].type
         if self.name in AS_DOUBLE and not all(is_numeric(each.type) for each in values):
-            raise self._fault(draft, f"{called(self.node)} of {shown(first)}", "it takes numbers")
+            raise self._fault(
+                draft, f"{called(self.node)} of {type_name(first)}", "it takes numbers"
+            )
         if self.name == "try_sum" and not is_numeric(first):
-            raise self._fault(draft, f"try_sum of {shown(first)}", "it takes numbers")
+            raise self._fault(draft, f"try_sum of {type_name(first)}", "it takes numbers")
         if self.name in FOR_TYPE and first != FOR_TYPE[self.name]:
             raise self._fault(
-                draft, f"{called(self.node)} of {shown(first)}", "convert it with CAST"
+                draft, f"{called(self.node)} of {type_name(first)}", "convert it with CAST"
             )
         scales = [decimal_digits(v.type)[1] if is_decimal(v.type) else 0 for v in values]
         settings = (self.distinct, tuple(scales) if self.name in AS_DOUBLE else (), *self.constants)
@@ -83,7 +85,7 @@ class Folded:
         return TypeFault(message, code="type-mismatch", span=place, hint=hint)
 
 
-def folded(node: exp.Expr, draft: Draft) -> Folded:
+def read_fold(node: exp.Expr, draft: Draft) -> FoldCall:
     """A call that `spelled` made, taken apart."""
     values, width = folded_values(node), _width(node)
     distinct = isinstance(node.expressions[0], exp.Distinct)
@@ -100,7 +102,7 @@ def folded(node: exp.Expr, draft: Draft) -> Folded:
     if node.name in ("max_by", "min_by"):
         values.reverse()
     ordered = (each.this for each in keys)
-    return Folded(node, node.name, (*values, *ordered), tuple(constants), distinct)
+    return FoldCall(node, node.name, (*values, *ordered), tuple(constants), distinct)
 
 
 def folded_values(node: exp.Expr) -> list[exp.Expr]:
@@ -141,7 +143,7 @@ def is_fold(node: exp.Expr) -> bool:
 
 
 def fold_values(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> list[Term]:
-    fold = folded(node, translation.draft)
+    fold = read_fold(node, translation.draft)
     values = [translation.value(each, scope, body) for each in fold.values]
     if fold.name == "listagg" and not fold.distinct:  # what is joined is written out
         values[0] = as_text(translation.draft, values[0], body, node)
@@ -159,7 +161,7 @@ def fold_group(
     """For a group of the members; `places` are those of its values behind the group."""
     rest = [draft.fresh(column.type) for column in members.columns[len(groups) :]]
     atom = Atom(members, (*groups, *rest))
-    fold = folded(node, draft)
+    fold = read_fold(node, draft)
     found = fold.aggregation(draft, [rest[each] for each in places], atom, groups)
     clause.add(found)
     return fold.shown(draft, found.result, clause)

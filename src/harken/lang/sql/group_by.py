@@ -23,20 +23,20 @@ from harken.lang.sql.aggregate_nodes import (
     is_distinct,
     unfiltered,
 )
-from harken.lang.sql.conditions import hold
+from harken.lang.sql.conditions import require_condition
 from harken.lang.sql.conversions import as_numeric
-from harken.lang.sql.expression_text import as_written, spelling
+from harken.lang.sql.expression_text import as_written, canonical_text
 from harken.lang.sql.from_clause import join_from
 from harken.lang.sql.group_aggregates import fold_group, fold_values, is_fold
 from harken.lang.sql.grouping_sets import grouping_bits, rows_for_each_set, sets_of
 from harken.lang.sql.normalization import ONE, replace_columns
 from harken.lang.sql.program_draft import Body, Draft
-from harken.lang.sql.query_rows import Rows, captured_by, define_rows
-from harken.lang.sql.scope import Field, Scope, Source
+from harken.lang.sql.query_rows import QueryRows, captured_by, define_rows
+from harken.lang.sql.scope import Field, FromItem, Scope
 from harken.lang.sql.select_list import expand_count
-from harken.lang.sql.supported_syntax import why_not
+from harken.lang.sql.supported_syntax import unsupported_reason
 from harken.lang.sql.translation import Translation
-from harken.lang.sql.types import is_numeric, shown
+from harken.lang.sql.types import is_numeric, type_name
 from harken.values.types import BOOLEAN, INTEGER, is_decimal
 
 
@@ -55,7 +55,7 @@ def grouped_rows(
     scope: Scope,
     body: Body,
     distinct: bool,
-) -> Rows:
+) -> QueryRows:
     keys, sets = group_keys(translation, node, selected)
     having = node.args.get("having")
     mentioned = [each for each, _ in selected]
@@ -66,10 +66,11 @@ def grouped_rows(
     for each in mentioned:
         for found_in in aggregates_of(each):
             if isinstance(found_in, exp.Grouping | exp.GroupingId):
-                asked.setdefault(spelling(found_in), found_in)
+                asked.setdefault(canonical_text(found_in), found_in)
                 continue
             wanted.setdefault(
-                spelling(found_in), unfiltered(expand_count(translation.draft, found_in, scope))
+                canonical_text(found_in),
+                unfiltered(expand_count(translation.draft, found_in, scope)),
             )
     key_terms = [translation.value(each, scope, body) for each in keys]
     folds = {
@@ -112,7 +113,9 @@ def grouped_rows(
     }
     over = [plain, *distinct_ones.values()]
     groups = _groups(translation.draft, over, captured, key_terms, clause)
-    found = Groups({spelling(each): term for each, term in zip(keys, groups, strict=False)}, {})
+    found = Groups(
+        {canonical_text(each): term for each, term in zip(keys, groups, strict=False)}, {}
+    )
     for text, each in asked.items():
         absent = _absent(translation.draft, each, keys, sets)
         found.aggregates[text] = grouping_bits(translation.draft, absent, groups[-1], clause)
@@ -138,7 +141,7 @@ def grouped_rows(
     inside = GroupedScope(out, found, scope)
     if having is not None:
         condition = _spelled_out(having.this, selected, scope, own_keys)
-        hold(translation, inside.rewritten(condition), inside.scope, clause)
+        require_condition(translation, inside.rewritten(condition), inside.scope, clause)
     terms = [
         translation.value(inside.rewritten(each), inside.scope, clause) for each, _ in selected
     ]
@@ -164,10 +167,10 @@ def group_keys(
     spelled = [[_key(translation, each, node, selected) for each in one] for one in sets]
     for one in spelled:
         for each in one:
-            keys.setdefault(spelling(each), each)
+            keys.setdefault(canonical_text(each), each)
     places = {text: place for place, text in enumerate(keys)}
     return list(keys.values()), [
-        frozenset(places[spelling(each)] for each in one) for one in spelled
+        frozenset(places[canonical_text(each)] for each in one) for one in spelled
     ]
 
 
@@ -205,8 +208,8 @@ def _absent(
     draft: Draft, node: exp.Expr, keys: Sequence[exp.Expr], sets: Sequence[frozenset[int]] | None
 ) -> list[list[bool]]:
     """For each grouping set, which of the keys that grouping(...) names are not in it."""
-    texts = [spelling(each) for each in keys]
-    named = [spelling(each) for each in node.expressions] or texts
+    texts = [canonical_text(each) for each in keys]
+    named = [canonical_text(each) for each in node.expressions] or texts
     if sets is None or any(each not in texts for each in named):
         raise TypeFault(
             f"{as_written(node).lower()} takes what GROUPING SETS, ROLLUP or CUBE group by",
@@ -299,7 +302,7 @@ def _groups(
 def _argument(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
     """What an aggregate is taken of; None if it only counts rows."""
     if type(node) not in AGGREGATED:
-        raise translation.draft.unsupported(node, why_not(node))
+        raise translation.draft.unsupported(node, unsupported_reason(node))
     argument = node.this
     if isinstance(argument, exp.Distinct):
         if len(argument.expressions) > 1:
@@ -314,7 +317,7 @@ def _argument(translation: Translation, node: exp.Expr, scope: Scope, body: Body
         value = as_numeric(translation.draft, value, body, node)
     if isinstance(node, exp.Sum | exp.Avg) and not is_numeric(value.type):
         raise TypeFault(
-            f"{AGGREGATED[type(node)]} of {shown(value.type)}",
+            f"{AGGREGATED[type(node)]} of {type_name(value.type)}",
             code="type-mismatch",
             span=translation.draft.place(node),
             hint="it takes numbers",
@@ -411,7 +414,7 @@ class GroupedScope:
         for number, (text, term) in enumerate((self.groups.keys | self.groups.aggregates).items()):
             self.names[text] = f"value {number}"
             fields.append(Field(f"value {number}", term))
-        self.scope.sources.append(Source("group", fields))
+        self.scope.sources.append(FromItem("group", fields))
         # A column that is grouped by keeps its name, for subqueries and HAVING.
         for source in self.below.sources:
             kept = [
@@ -430,7 +433,7 @@ class GroupedScope:
         def replace_known(each: exp.Expr) -> exp.Expr:
             if isinstance(each, exp.Identifier):
                 return each
-            name = self.names.get(spelling(each))
+            name = self.names.get(canonical_text(each))
             if name is not None:
                 return exp.column(name, table="group")
             # In a subquery names mean its own columns first; a copy is not searched.
@@ -442,7 +445,7 @@ class GroupedScope:
         """A subquery, in which aggregates of this query may be mentioned."""
         made = node.copy()
         for each in aggregates_from_around(made):
-            each.replace(exp.column(self.names[spelling(each)], table="group"))
+            each.replace(exp.column(self.names[canonical_text(each)], table="group"))
         return made
 
 
@@ -463,7 +466,7 @@ def _place(shown: Sequence[Term], value: Term | None) -> int:
     return 0 if value is None else shown.index(value)
 
 
-def _texts_of(source: Source, name: str) -> list[str]:
+def _texts_of(source: FromItem, name: str) -> list[str]:
     """How a column can be written; without its table not if USING made it one with another."""
-    found = [spelling(exp.column(name, table=source.alias))]
-    return found if name in source.merged else [*found, spelling(exp.column(name))]
+    found = [canonical_text(exp.column(name, table=source.alias))]
+    return found if name in source.merged else [*found, canonical_text(exp.column(name))]

@@ -16,7 +16,7 @@ from sqlglot import exp
 from harken.lang.sql.normalization import replace_columns
 from harken.lang.sql.select_list import name_of
 
-APART = (exp.AggFunc, exp.Query)
+WITHOUT_ALIASES = (exp.AggFunc, exp.Query)
 
 
 def mentions_aliases(selected: Sequence[exp.Expr]) -> bool:
@@ -30,7 +30,7 @@ def mentions_aliases(selected: Sequence[exp.Expr]) -> bool:
     return False
 
 
-def spelled_out(
+def replace_aliases(
     selected: Sequence[exp.Expr],
     is_column: Callable[[str], bool],
     ambiguous: Callable[[exp.Expr], Exception],
@@ -48,7 +48,7 @@ def spelled_out(
 
     found: list[exp.Expr] = []
     for place, each in enumerate(selected):
-        made = replace_columns(each, stands_for, APART)
+        made = replace_columns(each, stands_for, WITHOUT_ALIASES)
         if made != each and not isinstance(each, exp.Alias):
             made = exp.alias_(made, name_of(each, place), quoted=True)
         found.append(made)
@@ -58,5 +58,5 @@ def spelled_out(
 
 
 def _columns(node: exp.Expr) -> list[exp.Column]:
-    own = node.walk(prune=lambda each: isinstance(each, APART))
+    own = node.walk(prune=lambda each: isinstance(each, WITHOUT_ALIASES))
     return [each for each in own if isinstance(each, exp.Column) and not each.table]

@@ -10,7 +10,7 @@ import math
 
 from sqlglot import exp
 
-from harken.lang.sql.function_rewrites import filled
+from harken.lang.sql.function_rewrites import fill_template
 from harken.values.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 
 Call = tuple[str, list[exp.Expr], tuple[Type, ...]]
@@ -96,7 +96,7 @@ UNREAD = ("null_if_pos_overflow", "negate", "safe")
 CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
-def called(node: exp.Expr) -> Call | None:
+def operation_call(node: exp.Expr) -> Call | None:
     """The operation that a node is, if it is one of these."""
     match node:
         case exp.Pad():
@@ -110,7 +110,7 @@ def called(node: exp.Expr) -> Call | None:
         case exp.Anonymous(expressions=[*parts, seconds]) if (
             node.name.lower() == "make_timestamp" and len(parts) == 5
         ):
-            micros = filled("CAST(CAST(x AS DECIMAL(16, 6)) * 1000000 AS BIGINT)", seconds)
+            micros = fill_template("CAST(CAST(x AS DECIMAL(16, 6)) * 1000000 AS BIGINT)", seconds)
             return "make_timestamp", [*parts, micros], (INTEGER,) * 6
         case exp.Initcap(expression=exp.Literal(this=" ")):
             return "initcap", [node.this], (TEXT,)

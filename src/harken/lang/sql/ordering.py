@@ -17,10 +17,10 @@ from harken.errors import LanguageError, TypeFault
 from harken.ir.clauses import Aggregation, Atom, Comparison, First, Literal
 from harken.ir.relations import COPIES
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.sql.expression_text import spelling
+from harken.lang.sql.expression_text import canonical_text
 from harken.lang.sql.normalization import replace_columns
 from harken.lang.sql.program_draft import Body, Draft
-from harken.lang.sql.query_rows import Rows
+from harken.lang.sql.query_rows import QueryRows
 from harken.lang.sql.whole_numbers import whole_number
 from harken.values.types import BOOLEAN, INTEGER
 
@@ -35,7 +35,7 @@ def direction(key: exp.Expr) -> tuple[bool, bool]:
     return descending, (not descending) if first is None else bool(first)
 
 
-class Keys:
+class OrderKeys:
     """A query without its ORDER BY and LIMIT, and with what it orders by among its columns."""
 
     def __init__(self, node: exp.Expr, draft: Draft) -> None:
@@ -55,7 +55,7 @@ class Keys:
         # What a text or a function of one says is not the name of a column.
         named = (exp.Alias, exp.Column)
         self._names = [e.alias_or_name.lower() if isinstance(e, named) else "" for e in selects]
-        self._texts = [spelling(each) for each in selects]
+        self._texts = [canonical_text(each) for each in selects]
         self._has_star = any(each.is_star for each in selects)
         self._places = [] if self._by_all else [self._find(key) for key in self._nodes]
         if self._added:
@@ -118,7 +118,7 @@ class Keys:
         if not self._has_star and plain and wanted.name.lower() in self._names:
             return self._names.index(wanted.name.lower())
         spelled = self._spelled_out(wanted)
-        text = spelling(spelled)
+        text = canonical_text(spelled)
         if not self._has_star and text in self._texts:
             return self._texts.index(text)
         if not self._is_closed:
@@ -158,14 +158,14 @@ def _is_all(node: exp.Expr | None) -> bool:
     return isinstance(node, exp.Var) and node.name.upper() == "ALL"
 
 
-def limited(
+def first_rows(
     draft: Draft,
-    rows: Rows,
+    rows: QueryRows,
     width: int,
     order: Sequence[Order],
     count: int | None,
     offset: int,
-) -> Rows:
+) -> QueryRows:
     """The first rows of a query, of which the first `width` columns are wanted."""
     captured = rows.captured
     one = [draft.fresh(column.type) for column in rows.columns]
@@ -181,7 +181,7 @@ def limited(
         rows.columns,
         [
             (other, [Atom(rows.relation, (*captured, *other)), *tests])
-            for tests in earlier(other, one, order)
+            for tests in comes_before(other, one, order)
         ],
         bag=True,
     )
@@ -209,14 +209,14 @@ def limited(
         bag=True,
         first=First(rows.relation.id, len(captured), places, count, offset),
     )
-    return Rows(relation, captured, rows.names[:width])
+    return QueryRows(relation, captured, rows.names[:width])
 
 
 def _fresh(draft: Draft, like: Sequence[Variable]) -> list[Variable]:
     return [draft.fresh(each.type) for each in like]
 
 
-def earlier(
+def comes_before(
     row: Sequence[Variable], than: Sequence[Variable], order: Sequence[Order]
 ) -> list[list[Literal]]:
     """When a row comes before another: the ways in which it can, of which at most one holds."""

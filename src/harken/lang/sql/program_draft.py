@@ -27,7 +27,7 @@ from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql import decimals
 from harken.lang.sql.parser import Statement
-from harken.lang.sql.types import shown
+from harken.lang.sql.types import type_name
 from harken.values.types import BOOLEAN, INTEGER, NUMBER, Type, is_decimal
 
 TRUE = Constant(True, BOOLEAN)
@@ -154,10 +154,10 @@ class Draft:
         if is_decimal(term.type) and type_ == NUMBER:
             return self.compute("to_number", (term,), NUMBER, body)
         raise TypeFault(
-            f"this is {shown(term.type)}, and {shown(type_)} is wanted",
+            f"this is {type_name(term.type)}, and {type_name(type_)} is wanted",
             code="type-mismatch",
             span=self.place(node),
-            hint=f"convert it: CAST(... AS {shown(type_)})",
+            hint=f"convert it: CAST(... AS {type_name(type_)})",
         )
 
 
@@ -195,7 +195,7 @@ class Body:
             self.add(Comparison("!=", term, Constant(None, term.type.or_null())))
 
 
-def used(terms: Iterable[Term], literals: Iterable[Literal]) -> set[Variable]:
+def variables_in(terms: Iterable[Term], literals: Iterable[Literal]) -> set[Variable]:
     """The variables of terms and literals."""
     relation = Relation("used", (), 0, Kind.DERIVED)
     inside = clause_variables(Clause(Atom(relation, ()), tuple(literals)))

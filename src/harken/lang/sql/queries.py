@@ -17,24 +17,24 @@ from sqlglot import exp
 from harken.errors import SyntaxFault, TypeFault
 from harken.ir.clauses import Atom
 from harken.lang.sql.aggregate_nodes import aggregates_of
-from harken.lang.sql.conditions import hold
+from harken.lang.sql.conditions import require_condition
 from harken.lang.sql.distinct_on import distinct_on
 from harken.lang.sql.expressions import translate_value
 from harken.lang.sql.from_clause import join_from
 from harken.lang.sql.group_by import group_keys, grouped_rows, is_column
-from harken.lang.sql.lateral_aliases import mentions_aliases, spelled_out
+from harken.lang.sql.lateral_aliases import mentions_aliases, replace_aliases
 from harken.lang.sql.normalization import replace_columns, windows_of
-from harken.lang.sql.ordering import Keys, limited
+from harken.lang.sql.ordering import OrderKeys, first_rows
 from harken.lang.sql.program_draft import Body, Draft, Tables
-from harken.lang.sql.query_rows import Rows, define_rows
-from harken.lang.sql.random_values import draws_for_rows, told_apart
+from harken.lang.sql.query_rows import QueryRows, define_rows
+from harken.lang.sql.random_values import draws_per_row, number_equal_rows
 from harken.lang.sql.recursive_with import define_recursive, mentions, refuse_other_widths
-from harken.lang.sql.scope import Field, Scope, Source
+from harken.lang.sql.scope import Field, FromItem, Scope
 from harken.lang.sql.select_list import expand_stars, name_of
 from harken.lang.sql.set_operations import set_operation, translate_values
 from harken.lang.sql.translation import Translation
-from harken.lang.sql.types import shown
-from harken.lang.sql.window_split import Split
+from harken.lang.sql.types import type_name
+from harken.lang.sql.window_split import WindowSplit
 from harken.lang.sql.windows import Windows
 from harken.values.types import BOOLEAN
 
@@ -44,7 +44,9 @@ def new_translation(draft: Draft, tables: Tables) -> Translation:
     return Translation(draft, tables, translate_query, translate_value)
 
 
-def translate_query(translation: Translation, node: exp.Expr, scope: Scope | None = None) -> Rows:
+def translate_query(
+    translation: Translation, node: exp.Expr, scope: Scope | None = None
+) -> QueryRows:
     """A query inside a scope, which it may capture columns of."""
     node = node.unnest() if isinstance(node, exp.Subquery | exp.Paren) else node
     common = node.args.get("with_") or node.args.get("with")
@@ -71,7 +73,7 @@ def translate_query(translation: Translation, node: exp.Expr, scope: Scope | Non
             translation.with_items.pop()
 
 
-def _body_of(translation: Translation, node: exp.Expr, scope: Scope | None) -> Rows:
+def _body_of(translation: Translation, node: exp.Expr, scope: Scope | None) -> QueryRows:
     if node.args.get("limit") is not None or node.args.get("offset") is not None:
         return _limited(translation, node, scope)
     match node:
@@ -95,7 +97,7 @@ def _refuse(draft: Draft, node: exp.Expr) -> None:
             raise draft.unsupported(node, f"{name.upper()} is not there yet")
 
 
-def _select(translation: Translation, node: exp.Select, outer: Scope | None) -> Rows:
+def _select(translation: Translation, node: exp.Select, outer: Scope | None) -> QueryRows:
     if distinct_on(node) is not None:
         what = "with QUALIFY, ORDER BY ALL, or a number that is no place of the select list"
         raise translation.draft.unsupported(node, f"DISTINCT ON {what} is not there yet")
@@ -109,12 +111,12 @@ def _select(translation: Translation, node: exp.Select, outer: Scope | None) -> 
         return _windowed(translation, node, outer)
     scope, body = Scope(outer), Body()
     join_from(translation, node, scope, body)
-    if draws_for_rows(node):
-        body = told_apart(translation.draft, scope, body)
+    if draws_per_row(node):
+        body = number_equal_rows(translation.draft, scope, body)
     node = _with_aliases(translation.draft, node, scope)
     where = node.args.get("where")
     if where is not None:
-        hold(translation, where.this, scope, body)
+        require_condition(translation, where.this, scope, body)
     distinct = node.args.get("distinct")
     selected = expand_stars(translation.draft, node, scope)
     group = node.args.get("group")
@@ -130,7 +132,7 @@ def _select(translation: Translation, node: exp.Select, outer: Scope | None) -> 
     return define_rows(translation.draft, names, terms, body, scope, bag=distinct is None)
 
 
-def _qualified(translation: Translation, node: exp.Select, outer: Scope | None) -> Rows:
+def _qualified(translation: Translation, node: exp.Select, outer: Scope | None) -> QueryRows:
     """The rows for which QUALIFY holds: it is one more column, which is not shown."""
     inner = node.copy()
     condition = inner.args.pop("qualify").this
@@ -141,7 +143,7 @@ def _qualified(translation: Translation, node: exp.Select, outer: Scope | None) 
     last = terms[-1]
     if last.type != BOOLEAN:
         raise TypeFault(
-            f"QUALIFY is a condition, and this is {shown(last.type)}",
+            f"QUALIFY is a condition, and this is {type_name(last.type)}",
             code="type-mismatch",
             span=translation.draft.place(condition),
         )
@@ -151,7 +153,7 @@ def _qualified(translation: Translation, node: exp.Select, outer: Scope | None) 
     heads = [(terms[:-1], body.literals)]
     relation = translation.draft.define("qualified", rows.captured, columns, heads, bag=bag)
     unknown = frozenset(each for each in rows.unknown if each < len(columns))
-    return Rows(relation, rows.captured, rows.names[:-1], unknown)
+    return QueryRows(relation, rows.captured, rows.names[:-1], unknown)
 
 
 def _with_aliases(draft: Draft, node: exp.Select, scope: Scope) -> exp.Select:
@@ -167,13 +169,13 @@ def _with_aliases(draft: Draft, node: exp.Select, scope: Scope) -> exp.Select:
             hint="give them different names",
         )
 
-    found = spelled_out(node.expressions, lambda name: bool(scope.own(None, name)), ambiguous)
+    found = replace_aliases(node.expressions, lambda name: bool(scope.own(None, name)), ambiguous)
     spelled = node.copy()
     spelled.set("expressions", found)
     return spelled
 
 
-def _windowed(translation: Translation, node: exp.Select, outer: Scope | None) -> Rows:
+def _windowed(translation: Translation, node: exp.Select, outer: Scope | None) -> QueryRows:
     """The query without its window functions first, then those over its rows."""
     if any(each.is_star for each in node.expressions):
         named = Scope(outer)
@@ -181,7 +183,7 @@ def _windowed(translation: Translation, node: exp.Select, outer: Scope | None) -
         selected = expand_stars(translation.draft, node, named)
     else:
         selected = [(each, name_of(each, i)) for i, each in enumerate(node.expressions)]
-    split = Split()
+    split = WindowSplit()
     expressions = [split.outer(each.unalias()) for each, _ in selected]
     inner = node.copy()
     inner.set("distinct", None)
@@ -197,7 +199,7 @@ def _windowed(translation: Translation, node: exp.Select, outer: Scope | None) -
     windows.source(body)
     fields = [Field(n, t) for n, t in zip(split.columns, windows.row, strict=False)]
     fields += [Field(name, term) for name, term in values.items()]
-    scope.sources.append(Source("rows", fields))
+    scope.sources.append(FromItem("rows", fields))
     terms = [translation.value(each, scope, body) for each in expressions]
     distinct = node.args.get("distinct") is not None
     return define_rows(
@@ -235,13 +237,13 @@ def _resolve_names(
     inner.set("having", exp.Having(this=replace_columns(having.this, stands_for)))
 
 
-def _limited(translation: Translation, node: exp.Expr, scope: Scope | None) -> Rows:
+def _limited(translation: Translation, node: exp.Expr, scope: Scope | None) -> QueryRows:
     """ORDER BY with LIMIT: the first rows; those that the order leaves open are told apart by
     their columns."""
-    keys = Keys(node, translation.draft)
+    keys = OrderKeys(node, translation.draft)
     rows = translation.query(keys.query, scope)
     width = len(rows.columns) - keys.added
     order = keys.order(len(rows.columns))
     said = {place for place, _, _ in order}
     order += [(i, False, True) for i in range(width) if i not in said]
-    return limited(translation.draft, rows, width, order, keys.count, keys.offset)
+    return first_rows(translation.draft, rows, width, order, keys.count, keys.offset)

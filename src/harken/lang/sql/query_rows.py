@@ -10,13 +10,13 @@ from harken.ir.relations import Column, Relation
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql.conversions import NULL_TYPE
-from harken.lang.sql.program_draft import Body, Draft, used
+from harken.lang.sql.program_draft import Body, Draft, variables_in
 from harken.lang.sql.scope import Scope
 from harken.values.types import BOOLEAN
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class QueryRows:
     """What a query became: a relation whose first columns are those it captured.
 
     `unknown` are the places of columns that are nothing but NULL, which is of any type."""
@@ -39,24 +39,24 @@ def define_rows(
     scope: Scope,
     *,
     bag: bool,
-) -> Rows:
+) -> QueryRows:
     captured = captured_by(scope, terms, body.literals)
     columns = tuple(
         Column(name.lower(), term.type) for name, term in zip(names, terms, strict=True)
     )
     relation = draft.define("query", captured, columns, [(terms, body.literals)], bag=bag)
-    return Rows(relation, captured, tuple(names), unknown_places([terms]))
+    return QueryRows(relation, captured, tuple(names), null_columns([terms]))
 
 
 def captured_by(
     scope: Scope, terms: Sequence[Term], literals: Sequence[Literal]
 ) -> tuple[Variable, ...]:
     """The captured columns that a clause mentions, in the order in which they were met."""
-    mentioned = used(terms, literals)
+    mentioned = variables_in(terms, literals)
     return tuple(each for each in scope.captured if each in mentioned)
 
 
-def unknown_places(rows: Sequence[Sequence[Term]]) -> frozenset[int]:
+def null_columns(rows: Sequence[Sequence[Term]]) -> frozenset[int]:
     """The columns that are a bare NULL in all rows."""
     bare = Constant(None, NULL_TYPE)
     return frozenset(i for i in range(len(rows[0])) if all(row[i] == bare for row in rows))

@@ -17,10 +17,10 @@ from harken.ir.clauses import Atom
 from harken.ir.relations import Column
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql.conversions import as_text
-from harken.lang.sql.function_rewrites import filled
-from harken.lang.sql.program_draft import Body, Draft, used
-from harken.lang.sql.query_rows import Rows
-from harken.lang.sql.row_numbers import Numbering
+from harken.lang.sql.function_rewrites import fill_template
+from harken.lang.sql.program_draft import Body, Draft, variables_in
+from harken.lang.sql.query_rows import QueryRows
+from harken.lang.sql.row_numbers import RowNumbers
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 from harken.values.types import NUMBER, TEXT
@@ -29,14 +29,14 @@ CALLS = (exp.Rand, exp.Randn, exp.Uuid)
 _NORMAL = "sqrt(-2e0 * ln(1e0 - x)) * cos(2e0 * pi() * y)"
 
 
-def draws(node: exp.Expr) -> bool:
+def has_random_call(node: exp.Expr) -> bool:
     """Is anything in a query, as it was written, drawn by chance?"""
     return node.find(*CALLS) is not None
 
 
-def with_places(node: exp.Expr) -> exp.Expr:
+def number_random_calls(node: exp.Expr) -> exp.Expr:
     """A query in which all that is drawn has a place, which stays the same where it is copied."""
-    if not draws(node):
+    if not has_random_call(node):
         return node
     made = node.copy()
     for place, call in enumerate(made.find_all(*CALLS)):
@@ -44,12 +44,12 @@ def with_places(node: exp.Expr) -> exp.Expr:
     return made
 
 
-def normal(call: exp.Expr) -> exp.Expr:
+def normal_distribution(call: exp.Expr) -> exp.Expr:
     """A normal distribution, of two numbers that are drawn evenly."""
     first, second = (
         exp.Rand(this=call.this, place=f"{call.args['place']}{which}") for which in "ab"
     )
-    return exp.Paren(this=filled(_NORMAL, first, second))
+    return exp.Paren(this=fill_template(_NORMAL, first, second))
 
 
 def seed_of(call: exp.Expr, draft: Draft) -> str | None:
@@ -70,7 +70,7 @@ def seed_of(call: exp.Expr, draft: Draft) -> str | None:
     return given[0].sql() + str(call.args["place"]).lstrip("0123456789")
 
 
-def draws_for_rows(node: exp.Select) -> bool:
+def draws_per_row(node: exp.Select) -> bool:
     """Is anything drawn for the rows of this query, and not of one in it?"""
     return any(each.find_ancestor(exp.Select) is node for each in node.find_all(*CALLS))
 
@@ -80,7 +80,7 @@ def _is_unfinished(atom: Atom, draft: Draft) -> bool:
     return known is not None and not known.clauses
 
 
-def told_apart(draft: Draft, scope: Scope, body: Body) -> Body:
+def number_equal_rows(draft: Draft, scope: Scope, body: Body) -> Body:
     """The rows of FROM, those that are equal with a number; what follows is said of them."""
     rows = dict.fromkeys(each.term for source in scope.sources for each in source.fields)
     row = [each for each in rows if isinstance(each, Variable)]
@@ -90,15 +90,15 @@ def told_apart(draft: Draft, scope: Scope, body: Body) -> Body:
     if any(each.relation.in_rounds and _is_unfinished(each, draft) for each in atoms):
         return body  # of a recursion each row of a round is looked at by itself
     columns = [Column(f"c{i}", each.type) for i, each in enumerate(row)]
-    mentioned = used(row, body.literals)
+    mentioned = variables_in(row, body.literals)
     captured = tuple(each for each in scope.captured if each in mentioned)
     relation = draft.define("rows", captured, columns, [(row, body.literals)], bag=True)
-    numbering = Numbering(draft, Rows(relation, captured, ()), row)
+    numbering = RowNumbers(draft, QueryRows(relation, captured, ()), row)
     scope.apart = (numbering.number((tuple(range(len(row))), ())),)
     return Body([numbering.source()])
 
 
-def draw(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+def random_value(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
     """What the moment, the place in the text and the row say; or a seed and the row."""
     draft = translation.draft
     seed = seed_of(node, draft)

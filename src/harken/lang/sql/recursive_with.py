@@ -22,7 +22,7 @@ from harken.ir.clauses import Atom, Clause, Definition, Program, atoms
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.strata import components
 from harken.lang.sql.program_draft import Draft
-from harken.lang.sql.query_rows import Rows
+from harken.lang.sql.query_rows import QueryRows
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 
@@ -59,7 +59,7 @@ def define_recursive(translation: Translation, item: exp.Expr, scope: Scope | No
     nullable = [any(rows.columns[i].type.nullable for rows in first) for i in range(len(names))]
     relation = _relation(translation.draft, item, first[0], nullable, in_rounds)
     found = translation.with_items[-1]
-    found[item.alias.lower()] = Rows(relation, (), names)
+    found[item.alias.lower()] = QueryRows(relation, (), names)
     steps = [each for each in parts if each not in base]
     taken = dict(translation.draft.definitions)
     rows = [translation.query(each, scope) for each in steps]
@@ -72,7 +72,7 @@ def define_recursive(translation: Translation, item: exp.Expr, scope: Scope | No
         translation.draft.definitions.clear()
         translation.draft.definitions.update(taken)
         relation = _relation(translation.draft, item, first[0], wider, in_rounds)
-        found[item.alias.lower()] = Rows(relation, (), names)
+        found[item.alias.lower()] = QueryRows(relation, (), names)
         rows = [translation.query(each, scope) for each in steps]
     clauses = [
         clause
@@ -117,7 +117,9 @@ def _refuse_whole_rounds(draft: Draft, item: exp.Expr, relation: Relation) -> No
             raise error
 
 
-def refuse_other_widths(draft: Draft, item: exp.Expr, parts: Sequence[Rows], width: int) -> None:
+def refuse_other_widths(
+    draft: Draft, item: exp.Expr, parts: Sequence[QueryRows], width: int
+) -> None:
     for each in parts:
         if len(each.columns) != width:
             raise TypeFault(
@@ -129,7 +131,7 @@ def refuse_other_widths(draft: Draft, item: exp.Expr, parts: Sequence[Rows], wid
 
 
 def _relation(
-    draft: Draft, item: exp.Expr, rows: Rows, nullable: list[bool], in_rounds: bool
+    draft: Draft, item: exp.Expr, rows: QueryRows, nullable: list[bool], in_rounds: bool
 ) -> Relation:
     columns = tuple(
         Column(column.name, column.type.or_null(null))
@@ -139,7 +141,7 @@ def _relation(
     return replace(made, kind=Kind.DERIVED, in_rounds=in_rounds)
 
 
-def _clauses(draft: Draft, rows: Rows, relation: Relation, item: exp.Expr) -> list[Clause]:
+def _clauses(draft: Draft, rows: QueryRows, relation: Relation, item: exp.Expr) -> list[Clause]:
     """What a part of the UNION gives, as clauses of the whole."""
     if rows.captured:
         raise draft.unsupported(item, "WITH RECURSIVE that mentions the query around it")

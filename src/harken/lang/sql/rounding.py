@@ -16,7 +16,7 @@ from sqlglot import exp
 from harken.ir.terms import Constant, Term
 from harken.lang.sql import decimals
 from harken.lang.sql.conversions import NULL_TYPE, apply, as_numeric
-from harken.lang.sql.function_rewrites import filled
+from harken.lang.sql.function_rewrites import fill_template
 from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
@@ -44,7 +44,7 @@ def round_value(translation: Translation, node: exp.Expr, scope: Scope, body: Bo
         return given
     if wanted < 0:
         half, unit = (exp.Literal.number(10**-wanted // n) for n in (2, 1))
-        tens = filled(TO_TENS, node.this, half, unit)
+        tens = fill_template(TO_TENS, node.this, half, unit)
         rounded = translation.value(tens, scope, body)
         if given.type == INTEGER:
             return rounded
@@ -62,7 +62,7 @@ def round_to_even(translation: Translation, node: exp.Expr, scope: Scope, body: 
     if wanted >= scale:
         return given
     text = TO_EVEN.format(nearest=f"round(x, {wanted})", **_units(wanted))
-    rounded = translation.value(filled(text, node.this), scope, body)
+    rounded = translation.value(fill_template(text, node.this), scope, body)
     if given.type == INTEGER:
         return rounded
     return translation.draft.coerce(rounded, _kept(given.type, wanted), body, node)
@@ -103,7 +103,7 @@ def floor_or_ceil(translation: Translation, node: exp.Expr, scope: Scope, body: 
         name, text = "ceiling", text.replace("-", "+").replace("<", ">")
     if is_decimal(given.type):
         precision, scale = decimal_digits(given.type)
-        whole = translation.value(filled(text, node.this), scope, body)
+        whole = translation.value(fill_template(text, node.this), scope, body)
         return translation.draft.coerce(whole, decimal_type(precision - scale + 1, 0), body, node)
     return apply(translation.draft, name, [given], body, node)
 
@@ -123,7 +123,7 @@ def _floor_or_ceil_to_digits(
     if wanted >= decimal_digits(type_)[1]:
         return translation.draft.coerce(given, type_, body, node)
     text = (DOWN if isinstance(node, exp.Floor) else UP).format(**_units(wanted))
-    whole = translation.value(filled(text, node.this), scope, body)
+    whole = translation.value(fill_template(text, node.this), scope, body)
     return translation.draft.coerce(whole, _kept(type_, wanted), body, node)
 
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from harken.ir.clauses import Aggregation, Atom, Comparison, Literal, Numbered
 from harken.ir.relations import COPIES, Column, Relation
 from harken.ir.terms import Term, Variable
-from harken.lang.sql.ordering import Order, earlier
+from harken.lang.sql.ordering import Order, comes_before
 from harken.lang.sql.program_draft import Body, Draft
-from harken.lang.sql.query_rows import Rows
+from harken.lang.sql.query_rows import QueryRows
 from harken.values.types import INTEGER
 
 Wanted = tuple[tuple[int, ...], tuple[Order, ...]]
@@ -31,8 +31,8 @@ class Stage:
     number: Variable
 
 
-class Numbering:
-    def __init__(self, draft: Draft, rows: Rows, row: Sequence[Variable]) -> None:
+class RowNumbers:
+    def __init__(self, draft: Draft, rows: QueryRows, row: Sequence[Variable]) -> None:
         self._draft = draft
         self._captured = rows.captured
         self._row = list(row)
@@ -94,7 +94,7 @@ class Numbering:
             columns,
             [
                 (other, [Atom(rows, (*captured, *other)), *same, *way])
-                for way in earlier(other, one, order)
+                for way in comes_before(other, one, order)
             ],
             bag=True,
         )

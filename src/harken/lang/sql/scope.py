@@ -22,7 +22,7 @@ class Field:
 
 
 @dataclass(slots=True)
-class Source:
+class FromItem:
     """An item of FROM: its alias, and its columns with what stands for them in the clause.
 
     `merged` are columns of which a join kept one for two: `*` shows them once.
@@ -46,7 +46,7 @@ class Source:
 @dataclass(slots=True)
 class Scope:
     parent: Scope | None = None
-    sources: list[Source] = field(default_factory=list)
+    sources: list[FromItem] = field(default_factory=list)
     captured: dict[Variable, None] = field(default_factory=dict)
     hidden: Scope | None = None
     """What is below GROUP BY: its columns are known, and cannot be mentioned."""

@@ -12,17 +12,17 @@ from harken.ir.relations import COPIES, Column, Relation
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql.conversions import as_type, common_type
 from harken.lang.sql.program_draft import Body, Draft
-from harken.lang.sql.query_rows import Rows, as_set, captured_by, unknown_places
+from harken.lang.sql.query_rows import QueryRows, as_set, captured_by, null_columns
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 from harken.lang.sql.whole_numbers import whole_number
 from harken.values.types import BOOLEAN, INTEGER
 
-TOGETHER = 400
+ROWS_PER_RELATION = 400
 """So many rows that are written out are one relation: SQLite has at most 500 alternatives."""
 
 
-def translate_values(translation: Translation, node: exp.Values, scope: Scope | None) -> Rows:
+def translate_values(translation: Translation, node: exp.Values, scope: Scope | None) -> QueryRows:
     inside = Scope(scope)
     bodies = [Body() for _ in node.expressions]
     rows = [
@@ -53,7 +53,7 @@ def translate_values(translation: Translation, node: exp.Values, scope: Scope | 
     literals = [each for body in bodies for each in body.literals]
     captured = captured_by(inside, [t for row in rows for t in row], literals)
     relation = _written_out(translation.draft, captured, columns, heads)
-    return Rows(relation, captured, names, unknown_places(rows))
+    return QueryRows(relation, captured, names, null_columns(rows))
 
 
 def _written_out(
@@ -63,17 +63,17 @@ def _written_out(
     heads: Sequence[tuple[Sequence[Term], Sequence[Literal]]],
 ) -> Relation:
     """Rows that are written out; many of them in several relations, which are put together."""
-    if len(heads) <= TOGETHER:
+    if len(heads) <= ROWS_PER_RELATION:
         return draft.define("values", captured, columns, heads, bag=True)
     parts = []
-    for start in range(0, len(heads), TOGETHER):
-        part = _written_out(draft, captured, columns, heads[start : start + TOGETHER])
+    for start in range(0, len(heads), ROWS_PER_RELATION):
+        part = _written_out(draft, captured, columns, heads[start : start + ROWS_PER_RELATION])
         terms = [draft.fresh(column.type) for column in columns]
         parts.append((terms, [Atom(part, (*captured, *terms))]))
     return _written_out(draft, captured, columns, parts)
 
 
-def range_rows(draft: Draft, node: exp.Expr) -> Rows:
+def range_rows(draft: Draft, node: exp.Expr) -> QueryRows:
     """range(end), range(start, end) and range(start, end, step): whole numbers, without the
     last."""
     given = [whole_number(each) for each in node.expressions]
@@ -91,10 +91,12 @@ def range_rows(draft: Draft, node: exp.Expr) -> Rows:
     value = draft.compute("+", (steps, first), INTEGER, body)
     columns = [Column("id", INTEGER)]
     relation = draft.define("range", (), columns, [([value], body.literals)], bag=True)
-    return Rows(relation, (), ("id",), frozenset())
+    return QueryRows(relation, (), ("id",), frozenset())
 
 
-def set_operation(translation: Translation, node: exp.SetOperation, scope: Scope | None) -> Rows:
+def set_operation(
+    translation: Translation, node: exp.SetOperation, scope: Scope | None
+) -> QueryRows:
     left, right = translation.query(node.this, scope), translation.query(node.expression, scope)
     if node.args.get("by_name"):
         left, right = _by_name(translation.draft, node, left, right)
@@ -119,7 +121,7 @@ def set_operation(translation: Translation, node: exp.SetOperation, scope: Scope
     unknown = left.unknown & right.unknown
     if isinstance(node, exp.Union):
         relation = translation.draft.define("union", captured, columns, sides, bag=not distinct)
-        return Rows(relation, captured, left.names, unknown)
+        return QueryRows(relation, captured, left.names, unknown)
     made = [translation.draft.define("side", captured, columns, [side], bag=True) for side in sides]
     row = [translation.draft.fresh(column.type) for column in columns]
     atoms = [Atom(each, (*captured, *row)) for each in made]
@@ -131,10 +133,12 @@ def set_operation(translation: Translation, node: exp.SetOperation, scope: Scope
     else:
         body = _counted(translation.draft, node, made, captured, row, columns)
     relation = translation.draft.define("set", captured, columns, [(row, body)], bag=not distinct)
-    return Rows(relation, captured, left.names, unknown)
+    return QueryRows(relation, captured, left.names, unknown)
 
 
-def _by_name(draft: Draft, node: exp.Expr, left: Rows, right: Rows) -> tuple[Rows, Rows]:
+def _by_name(
+    draft: Draft, node: exp.Expr, left: QueryRows, right: QueryRows
+) -> tuple[QueryRows, QueryRows]:
     """UNION BY NAME: columns of the same name are one, and what a side lacks is NULL."""
     for side in (left, right):
         lowered = [name.lower() for name in side.names]
@@ -150,7 +154,7 @@ def _by_name(draft: Draft, node: exp.Expr, left: Rows, right: Rows) -> tuple[Row
     return _arranged(draft, left, right, names), _arranged(draft, right, left, names)
 
 
-def _arranged(draft: Draft, rows: Rows, other: Rows, names: Sequence[str]) -> Rows:
+def _arranged(draft: Draft, rows: QueryRows, other: QueryRows, names: Sequence[str]) -> QueryRows:
     """The rows with these columns, NULL where they have none but the other side does."""
     own = [draft.fresh(column.type) for column in rows.columns]
     there = {name.lower(): i for i, name in enumerate(rows.names)}
@@ -167,11 +171,11 @@ def _arranged(draft: Draft, rows: Rows, other: Rows, names: Sequence[str]) -> Ro
     unknown = frozenset(
         i for i, name in enumerate(names) if there.get(name.lower(), -1) in rows.unknown
     )
-    return Rows(relation, rows.captured, tuple(names), unknown)
+    return QueryRows(relation, rows.captured, tuple(names), unknown)
 
 
 def _side(
-    draft: Draft, rows: Rows, node: exp.Expr, other: Rows
+    draft: Draft, rows: QueryRows, node: exp.Expr, other: QueryRows
 ) -> tuple[Sequence[Term], Sequence[Literal]]:
     """The rows of one side of a set operation, as ones of the types of both."""
     fresh = [draft.fresh(column.type) for column in rows.columns]

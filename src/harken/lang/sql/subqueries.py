@@ -10,15 +10,15 @@ from harken.errors import TypeFault, counted
 from harken.ir.clauses import Aggregation, Atom, Comparison
 from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.sql.conversions import alike
-from harken.lang.sql.program_draft import FALSE, TRUE, Body, Draft, used
-from harken.lang.sql.query_rows import Rows, capture_outwards, is_member, require_member
+from harken.lang.sql.conversions import to_same_type
+from harken.lang.sql.program_draft import FALSE, TRUE, Body, Draft, variables_in
+from harken.lang.sql.query_rows import QueryRows, capture_outwards, is_member, require_member
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
 from harken.values.types import BOOLEAN
 
 
-def _inner(translation: Translation, node: exp.Expr, scope: Scope) -> Rows:
+def _inner(translation: Translation, node: exp.Expr, scope: Scope) -> QueryRows:
     rows = translation.query(node, scope)
     capture_outwards(rows.captured, scope)
     return rows
@@ -51,7 +51,7 @@ def exists(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -
 
 def _listed(
     translation: Translation, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body
-) -> tuple[list[Term], Rows]:
+) -> tuple[list[Term], QueryRows]:
     """What stands left of IN, as terms of the types of the query's columns."""
     parts = list(left.expressions) if isinstance(left, exp.Tuple) else [left]
     rows = _inner(translation, node, scope)
@@ -66,7 +66,13 @@ def _listed(
 
 
 def _matches(
-    draft: Draft, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body, *, unknown: bool
+    draft: Draft,
+    terms: Sequence[Term],
+    rows: QueryRows,
+    node: exp.Expr,
+    body: Body,
+    *,
+    unknown: bool,
 ) -> tuple[Relation, tuple[Term, ...]]:
     """The set of rows that the terms can be found in; those with a NULL if `unknown`."""
     fresh = [draft.fresh(column.type) for column in rows.columns]
@@ -75,9 +81,9 @@ def _matches(
     given: list[Term] = []
     for term, column in zip(terms, fresh, strict=True):
         conversions = Body()
-        one, other = alike(draft, column, term, conversions, node)
+        one, other = to_same_type(draft, column, term, conversions, node)
         for literal in conversions.literals:
-            (inner if column in used((), [literal]) else body).add(literal)
+            (inner if column in variables_in((), [literal]) else body).add(literal)
         wanted.append(one)
         given.append(other)
     if unknown:
@@ -122,7 +128,7 @@ def require_not_in(
         body.add(Comparison("=", both, FALSE))
 
 
-def _any(draft: Draft, rows: Rows) -> tuple[Relation, tuple[Variable, ...]]:
+def _any(draft: Draft, rows: QueryRows) -> tuple[Relation, tuple[Variable, ...]]:
     fresh = tuple(draft.fresh(column.type) for column in rows.columns)
     inner = [Atom(rows.relation, (*rows.captured, *fresh))]
     found = draft.define("exists", rows.captured, (), [((), inner)], bag=False)
@@ -136,7 +142,9 @@ def is_in(
     return _is_among(translation.draft, terms, rows, node, body)
 
 
-def _is_among(draft: Draft, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body) -> Term:
+def _is_among(
+    draft: Draft, terms: Sequence[Term], rows: QueryRows, node: exp.Expr, body: Body
+) -> Term:
     """IN as a value: true, false, or NULL where a NULL leaves it open."""
     if len(terms) > 1:
         return _some_compares(draft, "=", terms, rows, node, body)
@@ -172,7 +180,7 @@ def compares_to_any(
 
 
 def _some_compares(
-    draft: Draft, operator: str, terms: Sequence[Term], rows: Rows, node: exp.Expr, body: Body
+    draft: Draft, operator: str, terms: Sequence[Term], rows: QueryRows, node: exp.Expr, body: Body
 ) -> Term:
     """True if a row compares so to the terms; else NULL if one may; else false."""
     compute = draft.compute
@@ -180,7 +188,7 @@ def _some_compares(
     inner = Body([Atom(rows.relation, (*rows.captured, *fresh))])
     test: Term = TRUE
     for term, column in zip(terms, fresh, strict=True):
-        sides = alike(draft, term, column, inner, node)
+        sides = to_same_type(draft, term, column, inner, node)
         one = compute(f"is {operator}", sides, BOOLEAN, inner)
         test = one if test is TRUE else compute("and", (test, one), BOOLEAN, inner)
     given = dict.fromkeys(each for each in terms if isinstance(each, Variable))

@@ -101,7 +101,7 @@ PARTS: dict[type[exp.Expr], str] = {
     exp.Commit: "",
     exp.Rollback: "",
 }
-CALLED: dict[tuple[type[exp.Expr], str], str] = {
+PART_NAMES: dict[tuple[type[exp.Expr], str], str] = {
     (exp.Rollback, "savepoint"): "a savepoint",
     (exp.Delete, "tables"): "DELETE that does not say FROM",
     (exp.Create, "unique"): "a UNIQUE INDEX (a table has UNIQUE (...) among its columns)",
@@ -122,7 +122,7 @@ MODES = ("ISOLATION LEVEL SERIALIZABLE", "READ WRITE")
 """What BEGIN may say of a transaction: what is so anyway."""
 _ALLOWED = {kind: frozenset(names.split()) for kind, names in PARTS.items()}
 _REFUSED = (exp.Pivot, exp.TableSample, exp.Into, exp.Lock, exp.Version)
-PLACED = (
+ORDERED_FUNCTIONS = (
     *(exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile),
     *(exp.Lag, exp.Lead, exp.NthValue),
 )
@@ -140,7 +140,9 @@ def unknown_parts(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
                 if name not in allowed and value not in (None, False, [], ""):
                     yield (
                         each,
-                        CALLED.get((type(each), name), name.strip("_").replace("_", " ").upper()),
+                        PART_NAMES.get(
+                            (type(each), name), name.strip("_").replace("_", " ").upper()
+                        ),
                     )
         if isinstance(each, exp.Star):
             whole = each.parent if isinstance(each.parent, exp.Column) else each
@@ -185,11 +187,11 @@ def _has_changes(star: exp.Expr) -> bool:
     return bool(star.args.get("except_") or star.args.get("replace"))
 
 
-def why_not(node: exp.Expr) -> str:
+def unsupported_reason(node: exp.Expr) -> str:
     """What is wrong with an aggregate that is none of ours."""
     if isinstance(node, exp.PercentileCont | exp.PercentileDisc):
         name = node.sql_name().lower()
         return f"{name} takes an order: {name}(0.5) WITHIN GROUP (ORDER BY x)"
-    if isinstance(node, PLACED):
+    if isinstance(node, ORDERED_FUNCTIONS):
         return f"{node.sql_name().lower()} is a window function: say OVER (ORDER BY ...)"
     return f"the aggregate {as_written(node)} is not there yet"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from harken.ir.terms import Constant, Term
-from harken.lang.sql.conversions import apply, as_text, literal_as
+from harken.lang.sql.conversions import apply, as_text, constant_as
 from harken.lang.sql.program_draft import Body
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
@@ -17,7 +17,7 @@ SIDES = {"LEADING": "trim_start", "TRAILING": "trim_end"}
 def text_value(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
     """The value of an expression where a text is wanted."""
     given = translation.value(node, scope, body)
-    converted = literal_as(translation.draft, given, TEXT, node)
+    converted = constant_as(translation.draft, given, TEXT, node)
     return as_text(translation.draft, given if converted is None else converted, body, node)
 
 

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from harken.ir.terms import Term
 from harken.lang.sql.program_draft import Body, Draft, Tables
-from harken.lang.sql.query_rows import Rows
+from harken.lang.sql.query_rows import QueryRows
 from harken.lang.sql.scope import Scope
 
 
@@ -24,9 +24,9 @@ class Translation:
 
     draft: Draft
     tables: Tables
-    translate_query: Callable[[Translation, exp.Expr, Scope | None], Rows]
+    translate_query: Callable[[Translation, exp.Expr, Scope | None], QueryRows]
     translate_value: Callable[[Translation, exp.Expr, Scope, Body], Term]
-    with_items: list[dict[str, Rows]] = field(default_factory=list)
+    with_items: list[dict[str, QueryRows]] = field(default_factory=list)
     """The items of each WITH around the query, by name; the innermost last."""
     mentioned: set[str] = field(default_factory=set)
     """The tables and views that were named."""
@@ -34,7 +34,7 @@ class Translation:
     """The values of `Once` nodes, with the body that computes each."""
     using_numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def query(self, node: exp.Expr, scope: Scope | None = None) -> Rows:
+    def query(self, node: exp.Expr, scope: Scope | None = None) -> QueryRows:
         """The rows of a query. It may mention columns of the scope, which it captures."""
         return self.translate_query(self, node, scope)
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from harken.ir.terms import Constant, Term
 from harken.lang.sql import decimals
-from harken.lang.sql.conversions import NULL_TYPE, cast_to, decimal_of, numeric_type, of_one_type
+from harken.lang.sql.conversions import NULL_TYPE, cast_to, decimal_of, numeric_type, to_shared_type
 from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.types import is_numeric
 from harken.values.types import (
@@ -25,7 +25,7 @@ from harken.values.types import (
     is_decimal,
 )
 
-TRIED: dict[type[exp.Expr], tuple[str, str]] = {
+TRY_OPERATORS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.SafeAdd: ("try_add", "+"),
     exp.SafeSubtract: ("try_subtract", "-"),
     exp.SafeMultiply: ("try_multiply", "*"),
@@ -64,11 +64,11 @@ def _try_rescaled(draft: Draft, given: Term, wanted: Type, body: Body) -> Term:
 
 def try_arithmetic(draft: Draft, node: exp.Expr, left: Term, right: Term, body: Body) -> Term:
     """Arithmetic that is NULL where it would overflow or divide by zero."""
-    name, symbol = TRIED[type(node)]
+    name, symbol = TRY_OPERATORS[type(node)]
     if left == right == Constant(None, NULL_TYPE):
         return Constant(None, NUMBER.or_null())
     if Constant(None, NULL_TYPE) in (left, right):
-        left, right = of_one_type(draft, (left, right), body, node)
+        left, right = to_shared_type(draft, (left, right), body, node)
     if not (is_numeric(left.type) and is_numeric(right.type)):
         raise draft.unsupported(node, f"{name} takes numbers")
     types = (left.type, right.type)

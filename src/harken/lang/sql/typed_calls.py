@@ -22,7 +22,7 @@ from harken.lang.sql.program_draft import Body
 from harken.lang.sql.rounding import round_to_even
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
-from harken.lang.sql.types import is_numeric, shown
+from harken.lang.sql.types import is_numeric, type_name
 from harken.values.types import INTEGER, NUMBER, TIMESTAMP
 
 READING = {"to_timestamp": "read_moment", "try_to_timestamp": "try_read_moment"}
@@ -85,7 +85,7 @@ def _with_commas(
     given = as_numeric(translation.draft, translation.value(number, scope, body), body, node)
     if not is_numeric(given.type):
         raise translation.draft.unsupported(
-            node, f"format_number of {shown(given.type)} is not there"
+            node, f"format_number of {type_name(given.type)} is not there"
         )
     wanted = translation.value(digits, scope, body)
     if given.type == NUMBER:

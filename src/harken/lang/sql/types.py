@@ -76,6 +76,6 @@ def is_numeric(type_: Type) -> bool:
     return type_ in NUMERIC or is_decimal(type_)
 
 
-def shown(type_: Type) -> str:
+def type_name(type_: Type) -> str:
     """What a type is called in SQL."""
     return NAMES.get(type_) or (type_.name.upper() if is_decimal(type_) else type_.name)

@@ -18,9 +18,9 @@ from sqlglot import exp
 from harken.errors import LanguageError, TypeFault
 from harken.ir.clauses import Comparison, Literal
 from harken.ir.terms import Constant, Term, Variable
-from harken.lang.sql.ordering import Order, earlier
+from harken.lang.sql.ordering import Order, comes_before
 from harken.lang.sql.program_draft import Body, Draft
-from harken.lang.sql.types import shown
+from harken.lang.sql.types import type_name
 from harken.values.types import DATE, INTEGER, NUMBER, TIMESTAMP, Type, decimal_digits, is_decimal
 
 Distance = int | Decimal | datetime.timedelta
@@ -113,7 +113,7 @@ def within(
             return [[]]
         if bound == 0:
             one, than = (row, other) if start else (other, row)
-            return [*earlier(one, than, keys), equal]
+            return [*comes_before(one, than, keys), equal]
         return _at_a_distance(bound, row, other, keys, start, node, draft)
 
     return [
@@ -156,7 +156,7 @@ def _moved(term: Term, distance: Distance, body: Body, node: exp.Expr, draft: Dr
     added = _as_added(distance, type_)
     if added is None:
         raise TypeFault(
-            f"a frame of RANGE cannot have this distance from {shown(type_)}",
+            f"a frame of RANGE cannot have this distance from {type_name(type_)}",
             code="type-mismatch",
             span=draft.place(node),
             hint="numbers for numbers, and days for dates",

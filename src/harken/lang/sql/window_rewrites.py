@@ -13,7 +13,7 @@ from sqlglot import exp
 from harken.lang.sql.parser import fragment
 
 
-def derived(node: exp.Window) -> exp.Expr | None:
+def rewrite_window(node: exp.Window) -> exp.Expr | None:
     """The expression that a window function is; None if it is one of its own."""
     match node.this:
         case exp.Lag() | exp.Lead() if node.this.args.get("default") is not None:
@@ -27,21 +27,21 @@ def derived(node: exp.Window) -> exp.Expr | None:
         case exp.Ntile():
             tiles = node.this.this
             if isinstance(tiles, exp.Literal) and tiles.name.isdigit() and int(tiles.name) > 0:
-                return _filled(TILE, node, tiles=tiles)
+                return _filled(NTILE, node, tiles=tiles)
         case exp.PercentRank():
-            return _filled(PERCENT, node)
+            return _filled(PERCENT_RANK, node)
         case exp.CumeDist():
             return _filled("upto / NULLIF(whole, 0)", node)
     return None
 
 
-TILE = (
+NTILE = (
     "CASE WHEN place <= whole % tiles * (whole DIV tiles + 1) "
     "THEN (place - 1) DIV (whole DIV tiles + 1) + 1 "
     "ELSE whole % tiles + 1 + (place - 1 - whole % tiles * (whole DIV tiles + 1)) "
     "DIV NULLIF(whole DIV tiles, 0) END"
 )
-PERCENT = "COALESCE((ranked - 1) / NULLIF(whole - 1, 0), 0e0)"
+PERCENT_RANK = "COALESCE((ranked - 1) / NULLIF(whole - 1, 0), 0e0)"
 
 
 def _or_default(node: exp.Window) -> exp.Expr:

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from harken.lang.sql.aggregate_nodes import unfiltered
-from harken.lang.sql.expression_text import spelling
+from harken.lang.sql.expression_text import canonical_text
 from harken.lang.sql.group_aggregates import folded_values, is_fold, keys_of
 from harken.lang.sql.intervals import interval_of
 from harken.lang.sql.normalization import windows_of
-from harken.lang.sql.window_rewrites import derived
+from harken.lang.sql.window_rewrites import rewrite_window
 
 
 @dataclass(slots=True)
-class Split:
+class WindowSplit:
     """What windows are computed of, as columns; the windows; and expressions over both."""
 
     columns: dict[str, exp.Expr] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class Split:
 
     def take(self, node: exp.Expr) -> exp.Expr:
         """A column that has the value of an expression without windows."""
-        text = spelling(node)
+        text = canonical_text(node)
         if text not in self.names:
             self.names[text] = f"column {len(self.columns)}"
             self.columns[self.names[text]] = node.unalias().copy()
@@ -33,7 +33,7 @@ class Split:
     def outer(self, node: exp.Expr) -> exp.Expr:
         """The expression over the columns, its windows columns as well."""
         if isinstance(node, exp.Window):
-            said = derived(node)
+            said = rewrite_window(node)
             return self._window(node) if said is None else self.outer(said)
         if isinstance(node, exp.DataType | exp.Var | exp.IntervalSpan):
             return node.copy()
@@ -57,7 +57,7 @@ class Split:
 
     def _window(self, node: exp.Window) -> exp.Expr:
         """A column for a window; one that is written twice is computed once."""
-        text = spelling(node)
+        text = canonical_text(node)
         if text not in self.names:
             self.names[text] = f"window {len(self.windows)}"
             self.windows[self.names[text]] = self._taken(node)

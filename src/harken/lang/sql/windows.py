@@ -21,12 +21,12 @@ from harken.ir.relations import Column, Relation
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql import decimals
 from harken.lang.sql.aggregate_nodes import AGGREGATED
-from harken.lang.sql.group_aggregates import folded, is_fold
-from harken.lang.sql.ordering import Order, direction, earlier
+from harken.lang.sql.group_aggregates import is_fold, read_fold
+from harken.lang.sql.ordering import Order, comes_before, direction
 from harken.lang.sql.program_draft import Body, Draft
-from harken.lang.sql.query_rows import Rows
-from harken.lang.sql.row_numbers import Numbering, Stage, Wanted
-from harken.lang.sql.types import is_numeric, shown
+from harken.lang.sql.query_rows import QueryRows
+from harken.lang.sql.row_numbers import RowNumbers, Stage, Wanted
+from harken.lang.sql.types import is_numeric, type_name
 from harken.lang.sql.window_frames import CUMULATIVE, WHOLE, Frame, frame_of, within
 from harken.values.types import BOOLEAN, INTEGER, is_decimal
 
@@ -62,13 +62,13 @@ class Window:
 class Windows:
     """The windows over the rows of one query."""
 
-    def __init__(self, draft: Draft, rows: Rows, names: Sequence[str]) -> None:
+    def __init__(self, draft: Draft, rows: QueryRows, names: Sequence[str]) -> None:
         self._draft = draft
         self._rows = rows
         self._names = list(names)
         self._captured = rows.captured
         self.row = [draft.fresh(column.type) for column in rows.columns]
-        self._numbering = Numbering(draft, rows, self.row)
+        self._numbering = RowNumbers(draft, rows, self.row)
 
     def source(self, body: Body) -> None:
         """The rows themselves, numbered if any window wants it."""
@@ -238,7 +238,7 @@ class Windows:
         body: Body,
     ) -> Term:
         """An aggregate of the whole frame."""
-        fold = folded(function, self._draft)
+        fold = read_fold(function, self._draft)
         values = []
         for each in fold.values:
             value = terms[self._place(each)]
@@ -255,7 +255,7 @@ class Windows:
         wrong |= isinstance(function, exp.LogicalAnd | exp.LogicalOr) and value.type != BOOLEAN
         if wrong:
             raise TypeFault(
-                f"{_spelled(function)} of {shown(value.type)}",
+                f"{_spelled(function)} of {type_name(value.type)}",
                 code="type-mismatch",
                 span=self._draft.place(function),
             )
@@ -290,7 +290,7 @@ class Windows:
             columns,
             [
                 (shown, [Atom(self._rows.relation, (*self._captured, *other)), *same, *way])
-                for way in earlier(other, row, keys)
+                for way in comes_before(other, row, keys)
             ],
             bag=not distinct,
         )

@@ -17,7 +17,7 @@ from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import NUMBER_KIND, SYMBOL, Kind
-from harken.lang.datalog.known_relations import Known, relation_named, relation_of
+from harken.lang.datalog.known_relations import KnownRelation, relation_named, relation_of
 from harken.lang.datalog.translate import LARGEST, SMALLEST, Translator
 from harken.statements.datalog.clauses import facts_relation
 from harken.statements.datalog.reading import Reading, Row
@@ -107,7 +107,7 @@ def located(span: Span) -> Iterator[None]:
         raise
 
 
-def stored_row(known: Known, row: Row) -> Row:
+def stored_row(known: KnownRelation, row: Row) -> Row:
     """A row in the order of declaration as one in the order of the columns."""
     if not known.attributes:
         return (1,)

@@ -15,7 +15,7 @@ from typing import Any
 
 from harken.errors import HarkenError, LanguageError, Span, StorageError, ValueFault, counted
 from harken.lang.datalog.kinds import FLOAT, NUMBER_KIND, SYMBOL, UNSIGNED, Kind
-from harken.lang.datalog.known_relations import Known
+from harken.lang.datalog.known_relations import KnownRelation
 from harken.values.builtin_functions import show_number
 from harken.values.encoding import encode_integer, encode_number, encode_text
 
@@ -112,7 +112,9 @@ def _is_true(given: str | None) -> bool:
 # --- reading -------------------------------------------------------------------------------
 
 
-def read_rows(form: Form, known: Known, span: Span, warn: Callable[[str], None]) -> list[Row]:
+def read_rows(
+    form: Form, known: KnownRelation, span: Span, warn: Callable[[str], None]
+) -> list[Row]:
     """The rows of a file as they are stored; an error says in which line it is wrong."""
     readers = [_READERS.get(kind, _unreadable(kind)) for kind in known.kinds]
     places = _places(form, known, span)
@@ -134,20 +136,20 @@ def read_rows(form: Form, known: Known, span: Span, warn: Callable[[str], None])
     return found
 
 
-def _too_few(form: Form, known: Known, values: Sequence[str]) -> str:
+def _too_few(form: Form, known: KnownRelation, values: Sequence[str]) -> str:
     if form.columns is None:
         return _counts(known, values)
     return f"there is no column {max(form.columns)}, counted from 0"
 
 
-def _counts(known: Known, values: Sequence[str]) -> str:
+def _counts(known: KnownRelation, values: Sequence[str]) -> str:
     return (
         f"{known.name} has {counted(len(known.attributes), 'attribute')}, and this line has "
         f"{counted(len(values), 'value')}"
     )
 
 
-def _places(form: Form, known: Known, span: Span) -> tuple[int, ...]:
+def _places(form: Form, known: KnownRelation, span: Span) -> tuple[int, ...]:
     if form.columns is None:
         return tuple(range(len(known.attributes)))
     if len(form.columns) != len(known.attributes):
@@ -161,7 +163,7 @@ def _places(form: Form, known: Known, span: Span) -> tuple[int, ...]:
     return form.columns
 
 
-def _text(form: Form, known: Known, span: Span) -> str:
+def _text(form: Form, known: KnownRelation, span: Span) -> str:
     try:
         data = sys.stdin.buffer.read() if form.standard else form.path.read_bytes()
         return data.decode("utf-8-sig")  # programs of Windows begin a file with a byte-order mark
@@ -281,7 +283,7 @@ _READERS: dict[Kind, Callable[[str], Any]] = {
 # --- writing -------------------------------------------------------------------------------
 
 
-def write_rows(form: Form, known: Known, rows: Sequence[Row], span: Span) -> None:
+def write_rows(form: Form, known: KnownRelation, rows: Sequence[Row], span: Span) -> None:
     first = [heading(form, known)] if form.headers else []
     text = "".join(f"{line}\n" for line in (*first, *lines_of(form, rows)))
     try:
@@ -297,7 +299,7 @@ def write_rows(form: Form, known: Known, rows: Sequence[Row], span: Span) -> Non
         ) from None
 
 
-def heading(form: Form, known: Known) -> str:
+def heading(form: Form, known: KnownRelation) -> str:
     return form.delimiter.join(known.attributes)
 
 

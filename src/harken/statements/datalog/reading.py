@@ -16,7 +16,7 @@ from harken.ir.relations import Kind, Relation
 from harken.ir.terms import Variable
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types
-from harken.lang.datalog.known_relations import Known
+from harken.lang.datalog.known_relations import KnownRelation
 from harken.lang.datalog.translate import Translator
 from harken.planner.prepare import prepare
 from harken.statements.datalog.relations import CatalogRelations
@@ -35,7 +35,9 @@ class Reading:
         self._types = types
 
     @contextmanager
-    def together(self, wanted: Iterable[Known]) -> Iterator[Callable[[Known], set[Row]]]:
+    def together(
+        self, wanted: Iterable[KnownRelation]
+    ) -> Iterator[Callable[[KnownRelation], set[Row]]]:
         """In the block, how to get the rows of relations; what several of them are derived from is
         derived once."""
         engine, catalog = self._runtime.engine, self._runtime.catalog
@@ -64,10 +66,10 @@ class Reading:
         finally:
             query.release()
 
-    def _rows(self, known: Known) -> set[Row]:
+    def _rows(self, known: KnownRelation) -> set[Row]:
         return _declared(known, self._evaluate(known.relation, ()))
 
-    def values(self, known: Known, rows: set[Row]) -> list[Row]:
+    def values(self, known: KnownRelation, rows: set[Row]) -> list[Row]:
         """Stored rows as Python values, in order."""
         nullable = any(known.relation.columns[i].type.nullable for i in known.positions)
         ordered = sorted(rows, key=_nulls_first if nullable else None)
@@ -109,7 +111,7 @@ class Reading:
             query.release()
 
 
-def _declared(known: Known, found: list[Row]) -> set[Row]:
+def _declared(known: KnownRelation, found: list[Row]) -> set[Row]:
     """Rows with their attributes in the order of declaration."""
     if not known.attributes:
         return {()} if found else set()
@@ -118,7 +120,7 @@ def _declared(known: Known, found: list[Row]) -> set[Row]:
     return {tuple(row[i] for i in known.positions) for row in found}
 
 
-def column_types(known: Known) -> tuple[Type, ...]:
+def column_types(known: KnownRelation) -> tuple[Type, ...]:
     """The types of the attributes, in the order of declaration."""
     return tuple(known.relation.columns[i].type for i in known.positions)
 

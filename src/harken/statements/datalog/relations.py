@@ -13,7 +13,7 @@ from harken.ir.relations import Column
 from harken.ir.schema import Function
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types, kind_of
-from harken.lang.datalog.known_relations import Known
+from harken.lang.datalog.known_relations import KnownRelation
 from harken.statements.datalog.text import FACTS, is_datalog, kept
 from harken.statements.sql.tables import SqlTables, table_of
 from harken.values.types import BOOLEAN
@@ -25,10 +25,10 @@ class CatalogRelations:
     def __init__(self, catalog: Catalog, types: Types) -> None:
         self._catalog = catalog
         self._types = types
-        self._found: dict[str, Known | None] = {}
+        self._found: dict[str, KnownRelation | None] = {}
         self._epoch = -1
 
-    def find(self, name: str) -> Known | None:
+    def find(self, name: str) -> KnownRelation | None:
         if self._epoch != self._catalog.epoch:
             self._found.clear()
             self._epoch = self._catalog.epoch
@@ -53,12 +53,12 @@ class CatalogRelations:
             if function.relation is not None and not function.system and not is_facts:
                 yield function.name
 
-    def _known(self, function: Function) -> Known:
+    def _known(self, function: Function) -> KnownRelation:
         relation = function.relation
         assert relation is not None
         if is_datalog(function):
             attributes = kept(function.text).declaration.attributes
-            return Known(
+            return KnownRelation(
                 name=function.name,
                 relation=relation,
                 attributes=tuple(each.name for each in attributes),
@@ -68,7 +68,7 @@ class CatalogRelations:
             )
         table = table_of(function)
         kinds = tuple(kind_of(column.type) for column in table.columns)
-        return Known(
+        return KnownRelation(
             name=function.name,
             relation=relation,
             attributes=tuple(column.name for column in table.columns),

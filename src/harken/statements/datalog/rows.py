@@ -14,7 +14,7 @@ from harken.database.runtime import Runtime
 from harken.errors import HarkenError, Span, TypeFault, ValueFault, counted
 from harken.lang.datalog.components import expand
 from harken.lang.datalog.kinds import FLOAT, NUMBER_KIND, SYMBOL, UNSIGNED, Kind
-from harken.lang.datalog.known_relations import Known, relation_named
+from harken.lang.datalog.known_relations import KnownRelation, relation_named
 from harken.lang.datalog.parser import parse
 from harken.statements.datalog.facts import Facts
 from harken.statements.datalog.reading import Reading, Row
@@ -40,13 +40,13 @@ def remove_facts(runtime: Runtime, name: str, rows: Sequence[Sequence[Any]]) -> 
     facts.remove(name, list(_read(known, rows)), NOWHERE)
 
 
-def _relation(runtime: Runtime, name: str) -> tuple[Facts, Known]:
+def _relation(runtime: Runtime, name: str) -> tuple[Facts, KnownRelation]:
     schema = Schema(runtime, expand(parse("")))
     known = relation_named(schema.relations, name, NOWHERE)
     return Facts(runtime, schema, Reading(runtime, schema.relations, schema.types)), known
 
 
-def _read(known: Known, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
+def _read(known: KnownRelation, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
     """The rows as they are stored, their attributes in the order of declaration."""
     readers = [_reader(f"{known.name}.{name}", kind) for name, kind in _attributes(known)]
     for row in rows:
@@ -62,7 +62,7 @@ def _read(known: Known, rows: Sequence[Sequence[Any]]) -> Iterator[Row]:
         yield tuple(read(value) for read, value in zip(readers, row, strict=True))
 
 
-def _attributes(known: Known) -> Iterator[tuple[str, Kind]]:
+def _attributes(known: KnownRelation) -> Iterator[tuple[str, Kind]]:
     return zip(known.attributes, known.kinds, strict=True)
 
 

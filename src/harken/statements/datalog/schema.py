@@ -20,7 +20,7 @@ from harken.ir.assemble import assemble
 from harken.ir.clauses import Definition, Program
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.datalog import syntax
-from harken.lang.datalog.known_relations import Known, unknown_relation
+from harken.lang.datalog.known_relations import KnownRelation, unknown_relation
 from harken.lang.datalog.negation_cycles import refuse_negative_cycles
 from harken.lang.datalog.parser import Program as Text
 from harken.planner.prepare import check
@@ -127,7 +127,7 @@ class Schema:
                     hint="choose a name with other letters, or drop the view first",
                 )
 
-    def _is_same(self, node: syntax.Declaration, known: Known) -> bool:
+    def _is_same(self, node: syntax.Declaration, known: KnownRelation) -> bool:
         function = self.relations.function(node.name)
         assert function is not None
         if is_datalog(function):
@@ -280,7 +280,7 @@ class Schema:
         recheck(self._runtime, name)
 
 
-def _shown(known: Known) -> str:
+def _shown(known: KnownRelation) -> str:
     pairs = zip(known.attributes, known.types, strict=True)
     return ", ".join(f"{name}: {type_}" for name, type_ in pairs)
 

@@ -19,7 +19,7 @@ from harken.errors import HarkenError, Span, SyntaxFault
 from harken.lang.datalog import syntax
 from harken.lang.datalog.components import components_of, expand
 from harken.lang.datalog.inlining import write_out, written_out
-from harken.lang.datalog.known_relations import Known, relation_named
+from harken.lang.datalog.known_relations import KnownRelation, relation_named
 from harken.lang.datalog.parser import Program, parse
 from harken.statements.datalog import files
 from harken.statements.datalog.facts import Facts, located
@@ -196,7 +196,7 @@ class _Run:
                         size = [(node.relation, len(rows))]
                         self._runtime.listener(Size("print", (), size, self._runtime.name_object))
 
-    def _put_out(self, node: syntax.Directive, known: Known, rows: list[Row]) -> None:
+    def _put_out(self, node: syntax.Directive, known: KnownRelation, rows: list[Row]) -> None:
         directory = self._output or Path()
         form = files.form_of("output", node.relation, node.parameters, directory, node.span)
         if self._output is not None and not form.standard:
@@ -224,7 +224,7 @@ def _defines(statement: syntax.Statement) -> bool:
     return isinstance(statement, syntax.Declaration | syntax.Rule)
 
 
-def _declared(known: Known, row: tuple[object, ...]) -> tuple[object, ...]:
+def _declared(known: KnownRelation, row: tuple[object, ...]) -> tuple[object, ...]:
     """A row of the relation with its attributes in the order of declaration."""
     return tuple(row[i] for i in known.positions)
 

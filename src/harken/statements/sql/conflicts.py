@@ -17,7 +17,7 @@ from harken.database.evaluation import decode_rows
 from harken.errors import IntegrityError, LanguageError, NameFault, nearest
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import Table
-from harken.lang.sql.types import shown
+from harken.lang.sql.types import type_name
 from harken.statements.sql.constraints import keys_of
 from harken.statements.sql.reading import Found
 from harken.statements.sql.row_changes import Row, RowChanges
@@ -139,7 +139,7 @@ def written(table: Table, rows: Sequence[Row], alias: str, statement: Statement)
             expressions=[
                 exp.Cast(
                     this=exp.null() if value is None else exp.Literal.string(_text(value)),
-                    to=exp.DataType.build(shown(type_), dialect="spark"),
+                    to=exp.DataType.build(type_name(type_), dialect="spark"),
                 )
                 for value, type_ in zip(row, types, strict=True)
             ]

@@ -21,7 +21,7 @@ from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import unknown_column
-from harken.lang.sql.types import shown
+from harken.lang.sql.types import type_name
 
 FORMATS = ("lake", "delta", "parquet", "csv", "json")
 TEXTS = ("csv", "json")
@@ -141,7 +141,8 @@ def _checked(place: Place, declared: Sequence[Column], statement: Statement) -> 
         found = lake.type_of_column(column.name, place.schema.field(place.names[column.name]).type)
         if found != column.type:
             raise TypeFault(
-                f"the column {column.name} is {shown(found)} there, not {shown(column.type)}",
+                f"the column {column.name} is {type_name(found)} there, "
+                f"not {type_name(column.type)}",
                 code="type-mismatch",
                 span=statement.span,
                 hint="declare it so, and CAST it in a view",
@@ -152,7 +153,7 @@ def _checked(place: Place, declared: Sequence[Column], statement: Statement) -> 
 def _text(name: str, columns: Sequence[Column], key: Sequence[str], place: Place) -> str:
     """The statement that says all of it: what is read when the database is opened again."""
     parts = [
-        f"`{column.name}` {shown(column.type)}" + ("" if column.type.nullable else " NOT NULL")
+        f"`{column.name}` {type_name(column.type)}" + ("" if column.type.nullable else " NOT NULL")
         for column in columns
     ]
     if key:

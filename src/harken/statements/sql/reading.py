@@ -16,12 +16,12 @@ from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Program, stored_relations
 from harken.ir.printer import print_program
 from harken.ir.terms import Constant
-from harken.lang.sql.expression_text import spelling
-from harken.lang.sql.ordering import Keys
+from harken.lang.sql.expression_text import canonical_text
+from harken.lang.sql.ordering import OrderKeys
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import Draft
-from harken.lang.sql.query_rows import Rows
-from harken.lang.sql.random_values import draws
+from harken.lang.sql.query_rows import QueryRows
+from harken.lang.sql.random_values import has_random_call
 from harken.planner.change_methods import How, looked_at, untold
 from harken.planner.prepare import prepare
 from harken.statements.sql.views import translate_query
@@ -48,7 +48,7 @@ SAID_ALONE = (How.IN_ORDER, How.IN_ROUNDS, How.RECOMPUTED)
 class Reading:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._compiled: dict[tuple[str, str], tuple[Rows, CompiledQuery]] = {}
+        self._compiled: dict[tuple[str, str], tuple[QueryRows, CompiledQuery]] = {}
         self._epoch = -1
 
     def show(self, statement: Statement) -> None:
@@ -72,10 +72,10 @@ class Reading:
         types = tuple(column.type for column in rows.columns)
         return Found(rows.names, types, list(query.rows(())))
 
-    def _query(self, statement: Statement, node: exp.Expr) -> tuple[Rows, CompiledQuery]:
-        if draws(node):
+    def _query(self, statement: Statement, node: exp.Expr) -> tuple[QueryRows, CompiledQuery]:
+        if has_random_call(node):
             return self._compile(statement, node)
-        key = (statement.text, spelling(node))  # the text has the names of columns
+        key = (statement.text, canonical_text(node))  # the text has the names of columns
         if key not in self._compiled:
             self._compiled[key] = self._compile(statement, node)
         return self._compiled[key]
@@ -95,7 +95,7 @@ class Reading:
             facts.append(tuple(encode(each.value, each.type) for each in constants))
         return Found(rows.names, tuple(column.type for column in rows.columns), facts)
 
-    def _compile(self, statement: Statement, node: exp.Expr) -> tuple[Rows, CompiledQuery]:
+    def _compile(self, statement: Statement, node: exp.Expr) -> tuple[QueryRows, CompiledQuery]:
         catalog = self._runtime.catalog
         rows, draft, _ = translate_query(statement, node, catalog, "query", statement.lot)
         program = assemble(rows.relation, draft.definitions.values(), catalog)
@@ -103,7 +103,7 @@ class Reading:
 
     def ordered(self, statement: Statement) -> Found:
         """The rows of a statement, as its ORDER BY, LIMIT and OFFSET say."""
-        keys = Keys(statement.node, Draft(statement, "query"))
+        keys = OrderKeys(statement.node, Draft(statement, "query"))
         found = self.rows(statement, keys.query)
         rows, width = found.rows, len(found.names)
         if keys.count is not None or keys.offset:  # what the order leaves open is as in a view

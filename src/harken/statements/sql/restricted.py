@@ -32,7 +32,7 @@ from harken.ir.terms import Constant, Variable
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import Draft, Table
 from harken.lang.sql.queries import new_translation
-from harken.lang.sql.random_values import with_places
+from harken.lang.sql.random_values import number_random_calls
 from harken.planner.lift import lift_constants
 from harken.statements.complaints import check_text
 from harken.statements.sql.tables import SqlTables, table_of
@@ -194,7 +194,7 @@ def _translated(view: _View, where: str, others: SqlTables | None, owner: str) -
             select.set("distinct", exp.Distinct())
         draft = Draft(statement, owner)
         translation = new_translation(draft, _Tables(view, others))
-        relation = translation.query(with_places(select)).relation
+        relation = translation.query(number_random_calls(select)).relation
     own = tuple(each for name, each in draft.definitions.items() if name != relation.id)
     return _Translation(draft.definitions[relation.id], own, frozenset(translation.mentioned))
 

@@ -16,7 +16,7 @@ from harken.errors import IntegrityError, LanguageError, TypeFault, counted, num
 from harken.ir.relations import Column, Kind
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import Table, unknown_column, unknown_table
-from harken.lang.sql.random_values import draws
+from harken.lang.sql.random_values import has_random_call
 from harken.statements.datalog.bounds import check_bounds
 from harken.statements.datalog.text import is_datalog
 from harken.statements.sql.reading import Found, Reading
@@ -266,7 +266,7 @@ def defaults(
             continue
         column = next(c for c in columns if c.name == each.name.lower())
         query = exp.select(default.this.copy())
-        is_drawn = draws(default)
+        is_drawn = has_random_call(default)
         value = reading.rows(created, query.from_(f"range({rows})") if is_drawn else query)
         convert = converter(value.types[0], column.type, created)
         values = [convert(each) for (each,) in value.rows]

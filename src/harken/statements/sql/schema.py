@@ -18,7 +18,7 @@ from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.parser import Statement, statements, text_after
 from harken.lang.sql.program_draft import unknown_table
 from harken.lang.sql.recursive_with import mentions
-from harken.lang.sql.types import shown, type_of
+from harken.lang.sql.types import type_name, type_of
 from harken.statements import definitions
 from harken.statements.dependents import recheck, refuse_circle
 from harken.statements.sql.constraints import compile_constraints, constraints_of
@@ -243,7 +243,7 @@ def _create_as(
     )
     refuse_equal_names([column.name for column in columns], "table", statement)
     in_lake = _in_lake(node, statement)
-    declared = ", ".join(f"`{column.name}` {shown(column.type)}" for column in columns)
+    declared = ", ".join(f"`{column.name}` {type_name(column.type)}" for column in columns)
     function = Function(
         name=name,
         parameters=(),

@@ -11,7 +11,7 @@ from harken.errors import NameFault, nearest
 from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import unknown_table
-from harken.lang.sql.types import shown
+from harken.lang.sql.types import type_name
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.schema import is_view
 from harken.statements.sql.tables import SqlTables, is_materialized
@@ -28,7 +28,7 @@ def answer(runtime: Runtime, reading: Reading, statement: Statement) -> None:
     table = tables.table(node.this.name)
     assert table is not None
     rows = [
-        (column.name, shown(column.type), "yes" if column.type.nullable else "no")
+        (column.name, type_name(column.type), "yes" if column.type.nullable else "no")
         for column in table.columns
     ]
     reading.emit(Found(("col_name", "data_type", "may_be_null"), (TEXT,) * 3, rows))

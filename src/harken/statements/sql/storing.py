@@ -6,7 +6,7 @@ from typing import Any
 
 from harken.errors import TypeFault
 from harken.lang.sql.parser import Statement
-from harken.lang.sql.types import is_numeric, shown
+from harken.lang.sql.types import is_numeric, type_name
 from harken.values.builtin_functions import FUNCTIONS
 from harken.values.encoding import decoder, encoder
 from harken.values.types import (
@@ -41,10 +41,10 @@ def converter(given: Type, wanted: Type, statement: Statement) -> Any:
     def only_null(value: Any) -> None:
         if value is not None:
             raise TypeFault(
-                f"{shown(given)} cannot be stored as {shown(wanted)}",
+                f"{type_name(given)} cannot be stored as {type_name(wanted)}",
                 code="type-mismatch",
                 span=statement.span,
-                hint=f"convert it: CAST(... AS {shown(wanted)})",
+                hint=f"convert it: CAST(... AS {type_name(wanted)})",
             )
 
     return only_null

@@ -15,8 +15,8 @@ from harken.ir.terms import Variable
 from harken.lang.sql.parser import Statement, statements, text_after
 from harken.lang.sql.program_draft import Draft
 from harken.lang.sql.queries import new_translation
-from harken.lang.sql.query_rows import Rows
-from harken.lang.sql.random_values import with_places
+from harken.lang.sql.query_rows import QueryRows
+from harken.lang.sql.random_values import number_random_calls
 from harken.planner.unread import without_unread_columns
 from harken.stack import NESTED, room_for
 from harken.statements.sql.tables import SqlTables
@@ -25,12 +25,12 @@ from harken.statements.sql.tables import SqlTables
 @room_for(NESTED)
 def translate_query(
     statement: Statement, node: exp.Expr, catalog: Schema, owner: str, lot: str = ""
-) -> tuple[Rows, Draft, frozenset[str]]:
+) -> tuple[QueryRows, Draft, frozenset[str]]:
     """A query that stands by itself; what it became, and the names it mentions."""
     assert isinstance(catalog, Catalog)
     draft = Draft(statement, owner, lot)
     translation = new_translation(draft, SqlTables(catalog))
-    rows = translation.query(with_places(node))
+    rows = translation.query(number_random_calls(node))
     draft.definitions = without_unread_columns(rows.relation, draft.definitions)
     return rows, draft, frozenset(translation.mentioned)
 
@@ -53,7 +53,7 @@ def read_view(statement: Statement, catalog: Schema) -> tuple[Function, frozense
     return function, mentioned
 
 
-def view_columns(node: exp.Create, rows: Rows, statement: Statement) -> tuple[Column, ...]:
+def view_columns(node: exp.Create, rows: QueryRows, statement: Statement) -> tuple[Column, ...]:
     """The columns of a view, under the names that it gives them."""
     schema = node.this
     names = list(rows.names)
@@ -100,7 +100,7 @@ def translate_view(
     return (main, *draft.definitions.values()), mentioned
 
 
-def _main(relation: Relation, rows: Rows) -> Definition:
+def _main(relation: Relation, rows: QueryRows) -> Definition:
     row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(rows.columns))
     clause = Clause(Atom(relation, row), (Atom(rows.relation, row),))
     return Definition(relation, (clause,))
