@@ -20,8 +20,8 @@ from harken.lang.sql.conversions import to_same_type
 from harken.lang.sql.program_draft import Body, Draft, Table, unknown_table, variables_in
 from harken.lang.sql.query_rows import QueryRows, capture_outwards, captured_by, require_member
 from harken.lang.sql.scope import Field, FromItem, Scope
-from harken.lang.sql.set_operations import is_range, range_rows
 from harken.lang.sql.translation import Translation
+from harken.lang.sql.values_clause import is_range, range_rows
 
 
 def is_lateral(node: exp.Expr) -> bool:
