@@ -1,7 +1,7 @@
-"""The clauses of one statement while they are written: what takes terms, and no syntax.
+"""The clauses of one statement while they are written. It works on terms and knows no syntax.
 
-Variables get names that no other has, calls become literals, sub-queries auxiliary relations, and a
-body with its head becomes a clause.
+It names variables, and builds the literals of calls, the auxiliary relations of sub-queries, and
+clauses from heads and bodies.
 
 Law: the columns of an auxiliary relation are as true as those of any other. A variable ranges over
 its declared type, by an atom of its own or by one that already confines it.

@@ -1,7 +1,7 @@
-"""What people write who know SQL, and how AMOSQL says it.
+"""Hints for people who write SQL in AMOSQL.
 
-Only a text that is wrong anyway gets here, so a word of SQL that names something in a right one is
-never taken for a habit.
+Only a text that does not parse gets here, so a valid program that uses an SQL keyword as a name is
+never affected.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _LISTING = re.compile(r"\bin\s*\([^()]*$", re.IGNORECASE)
 
 
 def sql_habit_fault(text: str, statement: Sequence[Token], position: int) -> SyntaxFault | None:
-    """The fault, if a habit is what stopped the parser at the position, in that statement."""
+    """The fault to report, if SQL syntax stopped the parser at the position; else None."""
     return (
         _comment(text, statement, position)
         or _doubled_quote(text, statement, position)

@@ -1,4 +1,4 @@
-"""Which variables the literals of a body give values to, and which of them an aggregate sees."""
+"""The variables that a body binds, and those of them that an aggregate inside it sees."""
 
 from __future__ import annotations
 

@@ -17,9 +17,9 @@ from harken.lang.datalog.parser import Program
 from harken.lang.datalog.tree_walk import rebuild, with_span
 
 DEEPEST = 50
-"""So many instances may stand inside each other."""
+"""The most levels of nested instances."""
 MOST = 10_000
-"""So many instances are made of one text."""
+"""The most instances that one text may create."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -105,7 +105,7 @@ class Formulas:
         return syntax.Atom(token.text, arguments, reader.since(token))
 
     def _aggregated(self) -> syntax.Formula:
-        """What an aggregate ranges over: a body in braces, or one atom without."""
+        """The body of an aggregate: a formula in braces, or a single atom."""
         if not self._reader.accept("{"):
             return self.atom()
         body = self.disjunction()

@@ -1,4 +1,4 @@
-"""The relations that rules can mention, whatever language made them."""
+"""The relations that rules can use, in whichever language they were defined."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A relation that depends on its own absence has no meaning: say which one, and on which way."""
+"""Reject a relation that depends on its own negation, and report the cycle."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from harken.ir.operations import NEGATED_COMPARISON
 from harken.lang.datalog import syntax
 
 LIMIT = 256
-"""So many alternatives of one rule are written out."""
+"""The most alternatives that one rule may expand to."""
 
 Literal: TypeAlias = syntax.Atom | syntax.Constraint | syntax.Not
 Conjunction: TypeAlias = tuple[Literal, ...]

@@ -1,6 +1,6 @@
-"""Rules and types as text. Law: what is written and read again is the same.
+"""Rules and types as text. Law: parsing the text gives the same rules.
 
-The catalog keeps relations as text; what a component made stands nowhere as it was written.
+The catalog keeps relations as text, and the rules of a component instance have no source text.
 """
 
 from __future__ import annotations

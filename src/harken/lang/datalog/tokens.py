@@ -96,7 +96,7 @@ def _strange(text: str, place: int) -> SyntaxFault:
 
 
 def text_value(token: Token) -> str:
-    """What stands between the quotes, with its escapes undone."""
+    """The string between the quotes, with its escapes resolved."""
     return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[0]), token.text[1:-1])
 
 

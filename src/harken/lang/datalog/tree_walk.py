@@ -1,4 +1,4 @@
-"""All nodes of a syntax tree, and the same tree with something changed in each of them."""
+"""Walking and rebuilding a syntax tree."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _call(name: str, *given: exp.Expr | None) -> exp.Expr:
 
 
 def _said(call: exp.Expr, node: exp.Expr) -> exp.Expr:
-    """A call that remembers what it was called, for errors."""
+    """A call that keeps its original name for messages."""
     named = node.this if isinstance(node, exp.WithinGroup) else node
     if isinstance(named, Fold | exp.Anonymous):
         call.meta["said"] = called(named)
@@ -116,7 +116,7 @@ def written(node: exp.Expr) -> str | None:
 
 
 def called(node: exp.Expr) -> str:
-    """What an aggregate is called where it stands."""
+    """The name of an aggregate in the text."""
     return str(node.meta.get("said") or node.name)
 
 

@@ -1,7 +1,7 @@
 """Arithmetic of numbers, decimals and dates into computations.
 
-Of decimals it is exact, with the digits that Spark gives a result; dates move by intervals. What is
-computed of constants alone is a constant.
+Decimal arithmetic is exact, and a result has the precision that Spark gives it. Intervals are added
+to dates. A constant date plus a constant interval is a constant.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def arithmetic(translation: Translation, node: exp.Expr, scope: Scope, body: Bod
 
 
 def _added(draft: Draft, symbol: str, left: Term, right: Term, body: Body, node: exp.Expr) -> Term:
-    """A sum, a difference or a product of what is not exact."""
+    """A sum, a difference or a product that involves no decimals."""
     if TEXT in (left.type, right.type) and any(is_decimal(e.type) for e in (left, right)):
         left, right = (convert_to(draft, each, NUMBER, body, node) for each in (left, right))
     if not {left.type, right.type} & {DATE, TIMESTAMP}:
@@ -136,7 +136,7 @@ def _exact(draft: Draft, symbol: str, left: Term, right: Term, body: Body, node:
 def _add_interval(
     translation: Translation, interval: Interval, node: exp.Expr, scope: Scope, body: Body
 ) -> Term:
-    """A date or a timestamp so many months, then days, then seconds later."""
+    """A date or a timestamp plus an interval: first its months, then its days, then its seconds."""
     given = translation.value(node, scope, body)
     if given == Constant(None, NULL_TYPE):
         given = Constant(None, TIMESTAMP.or_null())
@@ -208,7 +208,7 @@ def _null_beside_decimal(term: Term, other: Term) -> Term:
 
 
 def _moved(value: object, size: int, unit: str) -> datetime.date | None:
-    """So many days or months later; None if that is outside of the calendar."""
+    """The date that many days or months later; None outside the calendar."""
     if not isinstance(value, datetime.date):
         return None
     year, month = divmod(value.year * 12 + value.month - 1 + size, 12)

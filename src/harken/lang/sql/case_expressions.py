@@ -58,7 +58,7 @@ def coalesce(translation: Translation, node: exp.Expr, scope: Scope, body: Body)
 
 
 def nullif(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
-    """The first value, or NULL; of its own type, whatever the type of the second is."""
+    """The first value, or NULL if it equals the second. The type is that of the first."""
     left = translation.value(node.this, scope, body)
     right = translation.value(node.expression, scope, body)
     sides = to_same_type(translation.draft, left, right, body, node)

@@ -70,7 +70,7 @@ def like(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> 
 
 
 def operand_of_is(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
-    """What IS NULL or IS UNKNOWN asks about: for UNKNOWN it is a condition."""
+    """The operand of IS. That of IS UNKNOWN must be a condition."""
     translate = boolean if node.meta.get("of_condition") else Translation.value
     return translate(translation, node.this, scope, body)
 
@@ -124,7 +124,7 @@ def in_(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> T
 def _quantified(
     translation: Translation, operator: str, node: exp.Expr, scope: Scope, body: Body
 ) -> Term:
-    """A comparison with ANY or ALL rows: with all of them, if not the opposite with any."""
+    """A comparison with ANY or ALL rows. It holds for ALL unless the opposite holds for ANY."""
     among = node.expression
     query = among.this.unnest()
     if not isinstance(query, exp.Query):

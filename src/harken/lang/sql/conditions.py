@@ -1,7 +1,7 @@
 """Conditions of WHERE, ON and HAVING into literals: a row passes where the condition is true.
 
-What is a conjunction becomes several literals, which join and filter; the rest is computed as a
-value and tested.
+A conjunction becomes several literals, which join and filter. Other conditions are computed as
+values and tested.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from harken.lang.sql.translation import Translation
 
 
 def require_condition(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> None:
-    """Let the body hold only where the condition is true."""
+    """Add literals to the body that hold where the condition is true."""
     match node:
         case exp.Paren():
             require_condition(translation, node.this, scope, body)
@@ -54,7 +54,7 @@ def require_condition(translation: Translation, node: exp.Expr, scope: Scope, bo
 def _require_false(
     translation: Translation, node: exp.Expr, whole: exp.Expr, scope: Scope, body: Body
 ) -> None:
-    """Let the body hold only where the condition is false: NULL is not."""
+    """Add literals to the body that hold where the condition is false, which excludes NULL."""
     match node:
         case exp.Paren():
             _require_false(translation, node.this, whole, scope, body)

@@ -1,5 +1,5 @@
-"""Values of one type as those of another: literals, CAST, and what operations and comparisons ask
-of the types of their arguments."""
+"""Conversions between types: literals, CAST, and the implicit conversions of operations and
+comparisons."""
 
 from __future__ import annotations
 
@@ -152,8 +152,8 @@ def apply(draft: Draft, name: str, values: Sequence[Term], body: Body, node: exp
 def _implied(
     draft: Draft, operation: Operation, values: Sequence[Term], body: Body, node: exp.Expr
 ) -> tuple[Signature | None, Sequence[Term]]:
-    """A signature that the values fit when they are converted without being told to; what
-    converts by itself takes them as they are."""
+    """A signature that the values fit after implicit conversions, and the converted values. A
+    conversion function takes its argument as it is."""
     if operation.name in CONVERTING:
         return None, values
     for signature in operation.signatures:
@@ -295,7 +295,7 @@ def cast_to(draft: Draft, given: Term, wanted: Type, body: Body, node: exp.Expr)
 
 
 def _seconds_of(draft: Draft, given: Term, wanted: Type, body: Body, node: exp.Expr) -> Term:
-    """A moment as the seconds since 1970, or such seconds as a moment."""
+    """A timestamp as seconds since 1970, or the other way round."""
     compute, million = draft.compute, Constant(1_000_000, INTEGER)
     if given.type == INTEGER:
         micros = compute("*", (given, million), INTEGER, body)
@@ -317,7 +317,7 @@ def _seconds_of(draft: Draft, given: Term, wanted: Type, body: Body, node: exp.E
 
 
 def _exact_timestamp(draft: Draft, given: Term, body: Body, node: exp.Expr) -> Term:
-    """What is less than a microsecond is left out."""
+    """Decimal seconds as a timestamp. Fractions of a microsecond are dropped."""
     compute, million = draft.compute, Constant(1_000_000, INTEGER)
     one = Constant(Decimal(1), decimal_type(1, 0))
     sides = to_same_type(draft, given, one, body, node)
@@ -373,15 +373,15 @@ def decimal_of(term: Term) -> Type:
 
 
 def converts_implicitly(given: Type, wanted: Type) -> bool:
-    """Does an argument of one type become one of another without being told to?"""
+    """Is an argument of one type converted to the other implicitly?"""
     if wanted == TEXT:
         return given in NAMES or is_decimal(given)
     return (given == TEXT and (is_numeric(wanted) or wanted in READ)) or {given, wanted} == MOMENTS
 
 
 def shared_type(types: Iterable[Type]) -> Type | None:
-    """The type that values of all of these have where one is wanted. A text is read: as an integer
-    beside integers, as a double beside other numbers, else as what it stands beside."""
+    """The type that values of all these types are converted to; None if there is none. A text
+    becomes an integer beside integers, a double beside other numbers, else the other type."""
     given = set(types)
     others = given - {TEXT}
     if len(given) == 1:

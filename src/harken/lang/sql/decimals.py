@@ -14,7 +14,8 @@ MOST_DIGITS = 38
 LEAST_SCALE = 6
 INTEGER_DIGITS = 20
 STORED_DIGITS = 18
-"""So many digits always fit in 64 bits. A quotient has no more where Spark's would, beyond six."""
+"""The most digits that always fit in 64 bits. A quotient has at most this many where Spark's has
+more, but at least six behind the point."""
 
 _EXACT = decimal.Context(prec=2 * MOST_DIGITS, rounding=decimal.ROUND_HALF_UP)
 

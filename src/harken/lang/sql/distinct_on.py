@@ -1,9 +1,9 @@
-"""DISTINCT ON (a): of the rows with the same a the first, as ORDER BY says.
+"""DISTINCT ON (a): the first row, in the order of ORDER BY, for each value of a.
 
     SELECT DISTINCT ON (a) a, b FROM t ORDER BY a, b
     SELECT a, b FROM t QUALIFY row_number() OVER (PARTITION BY a ORDER BY a, b) = 1 ORDER BY a, b
 
-What it is given means what it means in ORDER BY: first a name, or a number, of the select list.
+A key is read as in ORDER BY: a name or a position of the select list comes first.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from harken.lang.sql.whole_numbers import whole_number
 
 
 def distinct_on(node: exp.Expr) -> exp.Expr | None:
-    """What stands behind DISTINCT ON in a SELECT."""
+    """The expressions of DISTINCT ON in a SELECT."""
     distinct = node.args.get("distinct")
     return None if distinct is None else distinct.args.get("on")
 
 
 def first_of_each(node: exp.Select, on: exp.Expr) -> exp.Select | None:
-    """The same without DISTINCT ON; None if it cannot be said."""
+    """An equivalent query without DISTINCT ON; None if there is none."""
     if node.args.get("qualify") is not None:
         return None
     keys = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]

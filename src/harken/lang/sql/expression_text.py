@@ -1,7 +1,7 @@
-"""What tells two expressions apart: all that they are made of.
+"""Expressions as text: a canonical form to compare them by, and a readable one for messages.
 
-The text that sqlglot would write does not: it has one spelling for what it takes to be the same in
-Spark, and to_char(a, '999') is not CAST(a AS STRING).
+The text that sqlglot generates is no canonical form: for Spark it writes to_char(a, '999') as
+CAST(a AS STRING), which means something else.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from sqlglot import exp
 
 
 def canonical_text(node: exp.Expr) -> str:
-    """The same for two expressions that mean the same wherever both can stand. Names differ in case
-    only, and parentheses say nothing.
+    """Equal for two expressions that mean the same in the same place. The case of names and
+    parentheses do not matter.
 
     >>> from sqlglot import parse_one
     >>> spelling(parse_one("A + (b)")) == spelling(parse_one("a + B"))
@@ -23,7 +23,8 @@ def canonical_text(node: exp.Expr) -> str:
 
 
 def as_written(node: exp.Expr) -> str:
-    """As Spark would write it, for people. sqlglot trips over some calls that lack an argument."""
+    """The expression in Spark's syntax, for messages. sqlglot fails on some calls that lack an
+    argument."""
     try:
         return node.sql("spark")
     except (AttributeError, KeyError, TypeError, ValueError):

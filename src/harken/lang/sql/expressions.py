@@ -1,7 +1,7 @@
 """Scalar expressions into computations: each gives the term that holds its value.
 
-NULL is a value here, and every operation says itself what it makes of it. The function for a node
-is found by its class; a node without one is rewritten, or is a call that maps to one operation.
+NULL is a value here, and each operation defines its result for it. A table maps the class of a node
+to the function that translates it. Other nodes are rewritten, or are calls of one operation.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def _widened(draft: Draft, term: Term, wanted: Type, body: Body, node: exp.Expr)
 
 
 def _check_pattern(draft: Draft, pattern: str, node: exp.Expr) -> None:
-    """What cannot be used is refused before there are rows."""
+    """Reject an invalid pattern at translation, before any row is read."""
     try:
         compiled(pattern)
     except ValueFault as error:

@@ -47,7 +47,7 @@ def join_from(translation: Translation, node: exp.Expr, scope: Scope, body: Body
 
 
 def _item(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> None:
-    """An item of FROM: what it joins goes into the body, its columns into the scope."""
+    """Translate an item of FROM: its literals go into the body, its columns into the scope."""
     if isinstance(node, exp.Paren):
         node = node.this
     if _is_joined(node) and not node.alias:
@@ -69,7 +69,7 @@ def _item(translation: Translation, node: exp.Expr, scope: Scope, body: Body) ->
 def _right_item(
     translation: Translation, join: exp.Join, side: str, left: Scope, right: Scope, body: Body
 ) -> None:
-    """What is joined; a lateral query may mention the columns of what it is joined to."""
+    """The right side of a join. A LATERAL query may use the columns of the left side."""
     if not is_lateral(join.this):
         _item(translation, join.this, right, body)
         return
@@ -83,8 +83,8 @@ def _right_item(
 
 
 def _refuse_open_rows(draft: Draft, join: exp.Join, rows: QueryRows) -> None:
-    """Groups, sets and orders are made for all that they are joined to at once; so what tells
-    which of them are meant must be found in them."""
+    """Groups, sets and orders are computed once for all rows of the left side. So the captured
+    columns must be bound inside them."""
     definitions = draft.definitions
     needs = required_inputs(Program(rows.relation, definitions))
     waiting, seen = [rows.relation], {rows.relation.id}

@@ -1,4 +1,4 @@
-"""Functions that others can say: each is written as an expression of those.
+"""Functions that are defined by other functions: each becomes an expression.
 
 right(x, n)            the substring from the n-th character before the end
 concat_ws(s, x, y)     each text that is there behind a separator, without the first separator
@@ -59,7 +59,7 @@ REWRITES: dict[type[exp.Expr], tuple[tuple[str, ...], str]] = {
     exp.Nanvl: (("this", "expression"), "CAST(x AS DOUBLE)"),
     exp.LastDay: (("this",), f"add_months({_MONTH_START}, 1) - 1"),
 }
-"""What a function is said by, with x, y and z for its arguments."""
+"""The template for each function, with x, y and z for its arguments."""
 
 NAMED: dict[tuple[str, int], str] = {
     **{(name, 1): _TOWARDS_ZERO.format("") for name in ("trunc", "truncate")},
@@ -133,7 +133,7 @@ MICROSECONDS = {
 
 
 def rewrite_call(node: exp.Expr) -> exp.Expr | None:
-    """The expression that a function is; None if it is one of its own."""
+    """The expression that replaces a call; None if the call is translated directly."""
     match node:
         case exp.ConcatWs():
             return _joined(node)
@@ -198,7 +198,7 @@ def _is_long(node: exp.Expr | None) -> bool:
 
 
 def fill_template(text: str, *given: exp.Expr) -> exp.Expr:
-    """An expression with x, y and z replaced by what is given."""
+    """A template with x, y and z replaced by the arguments."""
     shared = [Once(this=each.copy(), key=next(_once)) if _is_long(each) else each for each in given]
     parts = dict(zip("xyz", shared, strict=False))
 
@@ -227,7 +227,7 @@ def _decoded(value: exp.Expr, given: list[exp.Expr]) -> exp.Expr:
 
 
 def _listed(place: exp.Expr, values: list[exp.Expr]) -> exp.Expr:
-    """elt(n, a, b): the n-th of several texts; one that there is not is an error."""
+    """elt(n, a, b): the n-th of several texts; an n out of range is an error."""
     checked = fill_template(f"elt_place(x, {len(values)})", place)
     ifs = [
         exp.If(this=exp.Literal.number(number), true=exp.cast(value.copy(), exp.DType.TEXT))

@@ -1,10 +1,10 @@
-"""Aggregates of a whole group: what they take, and what they give.
+"""Aggregates that need a whole group at once: their arguments and their results.
 
     max_by(x, y)                               max_by(Y, X : members(G, X, Y))
     string_agg(x, ', ' ORDER BY y DESC)        listagg(X, Y : members(G, X, Y))
 
-How a group becomes a value is said by `values/folds.py`, once for all engines. A change has the
-groups computed again that it touches, and no others.
+`values/folds.py` computes the value of a group, the same on all engines. Only the groups that a
+change touches are computed again.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class FoldCall:
         return Aggregation(result, name, values[0], atom, groups, None, True, others, settings)
 
     def shown(self, draft: Draft, found: Term, body: Body) -> Term:
-        """What is seen of it: percentile_disc of numbers is a double, as in Spark."""
+        """The value in the query: percentile_disc of numbers is a double, as in Spark."""
         if self.name == "percentile_disc" and is_numeric(found.type):
             return draft.coerce(found, NUMBER, body, self.node)
         return found
@@ -86,7 +86,7 @@ class FoldCall:
 
 
 def read_fold(node: exp.Expr, draft: Draft) -> FoldCall:
-    """A call that `spelled` made, taken apart."""
+    """The parts of a call in the form that `aggregate_calls` gives it."""
     values, width = folded_values(node), _width(node)
     distinct = isinstance(node.expressions[0], exp.Distinct)
     if len(values) != width or (distinct and width > 1 and len(node.expressions) > 1):
@@ -106,14 +106,14 @@ def read_fold(node: exp.Expr, draft: Draft) -> FoldCall:
 
 
 def folded_values(node: exp.Expr) -> list[exp.Expr]:
-    """What such a call is of."""
+    """The values that a call aggregates."""
     first = node.expressions[0]
     distinct = isinstance(first, exp.Distinct)
     return list(first.expressions if distinct else node.expressions[: _width(node)])
 
 
 def keys_of(node: exp.Expr) -> list[exp.Expr]:
-    """What such a call is ordered by."""
+    """The order keys of a call."""
     return [each.this for each in node.expressions if isinstance(each, exp.Ordered)]
 
 

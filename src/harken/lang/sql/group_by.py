@@ -42,7 +42,7 @@ from harken.values.types import BOOLEAN, INTEGER, is_decimal
 
 @dataclass(slots=True)
 class Groups:
-    """The grouping of a query: what its expressions may be made of."""
+    """The keys and aggregates of a grouped query, by their canonical text."""
 
     keys: dict[str, Term]
     aggregates: dict[str, Term]
@@ -252,7 +252,7 @@ def _members(
     values: Sequence[Term],
     body: Body,
 ) -> Relation:
-    """The rows that are grouped: the keys, and what the aggregates are taken of."""
+    """The rows that are grouped: their keys, and the arguments of the aggregates."""
     terms = [*keys, *values]
     columns = [Column(f"m{i}", each.type) for i, each in enumerate(terms)]
     return draft.define("members", captured, columns, [(terms, body.literals)], bag=True)
@@ -285,7 +285,7 @@ def _groups(
     keys: Sequence[Term],
     clause: Body,
 ) -> list[Term]:
-    """The groups there are; without GROUP BY all rows are one, also if there are none."""
+    """The groups. Without GROUP BY there is exactly one, even if there are no rows."""
     if not keys:
         return []
     members = over[0]
@@ -300,7 +300,7 @@ def _groups(
 
 
 def _argument(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
-    """What an aggregate is taken of; None if it only counts rows."""
+    """The argument of an aggregate; None if it only counts rows."""
     if type(node) not in AGGREGATED:
         raise translation.draft.unsupported(node, unsupported_reason(node))
     argument = node.this
@@ -341,7 +341,7 @@ def _all_there(
 
 
 def _beside(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> list[Term]:
-    """The values that tell rows apart beside the one that is counted."""
+    """The values of count(DISTINCT a, b), which distinguish rows."""
     values = node.this.expressions
     if len(values) < 2:
         return []
@@ -428,7 +428,7 @@ class GroupedScope:
                 self.scope.sources.append(replace(source, fields=list(unique.values())))
 
     def rewritten(self, node: exp.Expr) -> exp.Expr:
-        """The expression with what it may be made of replaced by columns."""
+        """The expression with keys and aggregates replaced by columns."""
 
         def replace_known(each: exp.Expr) -> exp.Expr:
             if isinstance(each, exp.Identifier):

@@ -1,10 +1,10 @@
-"""Lateral column aliases: a name of the select list in what is selected after it.
+"""Lateral column aliases: an alias of the select list, used further on in the same list.
 
     SELECT a + 1 AS x, x * 2 AS y          SELECT a + 1 AS x, (a + 1) * 2 AS y
 
-A column of FROM is meant before such a name, and such a name before a column of a query around. As
-in Spark it is not known inside of aggregates and subqueries; by a window rows may be parted and
-ordered by it.
+A column of FROM takes precedence over an alias, and an alias over a column of an enclosing query.
+As in Spark, aliases are not visible inside aggregates and subqueries, but PARTITION BY and ORDER BY
+of a window may use them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WITHOUT_ALIASES = (exp.AggFunc, exp.Query)
 
 
 def mentions_aliases(selected: Sequence[exp.Expr]) -> bool:
-    """Can a column be the name of what is selected before it?"""
+    """May a column be a lateral alias?"""
     known: set[str] = set()
     for each in selected:
         if any(column.name.lower() in known for column in _columns(each)):
@@ -35,7 +35,7 @@ def replace_aliases(
     is_column: Callable[[str], bool],
     ambiguous: Callable[[exp.Expr], Exception],
 ) -> list[exp.Expr]:
-    """The select list with such names replaced by what they stand for."""
+    """The select list with lateral aliases replaced by their expressions."""
     known: dict[str, list[exp.Expr]] = {}
 
     def stands_for(column: exp.Expr) -> exp.Expr:

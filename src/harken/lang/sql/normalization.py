@@ -1,4 +1,4 @@
-"""Changes to syntax before it is translated: what can be said in several ways is said in one."""
+"""Normalise the syntax tree before translation: equivalent spellings become one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def replace_columns(
 
 
 def normalized_throughout(node: exp.Expr) -> exp.Expr:
-    """All nodes as the translation wants them: each after what it is made of."""
+    """The tree with every node normalised, the children first."""
     for each in reversed(list(node.dfs())):
         made = normalized(each)
         if made is each:

@@ -1,7 +1,7 @@
-"""Functions and operators that are one operation each: what it is, of which arguments and types.
+"""Functions and operators that map to one operation each, with the types of their arguments.
 
-Arguments become values of those types as Spark makes them without being told: a number is written
-out where a text is wanted, and an integer or a decimal is widened where a double is.
+Arguments are converted implicitly as in Spark: a number becomes a text where a text is expected, an
+integer or a decimal a double where a double is expected.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ PATTERNS = frozenset(
 )
 """Operations whose second argument is a pattern."""
 UNREAD = ("null_if_pos_overflow", "negate", "safe")
-"""What sqlglot notes for other systems."""
+"""Arguments that sqlglot adds for other dialects."""
 CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
 def operation_call(node: exp.Expr) -> Call | None:
-    """The operation that a node is, if it is one of these."""
+    """The operation that a node maps to; None if it is not one of these."""
     match node:
         case exp.Pad():
             fill = node.args.get("fill_pattern") or exp.Literal.string(" ")

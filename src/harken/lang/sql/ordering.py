@@ -29,14 +29,14 @@ Order = tuple[int, bool, bool]
 
 
 def direction(key: exp.Expr) -> tuple[bool, bool]:
-    """Downwards? NULLs first? They are upwards, and last downwards, unless the key says."""
+    """Whether a key is descending, and whether NULLs come first, by default if ascending."""
     descending = bool(key.args.get("desc"))
     first = key.args.get("nulls_first")
     return descending, (not descending) if first is None else bool(first)
 
 
 class OrderKeys:
-    """A query without its ORDER BY and LIMIT, and with what it orders by among its columns."""
+    """A query without its ORDER BY and LIMIT, with the order keys added to its columns."""
 
     def __init__(self, node: exp.Expr, draft: Draft) -> None:
         self.query = node.copy()
@@ -52,7 +52,7 @@ class OrderKeys:
             self.query = exp.select("*").from_(exp.Subquery(this=self.query))
         assert isinstance(self.query, exp.Query)
         selects = self.query.selects
-        # What a text or a function of one says is not the name of a column.
+        # The name of a literal or of a call is not a column name.
         named = (exp.Alias, exp.Column)
         self._names = [e.alias_or_name.lower() if isinstance(e, named) else "" for e in selects]
         self._texts = [canonical_text(each) for each in selects]
@@ -71,7 +71,7 @@ class OrderKeys:
 
     @property
     def added(self) -> int:
-        """How many columns are there only to order by: the last ones."""
+        """The number of columns that only serve the order; they come last."""
         return len(self._added)
 
     def order(self, width: int) -> list[Order]:
@@ -97,7 +97,7 @@ class OrderKeys:
         return place if place >= 0 else shown - place - 1
 
     def _spelled_out(self, node: exp.Expr) -> exp.Expr:
-        """An expression with the names of the select list replaced by what they stand for."""
+        """An expression with the aliases of the select list replaced by their expressions."""
         if not isinstance(self.query, exp.Select):
             return node
         named = {s.alias.lower(): s for s in self.query.selects if isinstance(s, exp.Alias)}
@@ -219,7 +219,7 @@ def _fresh(draft: Draft, like: Sequence[Variable]) -> list[Variable]:
 def comes_before(
     row: Sequence[Variable], than: Sequence[Variable], order: Sequence[Order]
 ) -> list[list[Literal]]:
-    """When a row comes before another: the ways in which it can, of which at most one holds."""
+    """The alternatives under which a row comes before another. At most one of them holds."""
     ways: list[list[Literal]] = []
     same: list[Literal] = []
     for place, down, nulls_first in order:

@@ -164,7 +164,7 @@ _LISTED = f"{', '.join(STATEMENTS[:-3])} and {STATEMENTS[-3]} are there"
 CONTEXT = 100
 """So much of the text before an error the parser remembers."""
 
-logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it does not know, we report
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # we report unknown syntax ourselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def cut(text: str) -> list[tuple[int, str]]:
 
 
 def text_after(word: str, statement: Statement) -> str:
-    """What stands after the first time that a word does."""
+    """The text after the first occurrence of a word."""
     tokens = DIALECT.tokenize(statement.text)
     end = next(token.end for token in tokens if token.text.upper() == word)
     return statement.text[end + 1 :].strip()
@@ -349,7 +349,7 @@ def _key_at_the_end(tokens: list[Token]) -> tuple[str, ...]:
 
 
 def _fault(error: ParseError, text: str, offset: int) -> SyntaxFault:
-    """Where the parser gave up, in our words: its own are about itself."""
+    """Where the parser stopped, in our words; its own messages are about its internals."""
     first = text.split()[0]
     if not first.startswith("(") and first.upper() not in STATEMENTS:
         near = None if first.upper() in SYSTEMS_OWN else nearest(first.upper(), STATEMENTS)

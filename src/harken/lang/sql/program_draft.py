@@ -1,4 +1,4 @@
-"""What a translation collects: names, auxiliary relations, and the literals of a body."""
+"""A program while it is written: variables, auxiliary relations, and the literals of a body."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def unknown_column(
 
 @dataclass(slots=True)
 class Draft:
-    """`owner` is what all auxiliary relations are named after. What a statement draws by chance
-    comes from a `lot` of its own."""
+    """Auxiliary relations are named after the `owner`. The `lot` is the seed of the random values
+    of one statement."""
 
     statement: Statement
     owner: str
@@ -105,8 +105,8 @@ class Draft:
         first: First | None = None,
         numbered: Numbered | None = None,
     ) -> Relation:
-        """An auxiliary relation, with one clause for each of the heads and bodies. What is captured
-        comes first."""
+        """An auxiliary relation with one clause for each head and body. Its first columns are the
+        captured variables."""
         arguments = tuple(Column(f"a{i}", each.type) for i, each in enumerate(captured))
         relation = Relation(
             name=f"{self.owner} {kind} {next(self._numbers)}",
@@ -125,7 +125,7 @@ class Draft:
         return relation
 
     def compute(self, operation: str, arguments: Sequence[Term], type_: Type, body: Body) -> Term:
-        """The result of an operation; one of the same arguments is computed once."""
+        """The result of an operation. A body computes the same operation only once."""
         result_type = type_.or_null(may_be_null(operation, [each.type for each in arguments]))
         for literal in body.literals:
             if (
@@ -140,7 +140,7 @@ class Draft:
         return result
 
     def coerce(self, term: Term, type_: Type, body: Body, node: exp.Expr) -> Term:
-        """The term as one of another type, where SQL converts without being told."""
+        """The term converted to another type, where SQL converts implicitly."""
         if term.type == type_:
             return term
         if isinstance(term, Constant):
@@ -185,7 +185,7 @@ class Body:
         self.literals += literals
 
     def require(self, condition: Term) -> None:
-        """Only where this is true."""
+        """Keep only the rows for which the condition is true."""
         if condition == TRUE:
             return
         self.add(Comparison("=", condition, TRUE))

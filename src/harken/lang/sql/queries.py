@@ -48,7 +48,7 @@ def new_translation(draft: Draft, tables: Tables) -> Translation:
 def translate_query(
     translation: Translation, node: exp.Expr, scope: Scope | None = None
 ) -> QueryRows:
-    """A query inside a scope, which it may capture columns of."""
+    """The relation of a query. It may capture columns of the scope around it."""
     node = node.unnest() if isinstance(node, exp.Subquery | exp.Paren) else node
     common = node.args.get("with_") or node.args.get("with")
     if common is not None:
@@ -134,7 +134,7 @@ def _select(translation: Translation, node: exp.Select, outer: Scope | None) -> 
 
 
 def _qualified(translation: Translation, node: exp.Select, outer: Scope | None) -> QueryRows:
-    """The rows for which QUALIFY holds: it is one more column, which is not shown."""
+    """The rows for which QUALIFY holds. Its condition is an extra column of the inner query."""
     inner = node.copy()
     condition = inner.args.pop("qualify").this
     inner.set("distinct", None)

@@ -1,4 +1,4 @@
-"""The relation that a query becomes, and what can be asked of it."""
+"""The relation that a query becomes, and the operations on it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from harken.values.types import BOOLEAN
 
 @dataclass(frozen=True, slots=True)
 class QueryRows:
-    """What a query became: a relation whose first columns are those it captured.
+    """The relation of a query. Its first columns are the captured ones.
 
-    `unknown` are the places of columns that are nothing but NULL, which is of any type."""
+    `unknown` are the positions of columns that are a bare NULL, which fits any type."""
 
     relation: Relation
     captured: tuple[Variable, ...]
@@ -63,7 +63,7 @@ def null_columns(rows: Sequence[Sequence[Term]]) -> frozenset[int]:
 
 
 def capture_outwards(captured: Sequence[Variable], scope: Scope) -> None:
-    """What an inner query captured and this one does not have, it captures as well."""
+    """Capture the variables that an inner query captured and that are not columns of this one."""
     own = {f.term for source in scope.sources for f in source.fields}
     for each in captured:
         if each not in own and scope.parent is not None and each not in scope.captured:

@@ -1,11 +1,12 @@
-"""rand(), randn() and uuid(): each draws a value for each row.
+"""rand(), randn() and uuid(): a random value for each row.
 
-What is drawn is no accident to the engines. It follows from the moment of the transaction, the
-place of the call in its text, and the row; so a row keeps its value throughout a transaction, the
-old state of a view can be computed again as it was when it was last looked at, and SQLite and Spark
-draw the same. Copies of a row are told apart by a number, except in the rounds of a recursion.
+For the engines the values are deterministic: a hash of the transaction's timestamp, the position of
+the call in the text, and the row. So a row keeps its value throughout a transaction, the old state
+of a view can be recomputed exactly, and SQLite and Spark agree. Duplicate rows are distinguished by
+a number, except in the rounds of a recursion.
 
-A statement draws from a lot of its own as well: the next one of a transaction gets other values.
+Each statement also has its own seed, the `lot`, so that the next statement of a transaction gets
+other values.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ _NORMAL = "sqrt(-2e0 * ln(1e0 - x)) * cos(2e0 * pi() * y)"
 
 
 def has_random_call(node: exp.Expr) -> bool:
-    """Is anything in a query, as it was written, drawn by chance?"""
+    """Does a query, as written, call a random function?"""
     return node.find(*CALLS) is not None
 
 
 def number_random_calls(node: exp.Expr) -> exp.Expr:
-    """A query in which all that is drawn has a place, which stays the same where it is copied."""
+    """A query whose random calls are numbered. Copies of a call keep its number."""
     if not has_random_call(node):
         return node
     made = node.copy()
@@ -45,7 +46,7 @@ def number_random_calls(node: exp.Expr) -> exp.Expr:
 
 
 def normal_distribution(call: exp.Expr) -> exp.Expr:
-    """A normal distribution, of two numbers that are drawn evenly."""
+    """randn(), from two uniformly distributed numbers."""
     first, second = (
         exp.Rand(this=call.this, place=f"{call.args['place']}{which}") for which in "ab"
     )
@@ -53,8 +54,8 @@ def normal_distribution(call: exp.Expr) -> exp.Expr:
 
 
 def seed_of(call: exp.Expr, draft: Draft) -> str | None:
-    """What takes the place of the moment and of the text. Two calls with the same seed
-    give the same values, in all transactions."""
+    """The seed that a call states; it replaces timestamp and position. Two calls with the same
+    seed return the same values in every transaction."""
     given = [each for each in call.args.values() if isinstance(each, exp.Expr)]
     if not given:
         return None
@@ -71,7 +72,7 @@ def seed_of(call: exp.Expr, draft: Draft) -> str | None:
 
 
 def draws_per_row(node: exp.Select) -> bool:
-    """Is anything drawn for the rows of this query, and not of one in it?"""
+    """Is a random function called for the rows of this query, not of a subquery?"""
     return any(each.find_ancestor(exp.Select) is node for each in node.find_all(*CALLS))
 
 
@@ -81,14 +82,14 @@ def _is_unfinished(atom: Atom, draft: Draft) -> bool:
 
 
 def number_equal_rows(draft: Draft, scope: Scope, body: Body) -> Body:
-    """The rows of FROM, those that are equal with a number; what follows is said of them."""
+    """The body over the rows of FROM, with numbers that distinguish equal rows."""
     rows = dict.fromkeys(each.term for source in scope.sources for each in source.fields)
     row = [each for each in rows if isinstance(each, Variable)]
     atoms = [each for each in body.literals if isinstance(each, Atom) and not each.negated]
     if len(atoms) == len(body.literals) and all(each.relation.is_set for each in atoms):
         return body
     if any(each.relation.in_rounds and _is_unfinished(each, draft) for each in atoms):
-        return body  # of a recursion each row of a round is looked at by itself
+        return body  # a recursion treats each row of a round on its own
     columns = [Column(f"c{i}", each.type) for i, each in enumerate(row)]
     mentioned = variables_in(row, body.literals)
     captured = tuple(each for each in scope.captured if each in mentioned)
@@ -99,7 +100,7 @@ def number_equal_rows(draft: Draft, scope: Scope, body: Body) -> Body:
 
 
 def random_value(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
-    """What the moment, the place in the text and the row say; or a seed and the row."""
+    """A value from timestamp, position of the call and row; or from a seed and the row."""
     draft = translation.draft
     seed = seed_of(node, draft)
     terms = [each.term for source in scope.sources for each in source.fields]

@@ -4,10 +4,10 @@
 
     r(X) ← a(X)        r(Y) ← r(X) ∧ b(Y)
 
-It is a set: the rows that the parts give, each once. With UNION ALL it is a bag, made in rounds:
-each row as often as it is derived, a round from the rows of the round before. As long as each row
-is looked at by itself, the rounds need not be told apart; what would compare the rows of a round,
-or choose among them, is refused.
+With UNION it is a set. With UNION ALL it is a bag that is computed in rounds: each round derives
+from the rows of the round before, and a row counts as often as it is derived. A query that treats
+each row on its own need not know the rounds. One that compares the rows of a round, or chooses
+among them, is rejected.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def define_recursive(translation: Translation, item: exp.Expr, scope: Scope | No
         null or any(each.columns[i].type.nullable for each in rows)
         for i, null in enumerate(nullable)
     ]
-    if wider != nullable:  # what the steps give may be NULL: read them again so
+    if wider != nullable:  # a step may return NULL: translate the steps again with nullable columns
         translation.draft.definitions.clear()
         translation.draft.definitions.update(taken)
         relation = _relation(translation.draft, item, first[0], wider, in_rounds)
@@ -95,7 +95,7 @@ def _parts(node: exp.Expr, in_rounds: bool) -> list[exp.Expr]:
 
 
 def _refuse_whole_rounds(draft: Draft, item: exp.Expr, relation: Relation) -> None:
-    """Is each row of a round looked at by itself?"""
+    """Reject a recursive part that compares the rows of a round, or chooses among them."""
     strata = components(Program(relation, draft.definitions))
     cycle = next(each for each in strata if relation.id in each.names)
     for definition in cycle.definitions:
@@ -142,7 +142,7 @@ def _relation(
 
 
 def _clauses(draft: Draft, rows: QueryRows, relation: Relation, item: exp.Expr) -> list[Clause]:
-    """What a part of the UNION gives, as clauses of the whole."""
+    """The rows of one part of the UNION, as clauses of the recursive relation."""
     if rows.captured:
         raise draft.unsupported(item, "WITH RECURSIVE that mentions the query around it")
     types = [column.type.name for column in rows.columns]

@@ -1,7 +1,7 @@
-"""Numbers to so many digits: round, bround, floor and ceil.
+"""Rounding to a number of digits: round, bround, floor and ceil.
 
-Of what is exact the result is exact, with the digits that Spark gives it; a unit is what the last
-digit that is kept counts.
+The result for an exact number is exact, with the precision that Spark gives it. A unit is the value
+of the last digit that is kept.
 
 bround(x, 1)    x without x % 0.1 where that is half a unit, and the digit before it even
 floor(x, 1)     x without x % 0.1, and a unit less below zero
@@ -34,7 +34,7 @@ UP = "CASE WHEN x % {unit} > 0 THEN x - x % {unit} + {unit} ELSE x - x % {unit} 
 
 
 def round_value(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
-    """A number to so many digits behind the point, or before it."""
+    """round: to a number of digits behind the point, or before it if negative."""
     given = translation.value(node.this, scope, body)
     if given.type != INTEGER and not is_decimal(given.type):
         return _round_number(translation, "round", given, node, scope, body)
@@ -53,7 +53,7 @@ def round_value(translation: Translation, node: exp.Expr, scope: Scope, body: Bo
 
 
 def round_to_even(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
-    """bround: what is in the middle goes to the even digit."""
+    """bround: ties go to the even digit."""
     given = translation.value(node.this, scope, body)
     if given.type != INTEGER and not is_decimal(given.type):
         return _round_number(translation, "round_even", given, node, scope, body)
@@ -111,7 +111,7 @@ def floor_or_ceil(translation: Translation, node: exp.Expr, scope: Scope, body: 
 def _floor_or_ceil_to_digits(
     translation: Translation, node: exp.Expr, scope: Scope, body: Body
 ) -> Term:
-    """floor and ceil to so many digits, which give a decimal."""
+    """floor and ceil to a number of digits. The result is a decimal."""
     given = translation.value(node.this, scope, body)
     if given == Constant(None, NULL_TYPE):
         return Constant(None, decimal_type(1, 0).or_null())
@@ -128,7 +128,7 @@ def _floor_or_ceil_to_digits(
 
 
 def _kept(type_: Type, wanted: int) -> Type:
-    """The type of what has so many digits behind the point, or of tens."""
+    """The type of a decimal after rounding to this number of digits."""
     precision, scale = decimal_digits(type_)
     if wanted < 0:
         return decimal_type(max(precision - scale, -wanted) + 1, 0)

@@ -25,7 +25,7 @@ Wanted = tuple[tuple[int, ...], tuple[Order, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The rows with one number more, which is the last column, and what stands for it."""
+    """The rows with one more number as their last column, and the variable for it."""
 
     relation: Relation
     number: Variable

@@ -1,7 +1,6 @@
-"""Which columns a name can mean: those of the FROM items of a query, then of the queries around it.
+"""Name resolution: columns of the FROM items of a query first, then of the enclosing queries.
 
-A column of a query around it is *captured*: the relation that the inner query becomes has it as an
-argument.
+A column of an enclosing query is *captured*: it becomes an argument of the inner query's relation.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from harken.ir.terms import Term, Variable
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A column; `key` is what it is called where its name is that of others as well."""
+    """A column. `key` is a unique name for it where several columns share a name."""
 
     name: str
     term: Term
@@ -23,16 +22,16 @@ class Field:
 
 @dataclass(slots=True)
 class FromItem:
-    """An item of FROM: its alias, and its columns with what stands for them in the clause.
+    """An item of FROM: its alias, and its columns with their terms in the clause.
 
-    `merged` are columns of which a join kept one for two: `*` shows them once.
+    `merged` are the columns that USING merged with another: `*` shows them once.
     """
 
     alias: str
     fields: list[Field]
     merged: set[str] = field(default_factory=set)
     of_using: bool = False
-    """Are these the columns that a join kept? Nobody calls them by its alias."""
+    """True for the merged columns of a join with USING, which have no alias of their own."""
 
     def __post_init__(self) -> None:
         """`SELECT t.a, u.a` in FROM: `*` has both, and a name means neither."""
@@ -49,9 +48,9 @@ class Scope:
     sources: list[FromItem] = field(default_factory=list)
     captured: dict[Variable, None] = field(default_factory=dict)
     hidden: Scope | None = None
-    """What is below GROUP BY: its columns are known, and cannot be mentioned."""
+    """The scope below GROUP BY. Its columns exist but cannot be used above the grouping."""
     apart: tuple[Variable, ...] = ()
-    """What tells rows apart whose columns are the same, if anyone must."""
+    """Row numbers that distinguish equal rows, where random values need them."""
 
     def column(self, table: str | None, name: str, span: Span) -> Term:
         found = self._own(table, name, span)

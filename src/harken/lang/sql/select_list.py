@@ -86,13 +86,13 @@ def _is_star(node: exp.Expr, distinct: bool) -> bool:
 
 
 def name_of(node: exp.Expr, position: int) -> str:
-    """What a column is called: as it says, or as the column that it is, or as it is written."""
+    """The name of a column: its alias, the column that it is, or its text."""
     plain = isinstance(node, exp.Alias | exp.Column | exp.Literal | exp.Subquery)
     said = (plain and node.alias_or_name) or written(node) or as_written(node).lower()
     return said or f"col{position + 1}"
 
 
 def _named(column: exp.Expr) -> tuple[str | None, str]:
-    """A column by its table, if it is said, and its name."""
+    """The table of a column, if stated, and its name."""
     table = column.args.get("table")
     return (table.name.lower() if table is not None else None), column.name.lower()

@@ -63,7 +63,7 @@ def set_operation(
 def _by_name(
     draft: Draft, node: exp.Expr, left: QueryRows, right: QueryRows
 ) -> tuple[QueryRows, QueryRows]:
-    """UNION BY NAME: columns of the same name are one, and what a side lacks is NULL."""
+    """UNION BY NAME: columns match by name, and a column that one side lacks is NULL there."""
     for side in (left, right):
         lowered = [name.lower() for name in side.names]
         if len(set(lowered)) < len(lowered):

@@ -1,4 +1,4 @@
-"""Subqueries in expressions and conditions: EXISTS, IN, and those that stand for a value."""
+"""Subqueries in expressions and conditions: EXISTS, IN, ANY, and scalar subqueries."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def exists(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -
 def _listed(
     translation: Translation, left: exp.Expr, node: exp.Expr, scope: Scope, body: Body
 ) -> tuple[list[Term], QueryRows]:
-    """What stands left of IN, as terms of the types of the query's columns."""
+    """The values left of IN, and the rows of the query."""
     parts = list(left.expressions) if isinstance(left, exp.Tuple) else [left]
     rows = _inner(translation, node, scope)
     if len(parts) != len(rows.columns):
@@ -182,7 +182,7 @@ def compares_to_any(
 def _some_compares(
     draft: Draft, operator: str, terms: Sequence[Term], rows: QueryRows, node: exp.Expr, body: Body
 ) -> Term:
-    """True if a row compares so to the terms; else NULL if one may; else false."""
+    """True if the comparison holds for a row; else NULL if it is NULL for a row; else false."""
     compute = draft.compute
     fresh = [draft.fresh(column.type) for column in rows.columns]
     inner = Body([Atom(rows.relation, (*rows.captured, *fresh))])

@@ -1,7 +1,7 @@
-"""What of sqlglot's syntax Harken's SQL has: anything else is refused, and nothing is ignored.
+"""The parts of sqlglot's syntax that Harken supports. Everything else is rejected, never ignored.
 
-sqlglot reads the SQL of many systems. For each kind of node that we translate, these are the parts
-that the translation looks at; a part that is set and not listed would be dropped without a word.
+sqlglot parses the SQL of many systems. For each class of node that we translate, a table lists the
+arguments that the translation reads. An argument that is set but not listed would be lost silently.
 """
 
 from __future__ import annotations
@@ -119,18 +119,18 @@ PART_NAMES: dict[tuple[type[exp.Expr], str], str] = {
 }
 """Parts by the words that stand for them in a statement."""
 MODES = ("ISOLATION LEVEL SERIALIZABLE", "READ WRITE")
-"""What BEGIN may say of a transaction: what is so anyway."""
+"""The modes that BEGIN may state: those that hold anyway."""
 _ALLOWED = {kind: frozenset(names.split()) for kind, names in PARTS.items()}
 _REFUSED = (exp.Pivot, exp.TableSample, exp.Into, exp.Lock, exp.Version)
 ORDERED_FUNCTIONS = (
     *(exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile),
     *(exp.Lag, exp.Lead, exp.NthValue),
 )
-"""What has a value in an order only."""
+"""Window functions that need an order."""
 
 
 def unknown_parts(node: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
-    """The nodes with a part that is not known, and what it is called."""
+    """The nodes with an unsupported part, and a name for that part."""
     for each in node.walk():
         if isinstance(each, _REFUSED):
             yield each, type(each).__name__.upper()
@@ -188,7 +188,7 @@ def _has_changes(star: exp.Expr) -> bool:
 
 
 def unsupported_reason(node: exp.Expr) -> str:
-    """What is wrong with an aggregate that is none of ours."""
+    """Why an aggregate is not supported."""
     if isinstance(node, exp.PercentileCont | exp.PercentileDisc):
         name = node.sql_name().lower()
         return f"{name} takes an order: {name}(0.5) WITHIN GROUP (ORDER BY x)"

@@ -20,7 +20,7 @@ from harken.lang.sql.scope import Scope
 
 @dataclass(slots=True)
 class Translation:
-    """What the translation of a statement has read and written so far."""
+    """The state of the translation of one statement."""
 
     draft: Draft
     tables: Tables

@@ -1,6 +1,6 @@
-"""What is NULL where it would be an error: TRY_CAST, try_add and their kin.
+"""TRY_CAST, try_add and the other functions that return NULL instead of an error.
 
-Only the error of the conversion or the operation itself becomes NULL, not those of its arguments.
+Only an error of the function itself becomes NULL, not an error in its arguments.
 """
 
 from __future__ import annotations

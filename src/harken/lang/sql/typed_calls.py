@@ -1,4 +1,4 @@
-"""Functions that are another operation for another type of what they are given.
+"""Functions whose operation depends on the type of their argument.
 
 to_timestamp(x, pattern)     a text is read; a date or a timestamp is that moment
 format_number(x, digits)     a double is written as one, and what is exact by its digits
@@ -29,7 +29,7 @@ READING = {"to_timestamp": "read_moment", "try_to_timestamp": "try_read_moment"}
 
 
 def call_by_type(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term | None:
-    """The value of such a call; None if it is none."""
+    """The value of a call to one of these functions; None for any other node."""
     if not isinstance(node, exp.Anonymous):
         return None
     match node.name.lower(), node.expressions:

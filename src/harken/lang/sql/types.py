@@ -77,5 +77,5 @@ def is_numeric(type_: Type) -> bool:
 
 
 def type_name(type_: Type) -> str:
-    """What a type is called in SQL."""
+    """The name of a type in SQL."""
     return NAMES.get(type_) or (type_.name.upper() if is_decimal(type_) else type_.name)

@@ -1,4 +1,4 @@
-"""Whole numbers that are written out, or computed of such."""
+"""Whole numbers that the text states, as literals or as arithmetic over literals."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Frames of windows: from which row to which row of its partition a window function looks.
+"""Window frames: the rows of a partition that a window function sees.
 
-ROWS counts rows, GROUPS those that are equal in the order as one; RANGE takes those whose place in
-the order is not further away. NULL is a place of
-its own: at no distance from itself, and beyond every distance from the others.
+ROWS counts rows, GROUPS counts groups of peers, and RANGE compares the values of the order key.
+NULL is at distance zero from itself and further than any distance from other values.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ WHOLE = Frame("RANGE", None, None)
 
 
 def frame_of(node: exp.Window, draft: Draft) -> Frame:
-    """The frame of a window: what it says, or up to the row if it is ordered, or all."""
+    """The frame of a window. The default is up to the current row with an order, else all rows."""
     spec = node.args.get("spec")
     if spec is None:
         return WHOLE if node.args.get("order") is None else CUMULATIVE
@@ -165,7 +164,7 @@ def _moved(term: Term, distance: Distance, body: Body, node: exp.Expr, draft: Dr
 
 
 def _as_added(distance: Distance, type_: Type) -> Constant | None:
-    """The distance as what is added to a value of a type; None if it cannot be."""
+    """The distance as a term to add to a value of the type; None if that is not possible."""
     if isinstance(distance, datetime.timedelta):
         if type_ == TIMESTAMP:
             return Constant(distance.total_seconds(), NUMBER)

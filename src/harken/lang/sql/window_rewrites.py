@@ -1,9 +1,9 @@
-"""Window functions that others can say: each is written as an expression of those.
+"""Window functions that are defined by other window functions: each becomes an expression.
 
 lag(x, k, d)      CASE WHEN row_number() > k THEN lag(x, k) ELSE d END
 ntile(n)          of count(*) rows the first count(*) % n tiles have one more than the others
 percent_rank()    (rank() - 1) / (count(*) - 1)
-cume_dist()       the rows up to this one and its equals / all rows
+cume_dist()       the rows up to this one and its peers / all rows
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from harken.lang.sql.parser import fragment
 
 
 def rewrite_window(node: exp.Window) -> exp.Expr | None:
-    """The expression that a window function is; None if it is one of its own."""
+    """The expression that replaces a window function; None if it is translated directly."""
     match node.this:
         case exp.Lag() | exp.Lead() if node.this.args.get("default") is not None:
             return _or_default(node)
@@ -61,7 +61,7 @@ def _or_default(node: exp.Window) -> exp.Expr:
 
 
 def _filled(text: str, node: exp.Window, **given: exp.Expr) -> exp.Expr:
-    """An expression with its words replaced: by what is given, or by windows like this one."""
+    """A template with its names replaced by the given expressions, or by windows like this one."""
     parts = {
         "place": _like(node, exp.RowNumber()),
         "ranked": _like(node, exp.Rank()),

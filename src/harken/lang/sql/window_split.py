@@ -1,4 +1,4 @@
-"""A SELECT with window functions in two: the query below them, and what is made of their values."""
+"""Split a SELECT with window functions: the query below them, and the expressions above them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WindowSplit:
             return self._window(node) if said is None else self.outer(said)
         if isinstance(node, exp.DataType | exp.Var | exp.IntervalSpan):
             return node.copy()
-        # An interval is no value, and cannot be a column: what it is computed from can.
+        # An interval cannot be a column, but its operands can.
         if not windows_of(node) and interval_of(node) is None:
             constant = isinstance(node, exp.Literal | exp.Null | exp.Boolean)
             return node.copy() if constant else self.take(node)

@@ -4,7 +4,7 @@ The query without them becomes the rows m(A); a window function is then an aggre
 of m that are in the same partition and in the frame of the row. Where equal rows must be told apart
 (row_number, lag, lead, frames of ROWS) they are numbered first, see `row_numbers`.
 
-A change is looked at again in its partition and nowhere else.
+A change is recomputed in its partition only.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from harken.values.types import BOOLEAN, INTEGER, is_decimal
 
 ONE = Constant(1, INTEGER)
 OF_ROWS = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
-"""What gives the value of one row."""
+"""Functions that return the value of one row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class Windows:
     def _frame(
         self, window: Window, frame: Frame, stage: Stage | None, body: Body
     ) -> tuple[Atom, tuple[Term, ...]]:
-        """The rows of the frame, and what says which frame it is; with their numbers, if there is a
-        stage to read them from."""
+        """The rows of the frame, and the terms that identify the frame. With a stage the rows have
+        their numbers."""
         base = stage.relation if stage is not None else self._rows.relation
         if frame.kind == "ROWS":
             stage = self._numbering.stage(window.wanted)
@@ -146,8 +146,8 @@ class Windows:
     def _between(
         self, window: Window, numbered: Relation, number: Variable, frame: Frame, base: Relation
     ) -> tuple[Atom, tuple[Term, ...]]:
-        """The rows of the base whose number, the last column of `numbered`, is from so many before
-        to so many after."""
+        """The rows of the base that are in the frame by their number, the last column of
+        `numbered`."""
         draft, columns = self._draft, base.columns[len(self._captured) :]
         inner = [draft.fresh(each.type) for each in numbered.columns[len(self._captured) :]]
         inside = Body([Atom(numbered, (*self._captured, *inner))])
@@ -202,7 +202,7 @@ class Windows:
             type_ = exact(value.type)
         if name == "count" and value is not None and not value.type.nullable:
             value = None
-        if value is not None and value in groups:  # it is what the partition has in common
+        if value is not None and value in groups:  # the value is a partition column
             atom, value = self._apart(atom, value)
         nullable = name != "count"
         result = self._draft.fresh(type_.or_null(nullable))
@@ -213,7 +213,7 @@ class Windows:
     def _once(
         self, function: exp.Expr, atom: Atom, terms: Sequence[Term], groups: tuple[Term, ...]
     ) -> tuple[Atom, Sequence[Term]]:
-        """The rows with different values, none of them NULL; all else of them is not looked at."""
+        """The distinct values of the rows, without NULL. Other columns do not count."""
         places = [self._place(each) for each in function.this.expressions]
         if len(places) > 1 and not isinstance(function, exp.Count):
             raise self._not_yet(function, "DISTINCT of several columns, but to count them,")
@@ -303,7 +303,7 @@ class Windows:
     # --- values of other rows --------------------------------------------------------------
 
     def _neighbour(self, window: Window, body: Body) -> Term:
-        """The value of a row so many before or after; NULL if there is none."""
+        """lag and lead: the value of a row at a distance; NULL if there is no such row."""
         distance = self._whole(window, 1)
         if isinstance(window.function, exp.Lag):
             distance = -distance
@@ -333,7 +333,7 @@ class Windows:
     def _counted(
         self, window: Window, frame: Frame, count: int, from_end: bool, body: Body
     ) -> Term:
-        """The value of the row so many rows from the start or the end of a frame."""
+        """The value of the n-th row from the start or the end of a frame."""
         stage = self._numbering.stage(window.wanted)
         atom, groups = self._frame(window, frame, stage, body)
         width = len(stage.relation.columns) - len(self._captured)
