@@ -144,7 +144,7 @@ def test_a_statement_that_is_not_whole_is_an_error_of_ours(text: str) -> None:
     ("text", "said"),
     [
         ("SELECT 1 AS a FROM t GROUP BY", "something is missing after GROUP BY"),
-        ("SELECT a FROM t WHERE row_number() OVER (ORDER BY a) = 1", "say QUALIFY"),
+        ("SELECT a FROM t WHERE row_number() OVER (ORDER BY a) = 1", "use QUALIFY"),
     ],
 )
 def test_what_is_missing_or_in_the_wrong_place_is_said(text: str, said: str) -> None:

@@ -47,7 +47,7 @@ def _normal(formula: syntax.Formula, negated: bool, span: Span) -> list[Conjunct
             found = [tuple(x for each in chosen for x in each) for chosen in product(*parts)]
     if size > LIMIT:
         raise SafetyFault(
-            f"written out, this body has {size} alternatives, and {LIMIT} are the most",
+            f"this body expands to {size} alternatives, and the limit is {LIMIT}",
             code="too-complex",
             span=span,
             hint="give a part of it a relation of its own",

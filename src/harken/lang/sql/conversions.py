@@ -75,7 +75,7 @@ def to_same_type(
         left = draft.coerce(left, wanted, body, node)
         return left, draft.coerce(right, wanted, body, node)
     raise TypeFault(
-        f"{type_name(left.type)} and {type_name(right.type)} do not go together",
+        f"{type_name(left.type)} and {type_name(right.type)} are not compatible",
         code="type-mismatch",
         span=draft.place(node),
         hint="convert one of them with CAST",
@@ -189,7 +189,7 @@ def literal_term(draft: Draft, node: exp.Literal) -> Constant:
             return Constant(float(text), NUMBER)
         except ValueError:
             raise draft.unsupported(
-                node, f"{text} is no number; leave a blank before + and -"
+                node, f"{text} is not a number; put a space before + and -"
             ) from None
     return Constant(Decimal(text), decimals.of_literal(text))
 
@@ -289,7 +289,7 @@ def cast_to(draft: Draft, given: Term, wanted: Type, body: Body, node: exp.Expr)
         return as_text(draft, given, body, node)
     if wanted not in names:
         raise draft.unsupported(
-            node, f"{type_name(given.type)} is not converted to {type_name(wanted)}"
+            node, f"{type_name(given.type)} cannot be converted to {type_name(wanted)}"
         )
     return apply(draft, names[wanted], [given], body, node)
 

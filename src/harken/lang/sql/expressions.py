@@ -104,11 +104,11 @@ def _found(table: dict[type[exp.Expr], Translate], node: exp.Expr) -> Translate 
 def _refusal(draft: Draft, node: exp.Expr) -> LanguageError:
     if isinstance(node, exp.Window):
         return draft.unsupported(
-            node, "a window function cannot stand here: say QUALIFY, or put a query around it"
+            node, "a window function is not allowed here: use QUALIFY, or an outer query"
         )
     if isinstance(node, ORDERED_FUNCTIONS):
         return draft.unsupported(node, unsupported_reason(node))
-    return draft.unsupported(node, f"there is no {as_written(node)} in Harken's SQL yet")
+    return draft.unsupported(node, f"{as_written(node)} is not supported in Harken's SQL yet")
 
 
 def _inner(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
@@ -169,7 +169,7 @@ def _normal(translation: Translation, node: exp.Expr, scope: Scope, body: Body) 
 
 
 def _aggregate(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
-    raise translation.draft.unsupported(node, "an aggregate cannot stand here")
+    raise translation.draft.unsupported(node, "an aggregate is not allowed here")
 
 
 def _negative(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:

@@ -61,7 +61,7 @@ def _item(translation: Translation, node: exp.Expr, scope: Scope, body: Body) ->
     elif isinstance(node, exp.Table) and is_range(node.this):
         _add_rows(translation.draft, node, range_rows(translation.draft, node.this), scope, body)
     else:
-        raise translation.draft.unsupported(node, "this cannot stand in FROM yet")
+        raise translation.draft.unsupported(node, "this is not supported in FROM yet")
     for join in node.args.get("joins") or ():
         _join(translation, join, scope, body)
 
@@ -74,7 +74,7 @@ def _right_item(
         _item(translation, join.this, right, body)
         return
     if side not in ("", "LEFT"):
-        raise translation.draft.unsupported(join, f"{side} JOIN LATERAL is not there")
+        raise translation.draft.unsupported(join, f"{side} JOIN LATERAL is not supported")
     around = Scope(left.parent, list(left.sources))
     rows = translation.query(join.this.this, around)
     _refuse_open_rows(translation.draft, join, rows)
@@ -279,7 +279,7 @@ def _outer_join(
 ) -> None:
     """The rows of both sides that match, and those of one side or both that match nothing."""
     if side not in ("LEFT", "RIGHT", "FULL"):
-        raise translation.draft.unsupported(join, f"{side} JOIN is not there yet")
+        raise translation.draft.unsupported(join, f"{side} JOIN is not supported yet")
     common = _common(translation.draft, join, scope, right)
     inside = Scope(scope.parent, [*scope.sources, *right.sources])
     condition = Body()

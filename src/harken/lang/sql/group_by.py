@@ -212,7 +212,7 @@ def _absent(
     named = [canonical_text(each) for each in node.expressions] or texts
     if sets is None or any(each not in texts for each in named):
         raise TypeFault(
-            f"{as_written(node).lower()} takes what GROUPING SETS, ROLLUP or CUBE group by",
+            f"{as_written(node).lower()} takes keys of GROUPING SETS, ROLLUP or CUBE",
             code="ungrouped",
             span=draft.place(node),
         )

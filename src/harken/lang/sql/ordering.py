@@ -126,7 +126,7 @@ class OrderKeys:
             return -len(self._added)
         if not self._has_star and not self._is_made_of_columns(wanted):
             raise LanguageError(
-                "what is ordered by must be made of the selected columns",
+                "ORDER BY may use only the selected columns here",
                 code="unsupported",
                 span=self._draft.place(key),
             )

@@ -154,7 +154,7 @@ class Draft:
         if is_decimal(term.type) and type_ == NUMBER:
             return self.compute("to_number", (term,), NUMBER, body)
         raise TypeFault(
-            f"this is {type_name(term.type)}, and {type_name(type_)} is wanted",
+            f"this is {type_name(term.type)}, but {type_name(type_)} is expected",
             code="type-mismatch",
             span=self.place(node),
             hint=f"convert it: CAST(... AS {type_name(type_)})",

@@ -95,13 +95,13 @@ def _body_of(translation: Translation, node: exp.Expr, scope: Scope | None) -> Q
 def _refuse(draft: Draft, node: exp.Expr) -> None:
     for name in ("laterals", "windows", "pivots", "match", "sample", "connect"):
         if node.args.get(name):
-            raise draft.unsupported(node, f"{name.upper()} is not there yet")
+            raise draft.unsupported(node, f"{name.upper()} is not supported yet")
 
 
 def _select(translation: Translation, node: exp.Select, outer: Scope | None) -> QueryRows:
     if distinct_on(node) is not None:
-        what = "with QUALIFY, ORDER BY ALL, or a number that is no place of the select list"
-        raise translation.draft.unsupported(node, f"DISTINCT ON {what} is not there yet")
+        what = "with QUALIFY, ORDER BY ALL, or a position outside the select list"
+        raise translation.draft.unsupported(node, f"DISTINCT ON {what} is not supported yet")
     if node.args.get("qualify") is not None:
         return _qualified(translation, node, outer)
     if any(windows_of(each) for each in node.expressions):
@@ -164,7 +164,7 @@ def _with_aliases(draft: Draft, node: exp.Select, scope: Scope) -> exp.Select:
 
     def ambiguous(column: exp.Expr) -> TypeFault:
         return TypeFault(
-            f"several columns before are called {column.name}",
+            f"several columns before this one are named {column.name}",
             code="ambiguous",
             span=draft.place(column),
             hint="give them different names",

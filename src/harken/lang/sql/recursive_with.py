@@ -48,7 +48,7 @@ def define_recursive(translation: Translation, item: exp.Expr, scope: Scope | No
     base = [each for each in parts if not mentions(each, item.alias)]
     if not base:
         raise TypeFault(
-            f"{item.alias} has no part that it begins with",
+            f"{item.alias} has no part that is not recursive",
             code="unsafe",
             span=translation.draft.place(item),
             hint="one part of the UNION must not mention it",
@@ -144,7 +144,7 @@ def _relation(
 def _clauses(draft: Draft, rows: QueryRows, relation: Relation, item: exp.Expr) -> list[Clause]:
     """The rows of one part of the UNION, as clauses of the recursive relation."""
     if rows.captured:
-        raise draft.unsupported(item, "WITH RECURSIVE that mentions the query around it")
+        raise draft.unsupported(item, "WITH RECURSIVE cannot use columns of the enclosing query")
     types = [column.type.name for column in rows.columns]
     wanted = [column.type.name for column in relation.columns]
     if types != wanted:

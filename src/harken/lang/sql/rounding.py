@@ -84,7 +84,7 @@ def _digits(draft: Draft, node: exp.Expr) -> int:
     given = node.args.get("decimals")
     digits = 0 if given is None else whole_number(given)
     if digits is None:
-        raise draft.unsupported(node, "round takes a number of digits that is written out")
+        raise draft.unsupported(node, "round takes a literal number of digits")
     return max(min(digits, decimals.STORED_DIGITS), -decimals.STORED_DIGITS)
 
 
@@ -117,7 +117,7 @@ def _floor_or_ceil_to_digits(
         return Constant(None, decimal_type(1, 0).or_null())
     if given.type != INTEGER and not is_decimal(given.type):
         name = "floor" if isinstance(node, exp.Floor) else "ceil"
-        raise translation.draft.unsupported(node, f"{name} to so many digits takes a DECIMAL")
+        raise translation.draft.unsupported(node, f"{name} with a number of digits takes a DECIMAL")
     wanted = _digits(translation.draft, node)
     type_ = decimals.as_decimal(given.type)
     if wanted >= decimal_digits(type_)[1]:

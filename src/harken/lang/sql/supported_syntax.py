@@ -194,4 +194,4 @@ def unsupported_reason(node: exp.Expr) -> str:
         return f"{name} takes an order: {name}(0.5) WITHIN GROUP (ORDER BY x)"
     if isinstance(node, ORDERED_FUNCTIONS):
         return f"{node.sql_name().lower()} is a window function: say OVER (ORDER BY ...)"
-    return f"the aggregate {as_written(node)} is not there yet"
+    return f"the aggregate {as_written(node)} is not supported yet"

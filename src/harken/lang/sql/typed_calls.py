@@ -85,7 +85,7 @@ def _with_commas(
     given = as_numeric(translation.draft, translation.value(number, scope, body), body, node)
     if not is_numeric(given.type):
         raise translation.draft.unsupported(
-            node, f"format_number of {type_name(given.type)} is not there"
+            node, f"format_number does not take {type_name(given.type)}"
         )
     wanted = translation.value(digits, scope, body)
     if given.type == NUMBER:

@@ -409,7 +409,7 @@ class Windows:
 
     def _not_yet(self, node: exp.Expr, what: str) -> LanguageError:
         span = self._draft.place(node)
-        return LanguageError(f"{what} is not there yet", code="unsupported", span=span)
+        return LanguageError(f"{what} is not supported yet", code="unsupported", span=span)
 
 
 def _spelled(function: exp.Expr) -> str:
