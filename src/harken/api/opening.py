@@ -14,6 +14,7 @@ from harken.consumers.constraints.constraints import Constraints
 from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
+from harken.database.language import PYTHON
 from harken.database.objects import Objects
 from harken.database.reactions import Reactions
 from harken.database.runtime import Runtime
@@ -102,5 +103,5 @@ def _after_reload(runtime: Runtime) -> None:
     runtime.engine.attach(runtime.catalog.stored_relations())
     for function in runtime.catalog.functions():
         # A missing one fails when it is used.
-        if function.kind is FunctionKind.FOREIGN and function.text != foreign.SESSION:
+        if function.kind is FunctionKind.FOREIGN and function.language != PYTHON:
             foreign.register_declared(runtime, function, syntax_of(function))

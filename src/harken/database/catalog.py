@@ -19,10 +19,13 @@ from harken.database.system import (
     ARGUMENTS,
     CALLS,
     DEFINITION,
+    FACTS_OF,
     FIRED,
     FIRST_USER_OID,
     FUNCTION_KIND,
     FUNCTION_NAME,
+    LANGUAGE,
+    MATERIALIZED,
     MENTIONS,
     META,
     NULLABLE,
@@ -493,6 +496,10 @@ class Catalog:
         self._engine.set_row(RETURNS_BAG, (oid, int(function.bag)))
         self._engine.set_row(SINGLE_VALUED, (oid, int(single_valued)))
         self._engine.set_row(DEFINITION, (oid, function.text))
+        self._engine.set_row(LANGUAGE, (oid, function.language))
+        self._engine.set_row(MATERIALIZED, (oid, int(function.materialized)))
+        if function.facts_of:
+            self._engine.set_row(FACTS_OF, (oid, function.facts_of))
         self._write_columns(ARGUMENTS, oid, function.parameters)
         self._write_columns(RESULTS, oid, function.results)
         for position, column in enumerate((*function.parameters, *function.results)):

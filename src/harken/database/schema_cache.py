@@ -12,9 +12,12 @@ from harken.database.system import (
     ARGUMENTS,
     CALLS,
     DEFINITION,
+    FACTS_OF,
     FIRST_USER_OID,
     FUNCTION_KIND,
     FUNCTION_NAME,
+    LANGUAGE,
+    MATERIALIZED,
     MENTIONS,
     NULLABLE,
     PROPERTY_OF,
@@ -116,6 +119,9 @@ def _read_functions(engine: SQLiteEngine, memory: Memory, types: dict[int, Type]
     bags = _map(engine, RETURNS_BAG)
     singles = _map(engine, SINGLE_VALUED)
     texts = _map(engine, DEFINITION)
+    languages = _map(engine, LANGUAGE)
+    materialized = _map(engine, MATERIALIZED)
+    facts_of = _map(engine, FACTS_OF)
     parameters = _columns(_all(engine, ARGUMENTS), types)
     results = _columns(_all(engine, RESULTS), types)
     calls = _grouped(_all(engine, CALLS))
@@ -137,6 +143,9 @@ def _read_functions(engine: SQLiteEngine, memory: Memory, types: dict[int, Type]
             oid=oid,
             text=texts[oid],
             system=oid < FIRST_USER_OID,
+            language=languages[oid],
+            materialized=bool(materialized[oid]),
+            facts_of=facts_of.get(oid, ""),
         )
         function = with_relation(function, bool(singles[oid]))
         memory.functions.setdefault(name, {})[function.id] = function

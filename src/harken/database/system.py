@@ -30,6 +30,10 @@ FUNCTION_KIND = _system("kind", FUNCTION, ("kind", TEXT))
 RETURNS_BAG = _system("returns_bag", FUNCTION, ("bag", BOOLEAN))
 SINGLE_VALUED = _system("single_valued", FUNCTION, ("single", BOOLEAN))
 DEFINITION = _system("definition", FUNCTION, ("text", TEXT))
+LANGUAGE = _system("language", FUNCTION, ("language", TEXT))
+MATERIALIZED = _system("materialized", FUNCTION, ("materialized", BOOLEAN))
+FACTS_OF = _system("facts_of", FUNCTION, ("relation", TEXT))
+"""Only functions that hold the facts of a relation with rules have a value."""
 ARGUMENTS = _system(
     "arguments", FUNCTION, ("position", INTEGER), ("name", TEXT), ("type", TYPE), many=True
 )
@@ -59,6 +63,9 @@ SYSTEM_RELATIONS = (
     RETURNS_BAG,
     SINGLE_VALUED,
     DEFINITION,
+    LANGUAGE,
+    MATERIALIZED,
+    FACTS_OF,
     ARGUMENTS,
     RESULTS,
     CALLS,

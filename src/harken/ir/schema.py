@@ -27,8 +27,10 @@ class FunctionKind(enum.Enum):
 class Function:
     """One overload of a named function.
 
-    `oid` is the object that stands for it; `text` its definition as the user wrote it. A variadic
-    function takes any values (a Python procedure registered without a signature).
+    `oid` is the object that stands for it; `text` its definition as the user wrote it, in its
+    `language`. The rows of a `materialized` view are stored. `facts_of` names the relation of
+    Datalog whose stated facts a stored function holds. A variadic function takes any values (a
+    Python procedure registered without a signature).
     """
 
     name: str
@@ -41,6 +43,9 @@ class Function:
     relation: Relation | None = None
     variadic: bool = False
     system: bool = False
+    language: str = "amosql"
+    materialized: bool = False
+    facts_of: str = ""
 
     @property
     def id(self) -> str:

@@ -7,6 +7,7 @@ early binding into a late one, so what was compiled is forgotten when the schema
 from __future__ import annotations
 
 from harken.database.catalog import Catalog
+from harken.database.language import DATALOG, SQL
 from harken.database.schema_cache import Dependencies
 from harken.errors import TypeFault, counted
 from harken.ir.assemble import assemble
@@ -23,17 +24,15 @@ from harken.lang.amosql.translate import Translator
 from harken.planner.prepare import prepare
 from harken.statements.amosql.build import as_statement_query, syntax_of
 from harken.statements.datalog.clauses import translate_relation
-from harken.statements.datalog.text import is_datalog
-from harken.statements.sql.tables import is_sql
 from harken.statements.sql.views import translate_view
 from harken.values.types import Type
 
 
 def clauses_of(function: Function, schema: Schema) -> tuple[Definition, ...]:
     """The clauses of a derived function, in whatever language it was defined."""
-    if is_sql(function):
+    if function.language == SQL:
         return translate_view(function, schema)[0]
-    if is_datalog(function):
+    if function.language == DATALOG:
         return translate_relation(function, schema)[0]
     return translate_function(function, schema)[0]
 
@@ -116,8 +115,8 @@ def check_derived(
 ) -> tuple[Dependencies, bool]:
     """Raise what is wrong with a definition; else what it depends on, and whether its arguments
     determine its results."""
-    if is_sql(function) or is_datalog(function):
-        translate = translate_view if is_sql(function) else translate_relation
+    if function.language in (SQL, DATALOG):
+        translate = translate_view if function.language == SQL else translate_relation
         clauses, mentioned = translate(function, schema)
         prepare(assemble(clauses[0].relation, clauses, schema), schema.hierarchy)
         return Dependencies(mentioned), False

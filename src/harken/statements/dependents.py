@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from harken.database.catalog import Catalog
 from harken.database.dependency_order import dependents_in_order
+from harken.database.language import SQL
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.system import relation_of
@@ -27,7 +28,7 @@ from harken.statements.amosql.build import Builder, syntax_of
 from harken.statements.amosql.rules import compile_rule, read_rule
 from harken.statements.sql.constraints import compile_constraints
 from harken.statements.sql.materialized_views import compile_kept, put_rows, rows_of
-from harken.statements.sql.tables import is_materialized, is_sql, is_table, is_view_of_sql
+from harken.statements.sql.tables import is_table, is_view_of_sql
 from harken.statements.sql.views import read_view
 
 WhenBroken = Callable[[Function, HarkenError], None]
@@ -43,7 +44,7 @@ def _refuse(function: Function, error: HarkenError) -> None:
 
 
 def _said(function: Function) -> str:
-    return function.name if is_sql(function) else function.id
+    return function.name if function.language == SQL else function.id
 
 
 def recheck(runtime: Runtime, name: str, skip: str | None = None) -> None:
@@ -157,13 +158,13 @@ def _check_view(runtime: Runtime, function: Function) -> bool:
     read, mentioned = read_view(statements(function.text)[0], catalog)
     made = replace(function, results=read.results, bag=read.bag)
     made = replace(made, relation=relation_of(made))
-    if is_materialized(function):
+    if function.materialized:
         kept = compile_kept(made, catalog)
     else:
         definitions.check_derived(made, catalog)
     if made.relation == function.relation:
         return False
-    if not is_materialized(function):
+    if not function.materialized:
         catalog.revise_function(made, Dependencies(mentioned))
         return True
     assert function.relation is not None

@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from harken.database.language import DATALOG
 from harken.errors import IntegrityError
 from harken.ir.schema import Function
 from harken.lang.datalog.kinds import UNSIGNED, Types
-from harken.statements.datalog.text import is_datalog, kept
+from harken.statements.datalog.text import kept
 
 Row = tuple[Any, ...]
 
 
 def check_bounds(function: Function | None, rows: Sequence[Row]) -> None:
     """Rows as they are stored, which are going to be added."""
-    if function is None or not is_datalog(function):
+    if function is None or function.language != DATALOG:
         return
     for position, name in _unsigned(function.text):
         for row in rows:

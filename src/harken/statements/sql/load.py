@@ -15,7 +15,7 @@ from harken.ir.schema import FunctionKind
 from harken.lang.sql.draft import Table
 from harken.statements.amosql.load import as_table, chunks, select
 from harken.statements.datalog.bounds import check_bounds
-from harken.statements.sql.tables import SqlTables, is_materialized
+from harken.statements.sql.tables import SqlTables
 from harken.values.encoding import encoder
 
 
@@ -27,7 +27,7 @@ def table_to_load(runtime: Runtime, name: str) -> Table | None:
     function = tables.function(name)
     if function is None:
         return None
-    if function.kind is not FunctionKind.STORED or is_materialized(function):
+    if function.kind is not FunctionKind.STORED or function.materialized:
         raise TypeFault(f"{name} is not a table", code="not-updatable")
     return tables.table(name)
 

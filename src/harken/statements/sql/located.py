@@ -14,6 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from harken.database import lake
+from harken.database.language import SQL
 from harken.database.locations import REMOTE, Roots
 from harken.database.runtime import Runtime
 from harken.errors import EngineError, LanguageError, NameFault, TypeFault
@@ -63,6 +64,7 @@ def create_located(
         kind=FunctionKind.STORED,
         bag=not (key and rest),
         text=_text(name, [_as_stored(column, key) for column in columns], key, place),
+        language=SQL,
     )
     ordered = [place.names[column.name] for column in (*function.parameters, *function.results)]
     given = place.schema if place.format in TEXTS and declared else None

@@ -29,7 +29,6 @@ from harken.planner.change_methods import moving
 from harken.planner.prepare import prepare
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
-from harken.statements.sql.tables import is_materialized
 from harken.statements.sql.views import translate_query
 
 
@@ -100,7 +99,7 @@ class KeptViews(Consumer):
             return
         self._epoch = catalog.epoch
         tables = {each.name: each.stored for each in self._network.graph.views_of(None)}
-        kept = [compile_kept(f, catalog) for f in catalog.functions() if is_materialized(f)]
+        kept = [compile_kept(f, catalog) for f in catalog.functions() if f.materialized]
         wanted = {each.name: each for each in kept}
         for name in self._network.graph.hold(None, wanted.values()):
             # If another session did it, that session brought the tables along.

@@ -12,6 +12,7 @@ from functools import partial
 
 from sqlglot import exp
 
+from harken.database.language import SQL
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
@@ -25,7 +26,7 @@ from harken.statements.sql.materialized_views import KeptViews
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.set_statement import is_setting, set_value, show_settings
 from harken.statements.sql.show import answer, check_index, is_index, refreshed_view
-from harken.statements.sql.tables import SqlTables, is_sql
+from harken.statements.sql.tables import SqlTables
 from harken.statements.sql.temporary import Temporary
 
 
@@ -49,7 +50,7 @@ class SqlSession:
 
     def views(self) -> list[str]:
         functions = self._runtime.catalog.functions()
-        return [each.name for each in functions if schema.is_view(each) and is_sql(each)]
+        return [each.name for each in functions if schema.is_view(each) and each.language == SQL]
 
     def run(self, text: str, source: str | None = None) -> None:
         """Run a whole text, or nothing of it since its last commit."""

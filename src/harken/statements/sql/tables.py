@@ -12,12 +12,12 @@ from functools import lru_cache
 from sqlglot import exp
 
 from harken.database.catalog import Catalog
+from harken.database.language import DATALOG, SQL
 from harken.errors import NameFault
 from harken.ir.relations import Column
-from harken.ir.schema import Function
+from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.draft import Table
 from harken.lang.sql.parser import statements
-from harken.statements.datalog.text import FACTS, is_datalog
 
 
 class SqlTables:
@@ -59,7 +59,7 @@ class SqlTables:
         return [
             each.name if len(self._catalog.named(each.name)) == 1 else long_name(each)
             for each in self._functions()
-            if not each.name.endswith(FACTS)
+            if not each.facts_of
         ]
 
     def _functions(self) -> Iterator[Function]:
@@ -78,7 +78,7 @@ def table_of(function: Function) -> Table:
     relation = function.relation
     assert relation is not None
     columns = relation.columns
-    if is_sql(function):
+    if function.language == SQL:
         columns = tuple(Column(each.name, each.type) for each in columns)
     else:
         columns = _named(function)
@@ -92,7 +92,7 @@ def table_of(function: Function) -> Table:
 def _named(function: Function) -> tuple[Column, ...]:
     """Columns by name; one result that has none is called as the function is."""
     columns = (*function.parameters, *function.results)
-    if is_datalog(function):
+    if function.language == DATALOG:
         names = _lowered([each.name for each in columns])
         return tuple(Column(n, each.type) for n, each in zip(names, columns, strict=True))
     if len(function.results) == 1 and columns[-1].name.startswith(columns[-1].type.name):
@@ -119,26 +119,17 @@ def _lowered(names: Sequence[str]) -> list[str]:
     return found
 
 
-def is_sql(function: Function) -> bool:
-    words = function.text[:30].lower().split()
-    return words[:2] in (["create", "table"], ["create", "view"]) or words[:3] == [
-        "create",
-        "materialized",
-        "view",
-    ]
-
-
 def is_table(function: Function) -> bool:
     """Did CREATE TABLE make it?"""
-    return function.text[:30].lower().split()[:2] == ["create", "table"]
+    return (
+        function.language == SQL
+        and function.kind is FunctionKind.STORED
+        and not function.materialized
+    )
 
 
 def is_view_of_sql(function: Function) -> bool:
-    return is_sql(function) and not is_table(function)
-
-
-def is_materialized(function: Function) -> bool:
-    return function.text[:40].lower().split()[:3] == ["create", "materialized", "view"]
+    return function.language == SQL and not is_table(function)
 
 
 def declared_names(function: Function) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from harken.database.catalog import Catalog
+from harken.database.language import SQL
 from harken.errors import TypeFault, counted
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Relation
@@ -49,6 +50,8 @@ def read_view(statement: Statement, catalog: Schema) -> tuple[Function, frozense
         kind=FunctionKind.STORED if kept else FunctionKind.DERIVED,
         bag=kept or not rows.relation.is_set,
         text=f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {text_after('VIEW', statement)}",
+        language=SQL,
+        materialized=kept,
     )
     return function, mentioned
 
