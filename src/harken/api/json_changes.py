@@ -16,13 +16,13 @@ from harken.database.json_values import reader
 from harken.database.language import DATALOG
 from harken.database.runtime import Runtime
 from harken.database.set_rows import add_rows
+from harken.database.tables import SqlTables
 from harken.errors import HarkenError, IntegrityError, TypeFault, counted
 from harken.ir.relations import Relation
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.draft import Table, unknown_table
-from harken.statements.datalog.bounds import check_bounds
 from harken.statements.datalog.rows import add_facts, remove_facts
-from harken.statements.sql.tables import SqlTables
+from harken.statements.language import check_rows
 
 Row = tuple[Any, ...]
 Rows = Mapping[str, Sequence[Sequence[Any]]]
@@ -104,7 +104,7 @@ def _stored(
                 error.message = f"{name}.{column.name}: {error.message}"
                 raise
         found.append(tuple(made))
-    check_bounds(function, found)
+    check_rows(function, found)
     return table.relation, found
 
 

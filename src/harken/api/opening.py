@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import harken.api.languages  # noqa: F401
 from harken.consumers.constraints.constraints import Constraints
 from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.rules.rules import Rules
@@ -25,10 +26,10 @@ from harken.errors import HarkenError, StorageError
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
 from harken.settings import Settings
-from harken.statements import definitions
 from harken.statements.amosql import foreign
 from harken.statements.amosql.build import syntax_of
 from harken.statements.amosql.rules import AmosqlRules
+from harken.statements.language import language_named
 from harken.statements.sql.constraints import compile_constraints
 from harken.statements.sql.materialized_views import KeptViews
 
@@ -74,7 +75,7 @@ def _open_runtime(connection: Connection, spark: Any, settings: Settings) -> Run
 
 def _clauses_of(function: Function, catalog: Catalog) -> tuple[Definition, ...]:
     try:
-        return definitions.clauses_of(function, catalog)
+        return language_named(function.language).clauses(function, catalog)
     except HarkenError as error:
         raise error.locate(function.text, function.id) from error.__cause__
 

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from harken.database.objects import Object
 from harken.engines.protocol import CompiledQuery
 from harken.errors import NameFault
 from harken.ir.terms import Constant, Parameter, Term
-from harken.lang.amosql.scope import Source
 from harken.values.encoding import decoder, encode, encoder
 from harken.values.types import Type
+
+
+class Source(Protocol):
+    """Where the value of a parameter comes from: a `literal` of the text, an `interface` variable
+    or a `local` one, and its slot or name."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def key(self) -> int | str: ...
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 from harken.database.system import (
     ARGUMENTS,
     CALLS,
+    DECLARED_ORDER,
     DEFINITION,
     FACTS_OF,
     FIRST_USER_OID,
@@ -122,6 +123,7 @@ def _read_functions(engine: SQLiteEngine, memory: Memory, types: dict[int, Type]
     languages = _map(engine, LANGUAGE)
     materialized = _map(engine, MATERIALIZED)
     facts_of = _map(engine, FACTS_OF)
+    order = _order(_all(engine, DECLARED_ORDER))
     parameters = _columns(_all(engine, ARGUMENTS), types)
     results = _columns(_all(engine, RESULTS), types)
     calls = _grouped(_all(engine, CALLS))
@@ -146,6 +148,7 @@ def _read_functions(engine: SQLiteEngine, memory: Memory, types: dict[int, Type]
             language=languages[oid],
             materialized=bool(materialized[oid]),
             facts_of=facts_of.get(oid, ""),
+            order=order.get(oid, ()),
         )
         function = with_relation(function, bool(singles[oid]))
         memory.functions.setdefault(name, {})[function.id] = function
@@ -171,6 +174,13 @@ def _columns(rows: Rows, types: dict[int, Type]) -> dict[int, tuple[Column, ...]
     found: dict[int, tuple[Column, ...]] = {}
     for oid, _, name, type_oid in sorted(rows):
         found[oid] = (*found.get(oid, ()), Column(name, types[type_oid]))
+    return found
+
+
+def _order(rows: Rows) -> dict[int, tuple[int, ...]]:
+    found: dict[int, tuple[int, ...]] = {}
+    for oid, _, column in sorted(rows):
+        found[oid] = (*found.get(oid, ()), column)
     return found
 
 

@@ -42,6 +42,10 @@ RESULTS = _system(
 )
 CALLS = _system("calls", FUNCTION, ("name", TEXT), many=True)
 MENTIONS = _system("mentions", FUNCTION, ("type", TYPE), many=True)
+DECLARED_ORDER = _system(
+    "declared_order", FUNCTION, ("position", INTEGER), ("column", INTEGER), many=True
+)
+"""The columns of a table in the order of its declaration, where that is not the key first."""
 PROPERTY_OF = _system("property_of", FUNCTION, ("type", TYPE))
 NULLABLE = _system("nullable", FUNCTION, ("position", INTEGER), many=True)
 """The columns that may be NULL, arguments and results counted together from 0."""
@@ -66,6 +70,7 @@ SYSTEM_RELATIONS = (
     LANGUAGE,
     MATERIALIZED,
     FACTS_OF,
+    DECLARED_ORDER,
     ARGUMENTS,
     RESULTS,
     CALLS,

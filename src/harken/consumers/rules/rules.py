@@ -135,6 +135,11 @@ class Rules(Consumer):
     def compiled(self, name: str) -> CompiledRule:
         return self._compiler.compile(self.find(name, None))
 
+    def check(self, name: str) -> None:
+        """Raise if a rule, or its action, no longer compiles."""
+        oid, text = self._runtime.catalog.rules[name]
+        self._compiler.compile(self._compiler.read(text, oid)).build_action()
+
     # --- the network ---------------------------------------------------------------------------
 
     def _insert(self, compiled: CompiledRule) -> None:

@@ -36,8 +36,8 @@ from harken.planner.expand import expand
 from harken.planner.prepare import prepare
 from harken.statements.amosql import steps
 from harken.statements.amosql.build import Builder
+from harken.statements.amosql.definitions import columns
 from harken.statements.complaints import cannot_be_watched, not_one_to_watch
-from harken.statements.definitions import columns
 from harken.values.types import INTEGER
 
 

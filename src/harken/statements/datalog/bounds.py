@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from harken.database.language import DATALOG
 from harken.errors import IntegrityError
 from harken.ir.schema import Function
 from harken.lang.datalog.kinds import UNSIGNED, Types
@@ -19,10 +18,8 @@ from harken.statements.datalog.text import kept
 Row = tuple[Any, ...]
 
 
-def check_bounds(function: Function | None, rows: Sequence[Row]) -> None:
+def check_bounds(function: Function, rows: Sequence[Row]) -> None:
     """Rows as they are stored, which are going to be added."""
-    if function is None or function.language != DATALOG:
-        return
     for position, name in _unsigned(function.text):
         for row in rows:
             if row[position] < 0:

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 from harken.database.catalog import Catalog
 from harken.database.language import DATALOG
+from harken.database.tables import SqlTables, table_of
 from harken.ir.relations import Column
 from harken.ir.schema import Function
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types, kind_of
 from harken.lang.datalog.known import Known
 from harken.statements.datalog.text import kept
-from harken.statements.sql.tables import SqlTables, table_of
 from harken.values.types import BOOLEAN
 
 

@@ -16,6 +16,7 @@ from harken.database.language import DATALOG, SQL
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.system import relation_of
+from harken.database.tables import SqlTables
 from harken.errors import NameFault, Span, SyntaxFault, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Definition, Program
@@ -30,7 +31,6 @@ from harken.statements.datalog.reading import mentioning
 from harken.statements.datalog.relations import CatalogRelations, columns_of, types_of
 from harken.statements.datalog.text import facts_name, kept, relation_text
 from harken.statements.dependents import recheck
-from harken.statements.sql.tables import SqlTables
 
 LONGEST_NAME = 200
 

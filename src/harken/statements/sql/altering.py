@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from harken.database.language import SQL
 from harken.database.runtime import Runtime
+from harken.database.tables import SqlTables, table_of
 from harken.errors import HarkenError, IntegrityError, LanguageError, NameFault
 from harken.ir.schema import Function
 from harken.lang.sql.draft import unknown_column, unknown_table
@@ -24,7 +25,6 @@ from harken.statements.dependents import recheck_functions, recheck_watchers
 from harken.statements.sql import schema
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.row_changes import defaults
-from harken.statements.sql.tables import SqlTables, table_of
 
 
 @dataclass(slots=True)

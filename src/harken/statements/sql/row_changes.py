@@ -13,15 +13,15 @@ from sqlglot import exp
 
 from harken.database.language import DATALOG, SQL
 from harken.database.runtime import Runtime
+from harken.database.tables import SqlTables
 from harken.errors import IntegrityError, LanguageError, TypeFault, counted, number_given
 from harken.ir.relations import Column, Kind
 from harken.lang.sql.chance import draws
 from harken.lang.sql.draft import Table, unknown_column, unknown_table
 from harken.lang.sql.parser import Statement, statements
-from harken.statements.datalog.bounds import check_bounds
+from harken.statements.language import check_rows
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.storing import converter
-from harken.statements.sql.tables import SqlTables
 from harken.values.types import Type
 
 Row = tuple[Any, ...]
@@ -213,7 +213,7 @@ class RowChanges:
                     code="null",
                     hint="give it a value, or declare the column without NOT NULL",
                 )
-        check_bounds(SqlTables(self._runtime.catalog).function(table.name), rows)
+        check_rows(SqlTables(self._runtime.catalog).function(table.name), rows)
 
     def _apply(self, table: Table, gone: Sequence[Row], come: Sequence[Row]) -> None:
         engine, relation = self._runtime.engine, table.relation

@@ -13,6 +13,7 @@ from harken.database.language import SQL
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.system import relation_of
+from harken.database.tables import SqlTables, declared_order
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
@@ -20,15 +21,13 @@ from harken.lang.sql.draft import unknown_table
 from harken.lang.sql.parser import Statement, statements, text_after
 from harken.lang.sql.recursion import mentions
 from harken.lang.sql.types import shown, type_of
-from harken.statements import definitions
 from harken.statements.dependents import recheck, refuse_circle
 from harken.statements.sql.constraints import compile_constraints, constraints_of
 from harken.statements.sql.located import create_located
 from harken.statements.sql.materialized_views import compile_kept, put_rows, rows_of
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.row_changes import defaults
-from harken.statements.sql.tables import SqlTables
-from harken.statements.sql.views import read_view, refuse_equal_names
+from harken.statements.sql.views import check_view, read_view, refuse_equal_names
 
 Row = tuple[Any, ...]
 
@@ -192,6 +191,7 @@ def table_function(runtime: Runtime, statement: Statement) -> Function:
         language=SQL,
     )
     defaults(Reading(runtime), statement, columns, 1)
+    function = declared_order(function, [column.name for column in columns])
     return replace(function, relation=relation_of(function))
 
 
@@ -437,8 +437,8 @@ def _create_plain(runtime: Runtime, function: Function, known: Function | None) 
     if known is not None and known.materialized:
         _remove(runtime, known)
     catalog.provisional(function, Dependencies())
-    dependencies, _ = definitions.check_derived(function, catalog)
-    catalog.add_function(function, dependencies, single_valued=False)
+    mentioned = check_view(function, catalog)
+    catalog.add_function(function, Dependencies(mentioned), single_valued=False)
 
 
 def _remove(runtime: Runtime, known: Function) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from harken.database.runtime import Runtime
+from harken.database.tables import SqlTables
 from harken.errors import NameFault, nearest
 from harken.ir.schema import Function
 from harken.lang.sql.draft import unknown_table
@@ -14,7 +15,6 @@ from harken.lang.sql.parser import Statement
 from harken.lang.sql.types import shown
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.schema import is_view
-from harken.statements.sql.tables import SqlTables
 from harken.values.types import TEXT
 
 

@@ -16,10 +16,10 @@ from sqlglot import exp
 
 from harken.database.language import SQL
 from harken.database.runtime import Runtime
+from harken.database.tables import SqlTables
 from harken.errors import NameFault
 from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement
-from harken.statements.sql.tables import SqlTables
 
 
 class Temporary:

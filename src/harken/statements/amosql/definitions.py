@@ -7,7 +7,6 @@ early binding into a late one, so what was compiled is forgotten when the schema
 from __future__ import annotations
 
 from harken.database.catalog import Catalog
-from harken.database.language import DATALOG, SQL
 from harken.database.schema_cache import Dependencies
 from harken.errors import TypeFault, counted
 from harken.ir.assemble import assemble
@@ -23,18 +22,7 @@ from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
 from harken.planner.prepare import prepare
 from harken.statements.amosql.build import as_statement_query, syntax_of
-from harken.statements.datalog.clauses import translate_relation
-from harken.statements.sql.views import translate_view
 from harken.values.types import Type
-
-
-def clauses_of(function: Function, schema: Schema) -> tuple[Definition, ...]:
-    """The clauses of a derived function, in whatever language it was defined."""
-    if function.language == SQL:
-        return translate_view(function, schema)[0]
-    if function.language == DATALOG:
-        return translate_relation(function, schema)[0]
-    return translate_function(function, schema)[0]
 
 
 def translate_function(
@@ -110,16 +98,11 @@ def _check_results(
             )
 
 
-def check_derived(
+def check_function(
     function: Function, schema: Schema, node: syntax.CreateFunction | None = None
 ) -> tuple[Dependencies, bool]:
     """Raise what is wrong with a definition; else what it depends on, and whether its arguments
     determine its results."""
-    if function.language in (SQL, DATALOG):
-        translate = translate_view if function.language == SQL else translate_relation
-        clauses, mentioned = translate(function, schema)
-        prepare(assemble(clauses[0].relation, clauses, schema), schema.hierarchy)
-        return Dependencies(mentioned), False
     definitions, translator = translate_function(function, schema, node)
     main = definitions[0]
     program = assemble(main.relation, definitions, schema)

@@ -1,23 +1,19 @@
 """The functions of a database as the tables and views of SQL.
 
 A stored function f(A) -> R is the table f, or A_f, with the columns of both sides, and its
-arguments are its key. A table that SQL made keeps the order of its columns in its own text.
+arguments are its key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-
-from sqlglot import exp
+from dataclasses import replace
 
 from harken.database.catalog import Catalog
 from harken.database.language import DATALOG, SQL
 from harken.errors import NameFault
 from harken.ir.relations import Column
-from harken.ir.schema import Function, FunctionKind
-from harken.lang.sql.draft import Table
-from harken.lang.sql.parser import statements
+from harken.ir.schema import Function, FunctionKind, Table
 
 
 class SqlTables:
@@ -82,10 +78,7 @@ def table_of(function: Function) -> Table:
         columns = tuple(Column(each.name, each.type) for each in columns)
     else:
         columns = _named(function)
-    positions = tuple(range(len(columns)))
-    if is_table(function):
-        order = [each.lower() for each in declared_names(function)]
-        positions = tuple([column.name for column in columns].index(name) for name in order)
+    positions = function.order or tuple(range(len(columns)))
     return Table(function.name, relation, tuple(columns[i] for i in positions), positions)
 
 
@@ -132,12 +125,8 @@ def is_view_of_sql(function: Function) -> bool:
     return function.language == SQL and not is_table(function)
 
 
-def declared_names(function: Function) -> list[str]:
-    return list(_declared_names(function.text))
-
-
-@lru_cache(maxsize=1024)
-def _declared_names(text: str) -> tuple[str, ...]:
-    """A table is named far more often than it is made."""
-    (statement,) = statements(text)
-    return tuple(each.name for each in statement.node.find_all(exp.ColumnDef))
+def declared_order(function: Function, names: Sequence[str]) -> Function:
+    """The same function, which remembers that its columns were declared in the order of `names`."""
+    stored = [column.name for column in (*function.parameters, *function.results)]
+    order = tuple(stored.index(name) for name in names)
+    return replace(function, order=() if order == tuple(range(len(stored))) else order)
