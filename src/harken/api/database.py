@@ -234,6 +234,7 @@ class Database:
         """Run a program in a language, `amosql`, `sql` or `datalog`, and hand each result on as
         soon as it is there. The keyword arguments are those of `run_datalog`; other languages
         ignore them."""
+        check_text(language, "the name of a language")
         with self._running(text, listener):
             check_path(facts, "the directory of fact files")
             if output is not None:

@@ -16,7 +16,7 @@ from harken.api.database import Database
 from harken.api.json_changes import delete_facts, delete_rows, insert_facts, insert_rows
 from harken.database.changes import Change
 from harken.database.json_values import read_json, reader
-from harken.database.language import AMOSQL, DATALOG, SQL
+from harken.database.language import AMOSQL, DATALOG
 from harken.database.results import Result
 from harken.errors import HarkenError, SafetyFault, Span, TypeFault
 from harken.statements.language import Language
@@ -85,7 +85,7 @@ class Watch:
 
     def _apply(self, side: str, name: str, rows: list[list[Any]], line: str) -> None:
         try:
-            CHANGES[self._language.name](self._db, side, name, rows)
+            CHANGES.get(self._language.name, _by_table)(self._db, side, name, rows)
         except HarkenError as error:
             raise _bad(line, json.dumps(name), error) from error
 
@@ -152,7 +152,7 @@ def _by_datalog(db: Database, side: str, name: str, rows: list[list[Any]]) -> No
     (insert_facts if side == "insert" else delete_facts)(db, name, rows)
 
 
-def _by_sql(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:
+def _by_table(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:
     (insert_rows if side == "insert" else delete_rows)(db, name, rows)
 
 
@@ -168,8 +168,8 @@ def _by_function(db: Database, side: str, name: str, rows: list[list[Any]]) -> N
             handle.put(*row)
 
 
-CHANGES = {DATALOG: _by_datalog, SQL: _by_sql, AMOSQL: _by_function}
-"""How rows are inserted and deleted, by the language of the program."""
+CHANGES = {DATALOG: _by_datalog, AMOSQL: _by_function}
+"""How rows are inserted and deleted, by the language of the program, where not as in tables."""
 
 
 def _nothing(_: object) -> None:
