@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from harken.errors import (
     LanguageError,
     NameFault,
     SafetyFault,
     Span,
-    nearest,
 )
 from harken.ir.schema import Function, Schema, example
 from harken.lang.amosql import syntax
 from harken.lang.amosql.resolve import find_overloads
 from harken.values.types import Type
-
-
-def unknown_rule(name: str, known: Iterable[str], span: Span | None) -> NameFault:
-    meant = nearest(name, known)
-    return NameFault(
-        f"there is no rule {name}",
-        code="unknown-rule",
-        span=span,
-        hint=f"did you mean {meant}?" if meant else "create it first with `create rule`",
-    )
 
 
 def not_one_to_watch(
@@ -47,16 +36,6 @@ def not_one_to_watch(
         code="ambiguous",
         span=span,
         hint=f"name the type: {example(values)}",
-    )
-
-
-def cannot_be_watched(function: Function, span: Span | None) -> SafetyFault:
-    return SafetyFault(
-        f"{function.id} has values for arguments that are nowhere stored, so nobody can see it "
-        "change",
-        code="unsafe",
-        span=span,
-        hint="name the stored functions that it is computed from",
     )
 
 

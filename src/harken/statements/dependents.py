@@ -1,9 +1,7 @@
 """What depends on a function that was created, defined again or deleted is compiled again.
 
-Each comes after what it depends on, so it is compiled against what that has become. A view of SQL
-takes the columns that its query has now. A materialized view whose columns are the same keeps its
-table, and the network brings its rows along (`sql.materialized`); with other columns it gets a new
-table, with the rows of now.
+Each comes after what it depends on, so it is compiled against what that has become. How it is
+compiled again is for the language that it was defined in to say.
 
 Law: afterwards every function, rule, constraint and monitor compiles, and every view has the
 columns of its query; otherwise the error names the one that objects.
