@@ -120,6 +120,19 @@ def test_a_table_whose_name_looks_like_a_hidden_one_is_shown(db: harken.Database
     assert "path facts" not in shown
 
 
+def test_columns_keep_the_order_of_their_declaration(db: harken.Database, path: str) -> None:
+    db.sql("CREATE TABLE stock (n INT, place STRING, item STRING, PRIMARY KEY (item, place))")
+    db.sql("INSERT INTO stock VALUES (1, 'Oslo', 'pen')")
+    db.sql("ALTER TABLE stock ADD COLUMN day INT DEFAULT 2")
+    db.close()
+    with harken.connect(path) as again:
+        assert again.sql("SELECT * FROM stock").rows == [(1, "Oslo", "pen", 2)]
+        assert again.datalog("?- stock(n, p, i, d).").rows == [(1, "Oslo", "pen", 2)]
+        text = "select item, place, n, day for each charstring item, charstring place, "
+        text += "integer n, integer day where <n, day> = stock(item, place);"
+        assert again.amosql(text).rows == [("pen", "Oslo", 1, 2)]
+
+
 def test_python_functions_of_the_session_are_in_no_language_of_the_file(
     db: harken.Database, path: str
 ) -> None:
