@@ -96,6 +96,17 @@ def test_a_table_that_changes(db: Database, translations: Translations) -> None:
     assert db.sql("SELECT * FROM cities").rows == []
 
 
+def test_a_column_that_may_be_null_or_not(db: Database, translations: Translations) -> None:
+    """Types do not tell themselves apart by that, but what a query becomes does."""
+    db.sql("CREATE TABLE shop (city STRING NOT NULL)")
+    db.sql("CREATE VIEW others AS SELECT city FROM sale WHERE city NOT IN (SELECT city FROM shop)")
+    assert db.sql("SELECT city FROM others ORDER BY city").rows == [("Oslo",), ("Rome",)]
+    altered = "ALTER TABLE shop ALTER COLUMN city DROP NOT NULL"
+    assert translations.of(lambda: db.sql(altered)) == 1
+    db.sql("INSERT INTO shop VALUES (NULL)")
+    assert db.sql("SELECT city FROM others").rows == []
+
+
 def test_a_view_follows_the_columns_of_what_it_reads(
     db: Database, translations: Translations
 ) -> None:
