@@ -235,10 +235,10 @@ def test_an_unknown_option_is_answered_with_those_there_are(
 def test_a_bug_is_a_short_message(
     command: Command, program: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*arguments: object) -> None:
+    def broken(*arguments: object, **options: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(harken.Database, "run", broken)
+    monkeypatch.setattr(harken.Database, "run_program", broken)
     monkeypatch.delenv("HARKEN_DEBUG", raising=False)
     outcome = command("run", program("print(1);"))
     assert outcome.code == 1

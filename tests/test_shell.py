@@ -18,7 +18,7 @@ from harken.shell import start
 from harken.shell.completion import NameCompleter
 from harken.shell.highlight import KEYWORDS, tokens
 from harken.shell.interactive import history, interact, prompt_text
-from harken.shell.loop import Loop, is_complete
+from harken.shell.loop import Loop
 
 ITEMS = """\
 create type item properties (name charstring, quantity integer);
@@ -55,8 +55,8 @@ def db() -> Iterator[harken.Database]:
         PROCEDURE,
     ],
 )
-def test_complete(text: str) -> None:
-    assert is_complete(text)
+def test_complete(db: harken.Database, text: str) -> None:
+    assert Loop(db).is_complete(text)
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_complete(text: str) -> None:
     + [PROCEDURE[:end] for end in range(1, len(PROCEDURE) - 2) if PROCEDURE[end] == "\n"]
     + ["begin begin commit; end;"],
 )
-def test_not_complete(text: str) -> None:
-    assert not is_complete(text)
+def test_not_complete(db: harken.Database, text: str) -> None:
+    assert not Loop(db).is_complete(text)
 
 
 # --- from a pipe ---------------------------------------------------------------------------
@@ -109,12 +109,12 @@ def test_what_is_not_committed_is_rolled_back_and_said(
 def test_a_bug_does_not_end_the_session(
     db: harken.Database, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def broken(*arguments: object) -> None:
+    def broken(*arguments: object, **options: object) -> None:
         raise ZeroDivisionError("oops")
 
     monkeypatch.delenv("HARKEN_DEBUG", raising=False)
     with monkeypatch.context() as patched:
-        patched.setattr(harken.Database, "run", broken)
+        patched.setattr(harken.Database, "run_program", broken)
         Loop(db).run("print(1);")
     assert "[internal] ZeroDivisionError: oops" in capsys.readouterr().err
     Loop(db).run("print(1);")
@@ -198,6 +198,16 @@ def test_history_is_private_or_in_memory(tmp_path: Path) -> None:
 def completions(db: harken.Database, text: str) -> list[str]:
     found = NameCompleter(db).get_completions(Document(text), CompleteEvent())
     return [completion.text for completion in found]
+
+
+def test_completion_knows_the_keywords_of_the_language_that_is_spoken(db: harken.Database) -> None:
+    def found(language: str, text: str) -> list[str]:
+        completer = NameCompleter(db, lambda: language)
+        return [each.text for each in completer.get_completions(Document(text), CompleteEvent())]
+
+    assert found("sql", "CREATE MATERI") == ["materialized", "MATERIALIZED"]
+    assert found("datalog", ".printsi") == ["printsize"]
+    assert found("amosql", "for eac") == ["each"]
 
 
 def test_completion_knows_what_there_is(db: harken.Database) -> None:

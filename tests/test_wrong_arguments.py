@@ -52,6 +52,16 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         "sql": {"text": "SELECT 1"},
         "run_sql": {"text": "SELECT 1", "listener": print, "source": "x"},
         "datalog": {"text": "?- e(x).", "facts": tmp_path, "output": tmp_path},
+        "run_program": {
+            "language": "sql",
+            "text": "SELECT 1",
+            "listener": print,
+            "source": "x",
+            "facts": ".",
+            "output": None,
+            "warn": None,
+            "strategy": "auto",
+        },
         "run_datalog": {
             "text": "?- e(x).",
             "listener": print,

@@ -23,12 +23,12 @@
     │                          no-temporary-space, spark-start, stream (Spark), missing-package
     ├── IntegrityError         in-use, transaction, other-thread, rolled-back, lake-conflict,
     │                          no-such-row, row-exists, not-unique, null, constraint
-    └── StorageError           not-a-database, newer-format, disk-full, disk-error, locked,
-                               stale-snapshot, file-lost, read-only, cannot-open, closed, storage,
-                               no-lake-table, not-a-lake-table, no-such-version, input-changed,
-                               bad-path, bad-file, unknown-format, lake-damaged, not-permitted,
-                               cannot-read, cannot-write, not-utf-8, cannot-listen, too-many,
-                               too-large, too-slow
+    └── StorageError           not-a-database, newer-format, older-format, disk-full, disk-error,
+                               locked, stale-snapshot, file-lost, read-only, cannot-open, closed,
+                               storage, no-lake-table, not-a-lake-table, no-such-version,
+                               input-changed, bad-path, bad-file, unknown-format, lake-damaged,
+                               not-permitted, cannot-read, cannot-write, not-utf-8,
+                               cannot-listen, too-many, too-large, too-slow
 
 Codes are part of the contract: scripts match on them, so they never change their meaning.
 """

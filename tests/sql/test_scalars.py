@@ -345,8 +345,8 @@ def test_the_same_on_spark(spark: SparkSession) -> None:
     runtime = harken.connect()._runtime
     texts = [text for kind in GIVES.values() for text in kind]
     (statement,) = statements(f"SELECT {', '.join(texts)}")
-    rows, draft, _ = translate_query(statement, statement.node, runtime.catalog, "query")
-    program = assemble(rows.relation, draft.definitions.values(), runtime.catalog)
+    query = translate_query(statement, statement.node, runtime.catalog, "query")
+    program = assemble(query.rows.relation, query.definitions.values(), runtime.catalog)
     plan = prepare(program, runtime.catalog.hierarchy)
     ((*found,),) = compile_plan(plan, {}).rows(spark)
     ((*wanted,),) = rows_of(runtime.engine, plan, ())

@@ -34,32 +34,34 @@ from harken.database.arguments import (
     LONGEST_TIME,
     check_callable,
     check_flag,
+    check_name,
     check_names,
     check_number,
+    check_numbers,
     check_path,
+    check_text,
     check_whole,
 )
 from harken.database.changes import Change
 from harken.database.exclusive import Turn, exclusive
 from harken.database.lake import register
+from harken.database.language import AMOSQL, DATALOG, SQL
 from harken.database.objects import Object
 from harken.database.results import Result, Results
 from harken.engines.sqlite.connection import Connection
 from harken.errors import ClockWarning, IntegrityError, LakeWarning, StorageError, TypeFault
 from harken.ir.schema import Function, example
-from harken.lang.amosql.translate import literal_type
 from harken.limits import Watch
 from harken.settings import Settings
 from harken.statements.amosql import foreign
 from harken.statements.amosql.load import load_objects
-from harken.statements.amosql.session import Session
-from harken.statements.complaints import check_name, check_numbers, check_text
-from harken.statements.datalog.session import DatalogSession
+from harken.statements.declaring import declare_stored
+from harken.statements.language import RunOptions, SessionParts, language_named, languages
 from harken.statements.names import unknown_name
 from harken.statements.sql.load import load_rows, table_to_load
 from harken.statements.sql.schema import is_view
 from harken.statements.sql.session import SqlSession
-from harken.values.encoding import encode
+from harken.values.encoding import encode, literal_type
 
 if TYPE_CHECKING:
     from harken.engines.spark.streams import Feed
@@ -129,9 +131,10 @@ class Database:
             self._runtime, self._transactions = runtime, transactions
             self._reactions, self._network = opened.reactions, opened.reactions.network
             self._rules, self._monitors = opened.rules, opened.monitors
-            self._session = Session(runtime, transactions, opened.rules)
-            self._sql = SqlSession(runtime, transactions, opened.materialized)
-            self._datalog = DatalogSession(runtime, transactions, self.monitor)
+            parts = SessionParts(
+                runtime, transactions, opened.rules, opened.materialized, self.monitor
+            )
+            self._sessions = {each.name: each.session(parts) for each in languages()}
         except BaseException:
             connection.close()
             raise
@@ -153,7 +156,7 @@ class Database:
     def run(self, text: str, listener: Callable[[Result], None], source: str | None = None) -> None:
         """Run AMOSQL and hand each result on as soon as it is there."""
         with self._running(text, listener):
-            self._session.run(text, source)
+            self._sessions[AMOSQL].run(text, RunOptions(source))
 
     @exclusive
     def sql(self, text: str) -> Results:
@@ -169,7 +172,7 @@ class Database:
     ) -> None:
         """Run SQL and hand each result on as soon as it is there."""
         with self._running(text, listener):
-            self._sql.run(text, source)
+            self._sessions[SQL].run(text, RunOptions(source))
 
     @exclusive
     def datalog(
@@ -204,6 +207,34 @@ class Database:
         """Run Datalog and hand each result on as soon as it is there. `warn` is told of what is
         read and has no effect; without it, Python's warnings are. What the text monitors is
         monitored by the `strategy`, see `monitor`."""
+        self.run_program(
+            DATALOG,
+            text,
+            listener,
+            source,
+            facts=facts,
+            output=output,
+            warn=warn,
+            strategy=strategy,
+        )
+
+    @exclusive
+    def run_program(
+        self,
+        language: str,
+        text: str,
+        listener: Callable[[Result], None],
+        source: str | None = None,
+        *,
+        facts: str | os.PathLike[str] = ".",
+        output: str | os.PathLike[str] | None = None,
+        warn: Callable[[str], None] | None = None,
+        strategy: str = "auto",
+    ) -> None:
+        """Run a program in a language, `amosql`, `sql` or `datalog`, and hand each result on as
+        soon as it is there. The keyword arguments are those of `run_datalog`; other languages
+        ignore them."""
+        check_text(language, "the name of a language")
         with self._running(text, listener):
             check_path(facts, "the directory of fact files")
             if output is not None:
@@ -211,7 +242,8 @@ class Database:
             if warn is not None:
                 check_callable(warn, "warn")
             directory = None if output is None else Path(output)
-            self._datalog.run(text, source, Path(facts), directory, warn, strategy)
+            options = RunOptions(source, Path(facts), directory, warn, strategy)
+            self._sessions[language_named(language).name].run(text, options)
 
     @contextmanager
     def _running(self, text: str, listener: Callable[[Result], None]) -> Iterator[None]:
@@ -262,10 +294,12 @@ class Database:
             if name in watching:
                 watching.pop(name).close()
 
-        for name in self._sql.views():
+        sql = self._sessions[SQL]
+        assert isinstance(sql, SqlSession)
+        for name in sql.views():
             watch(name)
-        self._sql.when_created = watch
-        self._sql.when_dropped = forget
+        sql.when_created = watch
+        sql.when_dropped = forget
 
     @contextmanager
     def listening(self, listener: Callable[[Result], None]) -> Iterator[None]:
@@ -576,6 +610,7 @@ class Database:
                 format=format,
                 schema=schema,
                 version=version,
+                declare=declare_stored,
             )
             self._reactions.synchronise()
         if missing is not None:
@@ -706,7 +741,8 @@ class Database:
         if self._closed:
             return
         self._transactions.commit()
-        self._sql.drop_temporary()
+        for session in self._sessions.values():
+            session.close()
         self._closed = True
         self._monitors.close()
         try:

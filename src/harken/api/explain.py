@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from harken.api.handles import plan_call
 from harken.api.recursions import strategies
 from harken.calculus.rule_sets import all_rule_sets
+from harken.database.language import DATALOG, SQL
 from harken.database.runtime import Runtime
 from harken.engines.lake.reach import Reach, described, reaches
 from harken.errors import TypeFault
@@ -18,9 +19,7 @@ from harken.ir.schema import Function, FunctionKind
 from harken.planner.change_methods import untold
 from harken.planner.prepare import prepare
 from harken.propagation.network import Network
-from harken.statements.datalog.text import is_datalog
 from harken.statements.sql.materialized_views import kept_name
-from harken.statements.sql.tables import is_materialized, is_sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +103,10 @@ def explain_function(
 
 
 def _title(function: Function) -> str:
-    if is_datalog(function):
+    if function.language == DATALOG:
         rules = " with rules" if function.kind is FunctionKind.DERIVED else ""
         return f"{function.name} is a relation{rules}"
-    if is_sql(function):
+    if function.language == SQL:
         what = "view" if function.kind is FunctionKind.DERIVED else "table"
-        return f"{function.name} is a {'materialized view' if is_materialized(function) else what}"
+        return f"{function.name} is a {'materialized view' if function.materialized else what}"
     return f"{function.id} is a {function.kind.value} function"

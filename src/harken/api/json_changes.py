@@ -13,16 +13,16 @@ from typing import Any
 
 from harken.api.database import Database
 from harken.database.json_values import reader
+from harken.database.language import DATALOG
 from harken.database.runtime import Runtime
 from harken.database.set_rows import add_rows
+from harken.database.tables import SqlTables
 from harken.errors import HarkenError, IntegrityError, TypeFault, counted
 from harken.ir.relations import Relation
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.program_draft import Table, unknown_table
-from harken.statements.datalog.bounds import check_bounds
 from harken.statements.datalog.rows import add_facts, remove_facts
-from harken.statements.datalog.text import is_datalog
-from harken.statements.sql.tables import SqlTables, is_materialized
+from harken.statements.language import check_rows
 
 Row = tuple[Any, ...]
 Rows = Mapping[str, Sequence[Sequence[Any]]]
@@ -41,7 +41,7 @@ def delete_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
     runtime = db._runtime
     with db._transactions.statement():
         function = _function(runtime, name)
-        if is_datalog(function):
+        if function.language == DATALOG:
             delete_facts(db, function.name, rows)
         else:
             runtime.engine.remove_many(*_stored(runtime, name, function, rows))
@@ -51,7 +51,7 @@ def insert_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
     runtime = db._runtime
     with db._transactions.statement():
         function = _function(runtime, name)
-        if is_datalog(function):
+        if function.language == DATALOG:
             insert_facts(db, function.name, rows)
         else:
             _insert(runtime, *_stored(runtime, name, function, rows))
@@ -104,7 +104,7 @@ def _stored(
                 error.message = f"{name}.{column.name}: {error.message}"
                 raise
         found.append(tuple(made))
-    check_bounds(function, found)
+    check_rows(function, found)
     return table.relation, found
 
 
@@ -117,7 +117,7 @@ def _function(runtime: Runtime, name: str) -> Function:
 
 
 def _table(runtime: Runtime, name: str, function: Function) -> Table:
-    if function.kind is not FunctionKind.STORED or is_materialized(function):
+    if function.kind is not FunctionKind.STORED or function.materialized:
         raise TypeFault(
             f"{name} is derived, and only stored rows are inserted and deleted",
             code="not-updatable",

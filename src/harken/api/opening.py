@@ -10,10 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import harken.api.languages  # noqa: F401
 from harken.consumers.constraints.constraints import Constraints
 from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
+from harken.database.language import PYTHON
 from harken.database.objects import Objects
 from harken.database.reactions import Reactions
 from harken.database.runtime import Runtime
@@ -24,10 +26,10 @@ from harken.errors import HarkenError, StorageError
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
 from harken.settings import Settings
-from harken.statements import definitions
 from harken.statements.amosql import foreign
 from harken.statements.amosql.build import syntax_of
 from harken.statements.amosql.rules import AmosqlRules
+from harken.statements.language import language_named
 from harken.statements.sql.constraints import compile_constraints
 from harken.statements.sql.materialized_views import KeptViews
 
@@ -73,7 +75,7 @@ def _open_runtime(connection: Connection, spark: Any, settings: Settings) -> Run
 
 def _clauses_of(function: Function, catalog: Catalog) -> tuple[Definition, ...]:
     try:
-        return definitions.clauses_of(function, catalog)
+        return language_named(function.language).clauses(function, catalog)
     except HarkenError as error:
         raise error.locate(function.text, function.id) from error.__cause__
 
@@ -102,5 +104,5 @@ def _after_reload(runtime: Runtime) -> None:
     runtime.engine.attach(runtime.catalog.stored_relations())
     for function in runtime.catalog.functions():
         # A missing one fails when it is used.
-        if function.kind is FunctionKind.FOREIGN and function.text != foreign.SESSION:
+        if function.kind is FunctionKind.FOREIGN and function.language != PYTHON:
             foreign.register_declared(runtime, function, syntax_of(function))

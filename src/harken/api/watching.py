@@ -9,18 +9,17 @@ Law: what was answered is committed; a line that cannot be done is undone as a w
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harken.api.database import Database
 from harken.api.json_changes import delete_facts, delete_rows, insert_facts, insert_rows
 from harken.database.changes import Change
 from harken.database.json_values import read_json, reader
+from harken.database.language import AMOSQL, DATALOG
 from harken.database.results import Result
 from harken.errors import HarkenError, SafetyFault, Span, TypeFault
-from harken.lang.datalog import syntax
-from harken.lang.datalog.components import expand
-from harken.lang.datalog.parser import parse
+from harken.statements.language import Language
 
 Rows = Mapping[str, list[list[Any]]]
 SIDES = ("delete", "insert")
@@ -37,28 +36,28 @@ class Watch:
     def __init__(
         self,
         db: Database,
-        suffix: str,
+        language: Language,
         tell: Callable[[str], None],
         warn: Callable[[str], None] | None = None,
     ) -> None:
         self._db = db
-        self._suffix = suffix
+        self._language = language
         self._tell = tell
         self._warn = warn
 
     def begin(self, text: str, source: str, facts: str, strategy: str) -> int:
         """Run the program, and watch its views: those that Datalog monitors or puts out, all views
         of SQL, all derived functions of AMOSQL whose rows can be listed. How many they are."""
-        db = self._db
-        if self._suffix == ".dl":
-            db.run_datalog(text, _nothing, source, facts=facts, warn=_nothing, strategy=strategy)
-            names = dict.fromkeys(_watched(text))
-            watching = "\n".join(f".monitor {name}" for name in names)
-            db.run_datalog(watching, _nothing, strategy=strategy)
-            return len(names)
-        run = db.run_sql if self._suffix == ".sql" else db.run
-        run(text, _nothing, source)
+        db, language = self._db, self._language
+        db.run_program(
+            language.name, text, _nothing, source, facts=facts, warn=_nothing, strategy=strategy
+        )
         db.commit()
+        asked = language.monitoring(text)
+        if asked is not None:
+            count, program = asked
+            db.run_program(language.name, program, _nothing, strategy=strategy)
+            return count
         count = 0
         for name in db.view_names():
             try:
@@ -85,9 +84,8 @@ class Watch:
             raise bad from error
 
     def _apply(self, side: str, name: str, rows: list[list[Any]], line: str) -> None:
-        change = {".dl": _by_datalog, ".sql": _by_sql}.get(self._suffix, _by_function)
         try:
-            change(self._db, side, name, rows)
+            CHANGES.get(self._language.name, _by_table)(self._db, side, name, rows)
         except HarkenError as error:
             raise _bad(line, json.dumps(name), error) from error
 
@@ -97,14 +95,6 @@ class Watch:
 
     def _change(self, change: Change) -> None:
         self._tell(change.json_line())
-
-
-def _watched(text: str) -> Iterable[str]:
-    for each in expand(parse(text)).statements:
-        if isinstance(each, syntax.Monitor) or (
-            isinstance(each, syntax.Directive) and each.kind == "output"
-        ):
-            yield each.relation
 
 
 def _read(line: str) -> Mapping[str, Rows]:
@@ -162,7 +152,7 @@ def _by_datalog(db: Database, side: str, name: str, rows: list[list[Any]]) -> No
     (insert_facts if side == "insert" else delete_facts)(db, name, rows)
 
 
-def _by_sql(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:
+def _by_table(db: Database, side: str, name: str, rows: list[list[Any]]) -> None:
     (insert_rows if side == "insert" else delete_rows)(db, name, rows)
 
 
@@ -176,6 +166,10 @@ def _by_function(db: Database, side: str, name: str, rows: list[list[Any]]) -> N
             handle.remove(*row)
         else:
             handle.put(*row)
+
+
+CHANGES = {DATALOG: _by_datalog, AMOSQL: _by_function}
+"""How rows are inserted and deleted, by the language of the program, where not as in tables."""
 
 
 def _nothing(_: object) -> None:

@@ -5,26 +5,39 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from harken.cli.reporting import CommandError
+from harken.database.language import AMOSQL
+from harken.statements.language import language_of_suffix, languages
 
-LANGUAGES = {".amosql": "AMOSQL", ".sql": "SQL", ".dl": "Datalog"}
 STDIN = "<stdin>"
 
 
-def read_program(name: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Program:
+    """`source` is what errors call it; `language` the name of its language."""
+
+    source: str
+    text: str
+    language: str
+
+
+def read_program(name: str) -> Program:
     if name == "-":
-        return decode(sys.stdin.buffer.read(), STDIN)
+        return Program(STDIN, decode(sys.stdin.buffer.read(), STDIN), AMOSQL)
     try:
         data = Path(name).read_bytes()
     except OSError as error:
         raise _unreadable(name, error) from None
-    suffix = Path(name).suffix
-    if suffix not in LANGUAGES:
-        known = ", ".join(f"{suffix} ({language})" for suffix, language in LANGUAGES.items())
+    language = language_of_suffix(Path(name).suffix)
+    if language is None:
+        known = ", ".join(
+            f"{suffix} ({each.title})" for each in languages() for suffix in each.suffixes
+        )
         raise _located(name, "the suffix is of no language", "unknown-suffix", f"known: {known}")
-    return decode(data, name)
+    return Program(name, decode(data, name), language.name)
 
 
 def beside(name: str) -> Path:

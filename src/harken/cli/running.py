@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,8 +21,10 @@ from harken.cli.options import (
 from harken.cli.programs import STDIN, beside, decode, lines_of, read_program
 from harken.cli.reporting import report, reported, writer
 from harken.cli.sessions import own_session, settings_of
+from harken.database.language import SQL
 from harken.database.results import to_json
 from harken.errors import HarkenError
+from harken.statements.language import language_named
 
 FATAL = ("closed", "disk-full", "disk-error", "storage", "no-memory")
 """Errors of the machine: no other line would fare better."""
@@ -56,10 +57,7 @@ def run(
     """
     source: str | None = None
     with reported(format, lambda: source):
-        programs = [
-            (STDIN if name == "-" else name, read_program(name), Path(name).suffix)
-            for name in files
-        ]
+        programs = [read_program(name) for name in files]
         settings = settings_of(set)
         source = db
         with (
@@ -70,15 +68,20 @@ def run(
         ):
             if trace:
                 database.trace(lambda line: print(line, file=sys.stderr))
-            if format is Format.JSON and any(suffix == ".sql" for _, _, suffix in programs):
+            if format is Format.JSON and any(each.language == SQL for each in programs):
                 database.watch_views(lambda change: print(change.json_line(), flush=True), _warn)
-            for source, text, suffix in programs:
+            for program in programs:
+                source = program.source
                 database.find_modules_in(beside(source))
-                if suffix == ".dl":
-                    _run_datalog(database, text, source, facts, output, format)
-                else:
-                    run_text = database.run_sql if suffix == ".sql" else database.run
-                    run_text(text, writer(format), source)
+                database.run_program(
+                    program.language,
+                    program.text,
+                    writer(format),
+                    source,
+                    facts=facts,
+                    output=None if output == "-" else output,
+                    warn=_warn,
+                )
                 database.commit()
 
 
@@ -106,12 +109,12 @@ def watch(
 
     source, number, skipped = file, 0, 0
     with reported(Format.JSON, lambda: source):
-        text = read_program(file)
+        program = read_program(file)
         with harken.connect(engine=engine.value, spark=own_session) as database:
             database.find_modules_in(beside(file))
-            suffix = Path(file).suffix
-            watching = Watch(database, suffix, lambda line: print(line, flush=True), _warn)
-            if not watching.begin(text, file, facts, strategy.value):
+            language = language_named(program.language)
+            watching = Watch(database, language, lambda line: print(line, flush=True), _warn)
+            if not watching.begin(program.text, file, facts, strategy.value):
                 print(f"{file} has no views: nothing of it is watched [warning]", file=sys.stderr)
             source = STDIN if changes == "-" else changes
             for line_number, line in enumerate(lines_of(changes), start=1):
@@ -133,16 +136,3 @@ def watch(
 
 def _warn(message: str) -> None:
     print(f"{message} [warning]", file=sys.stderr, flush=True)
-
-
-def _run_datalog(
-    database: harken.Database, text: str, source: str, facts: str, output: str, format: Format
-) -> None:
-    database.run_datalog(
-        text,
-        writer(format),
-        source,
-        facts=facts,
-        output=None if output == "-" else output,
-        warn=_warn,
-    )

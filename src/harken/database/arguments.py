@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterable
 from typing import Any
 
-from harken.errors import StorageError, TypeFault, ValueFault
-from harken.statements.complaints import check_text, refuse_half_characters
+from harken.errors import NameFault, Span, StorageError, SyntaxFault, TypeFault, ValueFault
 
 LONGEST_SHOWN = 60
 """Characters of a wrong value that an error repeats."""
@@ -20,6 +20,57 @@ LONGEST_NAME = 255
 LONGEST_TIME = 1e6
 """Seconds of the longest timeout, about 11 days: SQLite and sockets count milliseconds in 32
 bits."""
+
+
+def check_text(value: object, what: str) -> None:
+    """Refuse what Python code gave for a text, such as a name, if it is none."""
+    if not isinstance(value, str):
+        shown = repr(value) if len(repr(value)) <= 60 else type(value).__name__
+        raise TypeFault(
+            f"{what} is a text, and this is {shown}",
+            code="type-mismatch",
+            hint="give a Python str",
+        )
+    refuse_half_characters(value, what)
+
+
+def refuse_half_characters(text: str, what: str) -> None:
+    """No file and no connection can hold half of a surrogate pair."""
+    if text.isascii():
+        return
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        fault = SyntaxFault(
+            f"{what} holds half of a surrogate pair, which is not a character",
+            code="bad-value",
+            span=Span(error.start, error.start + 1),
+        )
+        raise fault.locate(text) from None
+
+
+def check_numbers(values: object) -> list[int]:
+    """Refuse what Python code gave for a list of whole numbers, if it is none."""
+    found = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else None
+    if found is None or not all(type(each) is int for each in found):
+        shown = repr(values) if len(repr(values)) <= 60 else type(values).__name__
+        raise TypeFault(
+            f"a list of whole numbers is needed here, and this is {shown}",
+            code="type-mismatch",
+            hint="give a list, also of one: [3]",
+        )
+    return found
+
+
+def check_name(name: object, what: str) -> None:
+    """Refuse a name given by Python code that AMOSQL could not spell."""
+    check_text(name, what)
+    if not re.fullmatch(r"[^\W\d]\w*", str(name)):
+        raise NameFault(
+            f"{what} cannot be {name!r}",
+            code="bad-name",
+            hint="a name is letters, digits and underscores, and does not begin with a digit",
+        )
 
 
 def check_path(value: object, what: str, code: str = "bad-path") -> None:

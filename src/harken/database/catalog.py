@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from harken.database.identity import home_of
 from harken.database.schema_cache import NO_DEPENDENCIES, Dependencies, Memory, read_memory
@@ -18,11 +19,15 @@ from harken.database.system import (
     ACTIVATED,
     ARGUMENTS,
     CALLS,
+    DECLARED_ORDER,
     DEFINITION,
+    FACTS_OF,
     FIRED,
     FIRST_USER_OID,
     FUNCTION_KIND,
     FUNCTION_NAME,
+    LANGUAGE,
+    MATERIALIZED,
     MENTIONS,
     META,
     NULLABLE,
@@ -92,6 +97,9 @@ class Catalog:
         self.version = 0
         self.epoch = 0
         """Changes with every change of the schema in memory; plans are kept per epoch."""
+        self.translations: dict[tuple[str, str], Any] = {}
+        """What stored definitions were translated to, by owner and text; the language that did it
+        knows whether that still holds."""
         self.changed = False
         """Has the open transaction changed the schema?"""
         self.when_reloaded: Callable[[], None] = lambda: None
@@ -493,6 +501,12 @@ class Catalog:
         self._engine.set_row(RETURNS_BAG, (oid, int(function.bag)))
         self._engine.set_row(SINGLE_VALUED, (oid, int(single_valued)))
         self._engine.set_row(DEFINITION, (oid, function.text))
+        self._engine.set_row(LANGUAGE, (oid, function.language))
+        self._engine.set_row(MATERIALIZED, (oid, int(function.materialized)))
+        if function.facts_of:
+            self._engine.set_row(FACTS_OF, (oid, function.facts_of))
+        for place, number in enumerate(function.order):
+            self._engine.set_row(DECLARED_ORDER, (oid, place, number))
         self._write_columns(ARGUMENTS, oid, function.parameters)
         self._write_columns(RESULTS, oid, function.results)
         for position, column in enumerate((*function.parameters, *function.results)):

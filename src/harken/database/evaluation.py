@@ -8,15 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from harken.database.objects import Object
 from harken.engines.protocol import CompiledQuery
 from harken.errors import NameFault
 from harken.ir.terms import Constant, Parameter, Term
-from harken.lang.amosql.scope import ParameterSource
 from harken.values.encoding import decoder, encode, encoder
 from harken.values.types import Type
+
+
+class Source(Protocol):
+    """Where the value of a parameter comes from: a `literal` of the text, an `interface` variable
+    or a `local` one, and its slot or name."""
+
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def key(self) -> int | str: ...
 
 
 @dataclass(slots=True)
@@ -29,7 +39,7 @@ class Frame:
     locals: dict[str, Any] = field(default_factory=dict)
     returned: list[tuple[Any, ...]] | None = None
 
-    def value(self, source: ParameterSource) -> Any:
+    def value(self, source: Source) -> Any:
         match source.kind:
             case "literal":
                 return self.literals[int(source.key)]
@@ -51,7 +61,7 @@ class Evaluation:
     """`terms` are set if nothing needs computing, else `query` is."""
 
     types: tuple[Type, ...]
-    sources: tuple[ParameterSource, ...]
+    sources: tuple[Source, ...]
     terms: tuple[Term, ...] | None
     query: CompiledQuery | None
     home: str | None = None

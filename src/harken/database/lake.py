@@ -18,13 +18,14 @@ from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, OWN, Place
 from harken.errors import EngineError, NameFault, TypeFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
-from harken.statements.amosql.schema_changes import declare_stored
 from harken.values.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type, decimal_type
 
 if TYPE_CHECKING:
     from harken.engines.lake.far import FarRelation
 
 NAME = re.compile(r"[^\W\d]\w*")
+Declare = Callable[[Runtime, Function], Function]
+"""Writes down a stored function whose rows are already somewhere."""
 
 
 def register(
@@ -38,6 +39,7 @@ def register(
     format: str | None = None,
     schema: Any = None,
     version: int | None = None,
+    declare: Declare,
 ) -> str | None:
     """Make a table, a directory or a DataFrame a function; says which of its rows the function
     does not have, if there are any."""
@@ -52,7 +54,8 @@ def register(
     seen = _look_at(runtime, source, key, format, schema, version)
     chosen = _chosen(seen.schema.names, key, columns)
     typed = [Column(_plain(c), type_of_column(c, seen.schema.field(c).type)) for c in chosen]
-    made = _keep(runtime, _function(name, typed, len(key), unique), seen, chosen, list(key))
+    function = _function(name, typed, len(key), unique)
+    made = _keep(runtime, function, seen, chosen, list(key), declare)
     missing = (
         left_out.of_rows(seen.rows.select(chosen))
         if seen.kind == OWN
@@ -69,20 +72,26 @@ def attach(
     *,
     format: str | None,
     schema: Any,
+    declare: Declare,
 ) -> None:
     """Let a function have the rows of a table; `columns` are those of the table that are its."""
     key = columns[: len(function.parameters)] or columns
     seen = _look_at(runtime, source, key, format, schema)
-    _keep(runtime, function, seen, columns, key)
+    _keep(runtime, function, seen, columns, key, declare)
 
 
 def _keep(
-    runtime: Runtime, function: Function, seen: _Seen, chosen: list[str], key: list[str]
+    runtime: Runtime,
+    function: Function,
+    seen: _Seen,
+    chosen: list[str],
+    key: list[str],
+    declare: Declare,
 ) -> FarRelation:
     from harken.engines.lake import keys
 
     placed = _place(runtime, function.name, seen, chosen, len(key), not function.bag)
-    made = declare_stored(runtime, function)
+    made = declare(runtime, function)
     assert made.relation is not None
     options = {**placed.options, "columns": chosen, "key": key, "unique": not function.bag}
     runtime.engine.create_far(

@@ -11,12 +11,9 @@ from harken.database.objects import Object, Objects
 from harken.database.results import Result
 from harken.database.system import FIRED
 from harken.engines.lake.engine import LakeEngine
-from harken.errors import NameFault, ValueFault, nearest
 from harken.ir.schema import Function
-from harken.lang.amosql import syntax
-from harken.lang.amosql.overload_resolution import Argument
-from harken.lang.amosql.translate import literal_type
 from harken.settings import Settings
+from harken.values.encoding import literal_type
 from harken.values.types import Type
 
 if TYPE_CHECKING:
@@ -34,6 +31,9 @@ class RuleSwitch(Protocol):
     def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None: ...
 
     def before_remaking(self, function: Function) -> None: ...
+
+    def check(self, name: str) -> None:
+        """Raise if a rule, or its action, no longer compiles."""
 
 
 class Watcher(Protocol):
@@ -132,18 +132,6 @@ class Runtime:
             del self.interface[name]
         self.names = {oid: name for oid, name in self.names.items() if oid < first_oid}
 
-    def argument(self, variable: syntax.InterfaceVariable) -> Argument:
-        """The types of the value that an interface variable holds now."""
-        return self.argument_of(variable.name, variable)
-
-    def argument_of(self, name: str, node: syntax.InterfaceVariable) -> Argument:
-        if name not in self.interface:
-            raise unknown_interface_variable(name, self.interface, node)
-        types = self.types_of_variable(name)
-        if not types:
-            raise deleted_variable(name, node)
-        return Argument(types, exact=True)
-
     def types_of_variable(self, name: str) -> tuple[Type, ...]:
         """Empty if the variable has no value, or its object is gone."""
         if name not in self.interface:
@@ -152,24 +140,3 @@ class Runtime:
         if isinstance(value, Object):
             return tuple(Type(type_) for type_ in sorted(self.objects.types_of(value.oid)))
         return (literal_type(value),)
-
-
-def unknown_interface_variable(
-    name: str, known: dict[str, Any], node: syntax.InterfaceVariable
-) -> NameFault:
-    meant = nearest(name, known)
-    return NameFault(
-        f"there is no interface variable :{name}",
-        code="unknown-variable",
-        span=node.span,
-        hint=f"did you mean :{meant}?" if meant else "make one with `create T instances :x`",
-    )
-
-
-def deleted_variable(name: str, node: syntax.InterfaceVariable) -> ValueFault:
-    return ValueFault(
-        f"the object that :{name} held was deleted",
-        code="wrong-object",
-        span=node.span,
-        hint="give the variable another value with `set :x = ...`",
-    )

@@ -11,10 +11,14 @@ from typing import Any
 from harken.database.system import (
     ARGUMENTS,
     CALLS,
+    DECLARED_ORDER,
     DEFINITION,
+    FACTS_OF,
     FIRST_USER_OID,
     FUNCTION_KIND,
     FUNCTION_NAME,
+    LANGUAGE,
+    MATERIALIZED,
     MENTIONS,
     NULLABLE,
     PROPERTY_OF,
@@ -116,6 +120,10 @@ def _read_functions(engine: SQLiteEngine, memory: Memory, types: dict[int, Type]
     bags = _map(engine, RETURNS_BAG)
     singles = _map(engine, SINGLE_VALUED)
     texts = _map(engine, DEFINITION)
+    languages = _map(engine, LANGUAGE)
+    materialized = _map(engine, MATERIALIZED)
+    facts_of = _map(engine, FACTS_OF)
+    order = _order(_all(engine, DECLARED_ORDER))
     parameters = _columns(_all(engine, ARGUMENTS), types)
     results = _columns(_all(engine, RESULTS), types)
     calls = _grouped(_all(engine, CALLS))
@@ -137,6 +145,10 @@ def _read_functions(engine: SQLiteEngine, memory: Memory, types: dict[int, Type]
             oid=oid,
             text=texts[oid],
             system=oid < FIRST_USER_OID,
+            language=languages[oid],
+            materialized=bool(materialized[oid]),
+            facts_of=facts_of.get(oid, ""),
+            order=order.get(oid, ()),
         )
         function = with_relation(function, bool(singles[oid]))
         memory.functions.setdefault(name, {})[function.id] = function
@@ -162,6 +174,13 @@ def _columns(rows: Rows, types: dict[int, Type]) -> dict[int, tuple[Column, ...]
     found: dict[int, tuple[Column, ...]] = {}
     for oid, _, name, type_oid in sorted(rows):
         found[oid] = (*found.get(oid, ()), Column(name, types[type_oid]))
+    return found
+
+
+def _order(rows: Rows) -> dict[int, tuple[int, ...]]:
+    found: dict[int, tuple[int, ...]] = {}
+    for oid, _, column in sorted(rows):
+        found[oid] = (*found.get(oid, ()), column)
     return found
 
 

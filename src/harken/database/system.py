@@ -30,6 +30,10 @@ FUNCTION_KIND = _system("kind", FUNCTION, ("kind", TEXT))
 RETURNS_BAG = _system("returns_bag", FUNCTION, ("bag", BOOLEAN))
 SINGLE_VALUED = _system("single_valued", FUNCTION, ("single", BOOLEAN))
 DEFINITION = _system("definition", FUNCTION, ("text", TEXT))
+LANGUAGE = _system("language", FUNCTION, ("language", TEXT))
+MATERIALIZED = _system("materialized", FUNCTION, ("materialized", BOOLEAN))
+FACTS_OF = _system("facts_of", FUNCTION, ("relation", TEXT))
+"""Only functions that hold the facts of a relation with rules have a value."""
 ARGUMENTS = _system(
     "arguments", FUNCTION, ("position", INTEGER), ("name", TEXT), ("type", TYPE), many=True
 )
@@ -38,6 +42,10 @@ RESULTS = _system(
 )
 CALLS = _system("calls", FUNCTION, ("name", TEXT), many=True)
 MENTIONS = _system("mentions", FUNCTION, ("type", TYPE), many=True)
+DECLARED_ORDER = _system(
+    "declared_order", FUNCTION, ("position", INTEGER), ("column", INTEGER), many=True
+)
+"""The columns of a table in the order of its declaration, where that is not the key first."""
 PROPERTY_OF = _system("property_of", FUNCTION, ("type", TYPE))
 NULLABLE = _system("nullable", FUNCTION, ("position", INTEGER), many=True)
 """The columns that may be NULL, arguments and results counted together from 0."""
@@ -59,6 +67,10 @@ SYSTEM_RELATIONS = (
     RETURNS_BAG,
     SINGLE_VALUED,
     DEFINITION,
+    LANGUAGE,
+    MATERIALIZED,
+    FACTS_OF,
+    DECLARED_ORDER,
     ARGUMENTS,
     RESULTS,
     CALLS,

@@ -27,8 +27,11 @@ class FunctionKind(enum.Enum):
 class Function:
     """One overload of a named function.
 
-    `oid` is the object that stands for it; `text` its definition as the user wrote it. A variadic
-    function takes any values (a Python procedure registered without a signature).
+    `oid` is the object that stands for it; `text` its definition as the user wrote it, in its
+    `language`. The rows of a `materialized` view are stored. `facts_of` names the relation of
+    Datalog whose stated facts a stored function holds. `order` are the positions of its columns in
+    the order of declaration, where that is another than in the relation. A variadic function takes
+    any values (a Python procedure registered without a signature).
     """
 
     name: str
@@ -41,6 +44,10 @@ class Function:
     relation: Relation | None = None
     variadic: bool = False
     system: bool = False
+    language: str = "amosql"
+    materialized: bool = False
+    facts_of: str = ""
+    order: tuple[int, ...] = ()
 
     @property
     def id(self) -> str:
@@ -52,6 +59,17 @@ class Function:
         return self.kind is FunctionKind.PROCEDURE or (
             self.kind is FunctionKind.FOREIGN and self.relation is None
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A stored or derived relation as SQL sees it: its columns by name, in the order in which they
+    were declared. `positions` are those of the columns in the relation."""
+
+    name: str
+    relation: Relation
+    columns: tuple[Column, ...]
+    positions: tuple[int, ...]
 
 
 def example(overloads: Iterable[Function]) -> str:

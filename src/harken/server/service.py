@@ -26,7 +26,6 @@ from harken.server.feeds import ROOM, Feed, Tail
 from harken.server.streams import Stream
 from harken.server.values import column_json, columns_json, snapshot_json
 from harken.settings import Settings
-from harken.statements.datalog.text import FACTS
 from harken.statements.sql.restricted import condition_text, row_columns
 
 MOST_FEEDS = 1_000
@@ -299,5 +298,5 @@ def _views(db: Database) -> str:
 
 def _has_rows(function: Function) -> bool:
     relation = function.relation
-    is_facts = function.name.endswith(FACTS)
-    return not (relation is None or function.system or is_facts or relation.kind is Kind.FOREIGN)
+    is_hidden = function.system or bool(function.facts_of)
+    return not (relation is None or is_hidden or relation.kind is Kind.FOREIGN)

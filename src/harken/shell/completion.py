@@ -1,24 +1,28 @@
-"""Completion: keywords, and the types, functions and interface variables that there are now."""
+"""Completion: the keywords of the language, and the types, functions and interface variables that
+there are now."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 import harken
+from harken.database.language import AMOSQL
 from harken.errors import HarkenError
-from harken.shell.highlight import KEYWORDS
-from harken.shell.loop import COMMANDS
+from harken.shell.loop import commands
+from harken.statements.language import language_named
 
 _WORD = re.compile(r":?\w*$")
 
 
 class NameCompleter(Completer):
-    def __init__(self, db: harken.Database) -> None:
+    def __init__(self, db: harken.Database, language: Callable[[], str] = lambda: AMOSQL) -> None:
+        """`language` gives the name of the language that is spoken."""
         self._db = db
+        self._language = language
 
     def get_completions(self, document: Document, event: CompleteEvent) -> Iterator[Completion]:
         before = document.current_line_before_cursor
@@ -37,8 +41,8 @@ class NameCompleter(Completer):
             return
         yield "function", self._asked("select name(f) for each function f;")
         yield "type", self._asked("select name(t) for each type t;")
-        yield "keyword", KEYWORDS
-        yield "command", COMMANDS
+        yield "keyword", language_named(self._language()).keywords
+        yield "command", commands()
 
     def _asked(self, query: str) -> list[str]:
         """The schema is data like any other: a query tells what there is."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from importlib.resources import files
 
 from prompt_toolkit.document import Document
 from prompt_toolkit.formatted_text import StyleAndTextTuples
@@ -12,11 +11,9 @@ from prompt_toolkit.formatted_text.utils import split_lines
 from prompt_toolkit.lexers import Lexer
 from rich.text import Text
 
+from harken.lang.amosql.keywords import KEYWORDS
 from harken.values.types import ALIASES, LITERAL_TYPES, OBJECT
 
-_GRAMMAR = files("harken.lang.amosql").joinpath("grammar.lark").read_text("utf-8")
-
-KEYWORDS = tuple(sorted(set(re.findall(r"/(\w+)\(\?!\\w\)/i", _GRAMMAR))))
 TYPES = (*LITERAL_TYPES, *ALIASES, OBJECT.name)
 
 _TOKENS = re.compile(

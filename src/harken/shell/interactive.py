@@ -11,9 +11,10 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 import harken
+from harken.database.language import AMOSQL
 from harken.shell.completion import NameCompleter
 from harken.shell.highlight import AmosqlLexer
-from harken.shell.loop import AMOSQL, Loop, Quit
+from harken.shell.loop import Loop, Quit
 
 WELCOME = """\
 Harken {version}. Statements end with `;`, `help` helps, Ctrl-D leaves.
@@ -38,7 +39,7 @@ def prompt_session(loop: Loop) -> PromptSession[str]:
         multiline=True,
         prompt_continuation=lambda width, line, wrapped: "> ".rjust(width),
         history=history(Path.home() / ".harken_history"),
-        completer=NameCompleter(loop.db),
+        completer=NameCompleter(loop.db, lambda: loop.language),
         complete_while_typing=False,
         lexer=AmosqlLexer(),
         key_bindings=keys(loop),

@@ -4,69 +4,22 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 
 import harken
 from harken.cli.reporting import as_ours
+from harken.database.language import AMOSQL
 from harken.database.results import Result
-from harken.lang.amosql.statement_shapes import split
-from harken.lang.datalog.parser import is_closed as is_whole
-from harken.lang.sql.parser import cut, is_closed
+from harken.statements.language import language_named, languages
 
-HELP = """\
-Statements end with `;` and may take several lines:
+LEAVING = ("quit", "exit")
 
-  create type item properties (name charstring, quantity integer);
-  create item(name, quantity) instances :pen("pen", 12), :ink("ink", 3);
-  select name(i), quantity(i) for each item i where quantity(i) < 10;
-  set quantity(:ink) = 20;
-  select name(f), definition(f) for each function f;      what functions there are
 
-  commit;      keep what was changed      rollback;    undo it
-  sql          what follows is SQL        datalog      what follows is Datalog
-  help         this                       quit, exit   leave (also Ctrl-D)
-
-The star in `harken*>` says that something is not committed; leaving rolls it back.
-Tab completes names. Ctrl-C drops what you are typing or stops the statement that runs.
-docs/amosql.md has the whole language."""
-
-HELP_SQL = """\
-Statements end with `;` and may take several lines:
-
-  CREATE TABLE item (name STRING PRIMARY KEY, quantity INT);
-  INSERT INTO item VALUES ('pen', 12), ('ink', 3);
-  CREATE VIEW low AS SELECT name FROM item WHERE quantity < 10;
-  SELECT * FROM low;
-  BEGIN; UPDATE item SET quantity = 20 WHERE name = 'ink'; COMMIT;
-
-  amosql       what follows is AMOSQL     datalog      what follows is Datalog
-  help         this                       quit, exit   leave (also Ctrl-D)
-
-Outside of BEGIN and COMMIT every statement is committed at once.
-docs/sql.md has the whole language."""
-
-HELP_DATALOG = """\
-Facts, rules and queries end with a dot and may take several lines:
-
-  .decl edge(x: symbol, y: symbol)
-  .decl path(x: symbol, y: symbol)
-  path(x, y) :- edge(x, y).
-  path(x, z) :- path(x, y), edge(y, z).
-  +edge("a", "b").             a fact comes        -edge("a", "b").    and goes
-  ?- path("a", x).             a query             .monitor path       tell of changes
-
-  amosql       what follows is AMOSQL     sql          what follows is SQL
-  help         this                       quit, exit   leave (also Ctrl-D)
-
-What you enter is committed at once, unless a transaction of AMOSQL or SQL is open.
-docs/datalog.md has the whole language."""
-
-AMOSQL, SQL, DATALOG = "amosql", "sql", "datalog"
-COMMANDS = ("help", "quit", "exit", AMOSQL, SQL, DATALOG)
-HELPS = {AMOSQL: HELP, SQL: HELP_SQL, DATALOG: HELP_DATALOG}
-SWITCH = re.compile(r"\s*(amosql|sql|datalog)[ \t]+(?=[\w.+?-])", re.IGNORECASE)
-"""The name of a language before a statement in it."""
+def switch() -> re.Pattern[str]:
+    """The name of a language before a statement in it."""
+    names = "|".join(each.name for each in languages())
+    return re.compile(rf"\s*({names})[ \t]+(?=[\w.+?-])", re.IGNORECASE)
 
 
 class Quit(Exception):
@@ -80,21 +33,21 @@ class Loop:
         self.db = db
         self.failed = False
         self.language = AMOSQL
+        self._switch = switch()
 
     def is_complete(self, text: str) -> bool:
         """Can this be run, in the language that is spoken?"""
-        language, text = self._spoken(text)
-        if language == AMOSQL:
-            return is_complete(text)
-        closed = is_closed if language == SQL else is_whole
-        return not text.strip() or command_in(text) is not None or closed(text)
+        name, text = self._spoken(text)
+        if not text.strip() or command_in(text) is not None:
+            return True
+        return language_named(name).is_complete(text)
 
     def _spoken(self, text: str) -> tuple[str, str]:
         """The language of a text, and the text with blanks for its name if that comes first."""
-        switch = SWITCH.match(text)
-        if switch is None:
+        found = self._switch.match(text)
+        if found is None:
             return self.language, text
-        name = switch[1]
+        name = found[1]
         return name.lower(), text.replace(name, " " * len(name), 1)
 
     def read(self, lines: Iterable[str]) -> None:
@@ -117,23 +70,23 @@ class Loop:
         """
         command = command_in(text)
         if command == "help":
-            print(HELPS[self.language])
-        elif command is not None and command in HELPS:
-            self.language = command
-        elif command is not None:
+            print(language_named(self.language).help)
+        elif command in LEAVING:
             raise Quit
+        elif command is not None:
+            self.language = command
         else:
             self.language, text = self._spoken(text)
             self._run_statements(text, first_line)
 
     def _run_statements(self, text: str, first_line: int) -> None:
-        run = {AMOSQL: self.db.run, SQL: self.db.run_sql, DATALOG: self._run_datalog}[self.language]
-        for offset, statement in self._pieces(text):
+        for offset, statement in language_named(self.language).split(text):
             line = first_line + text.count("\n", 0, offset)
             column = offset - (text.rfind("\n", 0, offset) + 1)
             try:
                 # Blanks in place of what came before keep lines and columns true.
-                run("\n" * line + " " * column + statement, show)
+                placed = "\n" * line + " " * column + statement
+                self.db.run_program(self.language, placed, show, warn=self._say)
             except BrokenPipeError:
                 raise
             except Exception as error:
@@ -142,19 +95,6 @@ class Loop:
             except KeyboardInterrupt:
                 self._fail("stopped; the statement was undone")
                 return
-
-    def _run_datalog(self, text: str, listener: Callable[[Result], None]) -> None:
-        self.db.run_datalog(text, listener, warn=self._say)
-
-    def _pieces(self, text: str) -> list[tuple[int, str]]:
-        if self.language == AMOSQL:
-            return [(each.offset, each.text) for each in split(text)]
-        if self.language == DATALOG:
-            return [(0, text)]
-        try:
-            return cut(text)
-        except harken.HarkenError:  # it says so when it is run
-            return [(0, text)]
 
     def _fail(self, message: str) -> None:
         self.failed = True
@@ -183,19 +123,9 @@ def command_in(text: str) -> str | None:
     'exit'
     """
     word = text.strip().removesuffix(";").strip().lower()
-    return word if word in COMMANDS else None
+    return word if word in commands() else None
 
 
-def is_complete(text: str) -> bool:
-    """Is this nothing but whole statements, each with its semicolon?
-
-    If so, a new statement can begin right after it. Whether one does is for the parser's own
-    cutting to say: it knows strings, comments and `begin ... end`.
-
-    >>> is_complete("select 1;"), is_complete("begin commit;"), is_complete('print(";')
-    (True, False, False)
-    """
-    if not text.strip() or command_in(text):
-        return True
-    closings = "\nend;" * (text.lower().count("begin") + 1)
-    return any(piece.offset == len(text) + 1 for piece in split(text + closings))
+def commands() -> tuple[str, ...]:
+    """What the shell itself understands: the name of a language means that it is spoken next."""
+    return ("help", *LEAVING, *(each.name for each in languages()))

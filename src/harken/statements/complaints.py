@@ -2,83 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from harken.errors import (
     LanguageError,
     NameFault,
     SafetyFault,
     Span,
-    SyntaxFault,
-    TypeFault,
-    nearest,
 )
 from harken.ir.schema import Function, Schema, example
 from harken.lang.amosql import syntax
 from harken.lang.amosql.overload_resolution import find_overloads
 from harken.values.types import Type
-
-
-def check_text(value: object, what: str) -> None:
-    """Refuse what Python code gave for a text, such as a name, if it is none."""
-    if not isinstance(value, str):
-        shown = repr(value) if len(repr(value)) <= 60 else type(value).__name__
-        raise TypeFault(
-            f"{what} is a text, and this is {shown}",
-            code="type-mismatch",
-            hint="give a Python str",
-        )
-    refuse_half_characters(value, what)
-
-
-def refuse_half_characters(text: str, what: str) -> None:
-    """No file and no connection can hold half of a surrogate pair."""
-    if text.isascii():
-        return
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        fault = SyntaxFault(
-            f"{what} holds half of a surrogate pair, which is not a character",
-            code="bad-value",
-            span=Span(error.start, error.start + 1),
-        )
-        raise fault.locate(text) from None
-
-
-def check_numbers(values: object) -> list[int]:
-    """Refuse what Python code gave for a list of whole numbers, if it is none."""
-    found = list(values) if isinstance(values, Iterable) and not isinstance(values, str) else None
-    if found is None or not all(type(each) is int for each in found):
-        shown = repr(values) if len(repr(values)) <= 60 else type(values).__name__
-        raise TypeFault(
-            f"a list of whole numbers is needed here, and this is {shown}",
-            code="type-mismatch",
-            hint="give a list, also of one: [3]",
-        )
-    return found
-
-
-def check_name(name: object, what: str) -> None:
-    """Refuse a name given by Python code that AMOSQL could not spell."""
-    check_text(name, what)
-    if not re.fullmatch(r"[^\W\d]\w*", str(name)):
-        raise NameFault(
-            f"{what} cannot be {name!r}",
-            code="bad-name",
-            hint="a name is letters, digits and underscores, and does not begin with a digit",
-        )
-
-
-def unknown_rule(name: str, known: Iterable[str], span: Span | None) -> NameFault:
-    meant = nearest(name, known)
-    return NameFault(
-        f"there is no rule {name}",
-        code="unknown-rule",
-        span=span,
-        hint=f"did you mean {meant}?" if meant else "create it first with `create rule`",
-    )
 
 
 def not_one_to_watch(
@@ -101,16 +36,6 @@ def not_one_to_watch(
         code="ambiguous",
         span=span,
         hint=f"name the type: {example(values)}",
-    )
-
-
-def cannot_be_watched(function: Function, span: Span | None) -> SafetyFault:
-    return SafetyFault(
-        f"{function.id} has values for arguments that are nowhere stored, so nobody can see it "
-        "change",
-        code="unsafe",
-        span=span,
-        hint="name the stored functions that it is computed from",
     )
 
 

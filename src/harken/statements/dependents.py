@@ -1,9 +1,7 @@
 """What depends on a function that was created, defined again or deleted is compiled again.
 
-Each comes after what it depends on, so it is compiled against what that has become. A view of SQL
-takes the columns that its query has now. A materialized view whose columns are the same keeps its
-table, and the network brings its rows along (`sql.materialized`); with other columns it gets a new
-table, with the rows of now.
+Each comes after what it depends on, so it is compiled against what that has become. How it is
+compiled again is for the language that it was defined in to say.
 
 Law: afterwards every function, rule, constraint and monitor compiles, and every view has the
 columns of its query; otherwise the error names the one that objects.
@@ -12,23 +10,15 @@ columns of its query; otherwise the error names the one that objects.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from harken.database.catalog import Catalog
 from harken.database.dependency_order import dependents_in_order
+from harken.database.language import PYTHON, SQL
 from harken.database.runtime import Runtime
-from harken.database.schema_cache import Dependencies
-from harken.database.system import relation_of
+from harken.database.tables import is_table, is_view_of_sql
 from harken.errors import HarkenError, IntegrityError, LanguageError
-from harken.ir.schema import Function, FunctionKind
-from harken.lang.sql.parser import statements
-from harken.statements import definitions
-from harken.statements.amosql.build import Builder, syntax_of
-from harken.statements.amosql.rules import compile_rule, read_rule
-from harken.statements.sql.constraints import compile_constraints
-from harken.statements.sql.materialized_views import compile_kept, put_rows, rows_of
-from harken.statements.sql.tables import is_materialized, is_sql, is_table, is_view_of_sql
-from harken.statements.sql.views import read_view
+from harken.ir.schema import Function
+from harken.statements.language import language_named
 
 WhenBroken = Callable[[Function, HarkenError], None]
 """What becomes of a function that no longer compiles."""
@@ -43,7 +33,7 @@ def _refuse(function: Function, error: HarkenError) -> None:
 
 
 def _said(function: Function) -> str:
-    return function.name if is_sql(function) else function.id
+    return function.name if function.language == SQL else function.id
 
 
 def recheck(runtime: Runtime, name: str, skip: str | None = None) -> None:
@@ -115,10 +105,8 @@ def refuse_circle(catalog: Catalog, name: str, called: Iterable[str]) -> None:
 
 
 def _check_rule(runtime: Runtime, name: str) -> None:
-    oid, text = runtime.catalog.rules[name]
     try:
-        rule = read_rule(text, oid, runtime.catalog)
-        compile_rule(rule, runtime.engine, runtime.catalog).build_action()
+        runtime.rules.check(name)
     except HarkenError as error:
         raise IntegrityError(
             f"this would break the rule {name}: {error.message}",
@@ -129,48 +117,6 @@ def _check_rule(runtime: Runtime, name: str) -> None:
 
 def _check_again(runtime: Runtime, function: Function) -> bool:
     """True if the function changed in a way that its own dependents can see."""
-    catalog = runtime.catalog
-    if function.system:
+    if function.system or function.language == PYTHON:
         return False
-    if function.kind is FunctionKind.PROCEDURE:
-        builder = Builder(runtime.engine, catalog, function=function)
-        builder.procedure_body(function, syntax_of(function))
-        return False
-    if is_table(function):
-        compile_constraints(function, catalog)
-        return False
-    if is_view_of_sql(function):
-        return _check_view(runtime, function)
-    if function.kind is not FunctionKind.DERIVED:
-        return False
-    _, single = definitions.check_derived(function, catalog)
-    relation = function.relation
-    if relation is None or single == (relation.key is not None):
-        return False
-    catalog.mark_single_valued(function, single)
-    return True
-
-
-def _check_view(runtime: Runtime, function: Function) -> bool:
-    """Give a view of SQL the columns that its query has now."""
-    catalog = runtime.catalog
-    read, mentioned = read_view(statements(function.text)[0], catalog)
-    made = replace(function, results=read.results, bag=read.bag)
-    made = replace(made, relation=relation_of(made))
-    if is_materialized(function):
-        kept = compile_kept(made, catalog)
-    else:
-        definitions.check_derived(made, catalog)
-    if made.relation == function.relation:
-        return False
-    if not is_materialized(function):
-        catalog.revise_function(made, Dependencies(mentioned))
-        return True
-    assert function.relation is not None
-    assert made.relation is not None
-    runtime.rules.before_remaking(function)
-    catalog.revise_function(made, Dependencies(mentioned))
-    runtime.engine.drop(function.relation)
-    runtime.engine.create(made.relation)
-    put_rows(runtime, kept, rows_of(runtime, kept))
-    return True
+    return language_named(function.language).recheck(runtime, function)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from harken.database.catalog import Catalog
+from harken.database.language import AMOSQL, DATALOG, PYTHON, SQL
 from harken.errors import NameFault, nearest
 from harken.ir.schema import Function
 from harken.lang.amosql.overload_resolution import unknown_function
-from harken.statements.datalog.text import FACTS, is_datalog
-from harken.statements.sql.tables import is_sql
 
-SQL, DATALOG, AMOSQL = "table or view", "relation", "function"
+WORDS = {SQL: "table or view", DATALOG: "relation", AMOSQL: "function"}
+"""What each language calls the things it makes."""
 FIRST = {
     SQL: "create it first: CREATE TABLE or CREATE VIEW",
     DATALOG: "declare it first: .decl",
@@ -27,34 +27,28 @@ FIRST = {
 def unknown_name(catalog: Catalog, name: str, rules: Collection[str] = ()) -> NameFault:
     """`rules` are those that the name could have meant as well."""
     known = [each for each in catalog.functions() if _is_shown(each)]
-    spoken = {_language(each) for each in known}
-    words = [word for word in (SQL, DATALOG, AMOSQL) if word in spoken] or [SQL, DATALOG, AMOSQL]
-    if words == [AMOSQL] and not rules and "." not in name:
+    used = {AMOSQL if each.language == PYTHON else each.language for each in known}
+    languages = [each for each in WORDS if each in used] or list(WORDS)
+    if languages == [AMOSQL] and not rules and "." not in name:
         return unknown_function(catalog, name, None)
     near = nearest(name, [*rules, *_names(catalog, known)])
-    first = FIRST[words[0]] if len(words) == 1 else "create it first"
+    first = FIRST[languages[0]] if len(languages) == 1 else "create it first"
     return NameFault(
-        f"there is no {_or(words, rules)} {name}",
+        f"there is no {_or([WORDS[each] for each in languages], rules)} {name}",
         code="unknown-function",
         hint=f"did you mean {near}?" if near else first,
     )
 
 
 def _is_shown(function: Function) -> bool:
-    return not function.system and not function.name.endswith(FACTS)
-
-
-def _language(function: Function) -> str:
-    if is_sql(function):
-        return SQL
-    return DATALOG if is_datalog(function) else AMOSQL
+    return not function.system and not function.facts_of
 
 
 def _names(catalog: Catalog, known: list[Function]) -> Iterator[str]:
     for each in known:
         if len(catalog.named(each.name)) == 1:
             yield each.name
-        if each.parameters and _language(each) == AMOSQL:
+        if each.parameters and each.language not in (SQL, DATALOG):
             yield f"{each.parameters[0].type.name}.{each.name}"
 
 

@@ -226,3 +226,24 @@ def decoder(type_: Type) -> Decoder | None:
     """How to turn what SQLite returns into a Python value; None where it is one already."""
     decode = decode_decimal(type_) if is_decimal(type_) else DECODERS.get(type_)
     return _or_null(decode) if decode is not None and type_.nullable else decode
+
+
+def literal_type(value: object) -> Type:
+    match value:
+        case bool():
+            return BOOLEAN
+        case int():
+            return INTEGER
+        case float():
+            return NUMBER
+        case str():
+            return TEXT
+        case datetime.datetime():
+            return TIMESTAMP
+        case datetime.date():
+            return DATE
+    raise ValueFault(
+        f"{value!r} is not a value of the language",
+        code="bad-value",
+        hint="it has integers, numbers, texts, booleans, dates, timestamps and objects",
+    )

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harken.database.catalog import Catalog
+from harken.database.complaints import cannot_be_watched
 from harken.database.system import parameters_relation
 from harken.errors import NameFault, SafetyFault, TypeFault
 from harken.ir.assemble import assemble
@@ -31,7 +32,6 @@ from harken.maintenance.watched import WatchedView
 from harken.planner.change_methods import moving, untold
 from harken.planner.lift import compared_with
 from harken.planner.prepare import prepare
-from harken.statements.complaints import cannot_be_watched
 from harken.statements.sql.restricted import Restriction, constant_variable, restricted
 from harken.values.encoding import encoder
 from harken.values.types import INTEGER, Type

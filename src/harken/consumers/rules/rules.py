@@ -16,6 +16,7 @@ from harken.consumers.rules.acting import Acting
 from harken.consumers.rules.conflict_set import Activation, ConflictSet, ConflictState, Key
 from harken.consumers.rules.definition import CompiledRule, Rule, RuleCompiler
 from harken.consumers.rules.detached import DetachedActions, Recorded
+from harken.database.complaints import unknown_rule
 from harken.database.dependency_order import dependents_in_order
 from harken.database.runtime import Runtime
 from harken.database.system import FIRED
@@ -26,7 +27,6 @@ from harken.propagation.check_phase import CheckPhase
 from harken.propagation.consumer import Consumer, InOwnTransaction, PendingAction
 from harken.propagation.network import Network
 from harken.propagation.wave import ViewChange
-from harken.statements.complaints import unknown_rule
 
 AFTER_COMMIT = "the transaction is committed, but "
 """How the failure of a detached action begins where the commit that triggered it reports it."""
@@ -134,6 +134,11 @@ class Rules(Consumer):
 
     def compiled(self, name: str) -> CompiledRule:
         return self._compiler.compile(self.find(name, None))
+
+    def check(self, name: str) -> None:
+        """Raise if a rule, or its action, no longer compiles."""
+        oid, text = self._runtime.catalog.rules[name]
+        self._compiler.compile(self._compiler.read(text, oid)).build_action()
 
     # --- the network ---------------------------------------------------------------------------
 

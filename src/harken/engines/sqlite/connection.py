@@ -27,7 +27,8 @@ from harken.errors import HarkenError, SafetyFault, StorageError
 from harken.limits import UNLIMITED, Watch
 
 APPLICATION_ID = 0x4841524B
-FORMAT = 1
+FORMAT = 2
+"""Rises whenever the relations that the catalog keeps about itself change."""
 HEADER = 100
 STATEMENT_CACHE = 1024
 INSTRUCTIONS_BETWEEN_LOOKS = 10_000
@@ -218,6 +219,14 @@ class Connection:
             )
         if not self.raw.execute("SELECT count(*) FROM sqlite_schema").get:
             raise faults.not_a_database()
+        if version < FORMAT:
+            raise StorageError(
+                f"the database has format {version}, and this version of Harken reads only "
+                f"{FORMAT}",
+                code="older-format",
+                hint="create the database again from its programs, or open it with the version "
+                "of Harken that made it",
+            )
         return False
 
     def mark_as_ours(self) -> None:

@@ -10,11 +10,10 @@ combination of the `for each` variables that passes `where`, times the values se
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harken.errors import NameFault, SafetyFault, Span, TypeFault, ValueFault, nearest
+from harken.errors import NameFault, SafetyFault, Span, TypeFault, nearest
 from harken.ir.clauses import (
     Aggregation,
     Atom,
@@ -30,14 +29,15 @@ from harken.ir.operations import (
     PRIVATE_OPERATIONS,
 )
 from harken.ir.schema import Function, Schema, example
-from harken.ir.terms import Constant, Term, Value, Variable
+from harken.ir.terms import Constant, Term, Variable
 from harken.lang.amosql import conditions, dispatch, syntax, transitive_closure
 from harken.lang.amosql.conditions import Alternatives
 from harken.lang.amosql.overload_resolution import Argument, resolve, unknown_function
 from harken.lang.amosql.program_draft import Branch, Declared, Draft
 from harken.lang.amosql.scope import Local, ParameterSource, Scope
 from harken.lang.amosql.tree_walk import chain
-from harken.values.types import BOOLEAN, DATE, FUNCTION, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
+from harken.values.encoding import literal_type
+from harken.values.types import BOOLEAN, FUNCTION
 
 ARITHMETIC = frozenset({"+", "-", "*", "/", "||"})
 
@@ -359,24 +359,3 @@ def declared_twice(name: str, span: Span | None) -> NameFault:
 def as_query(node: syntax.Expression) -> syntax.Query:
     """`sum(f(x))` is short for `sum(select f(x))`."""
     return syntax.Query((node,), span=node.span)
-
-
-def literal_type(value: Value) -> Type:
-    match value:
-        case bool():
-            return BOOLEAN
-        case int():
-            return INTEGER
-        case float():
-            return NUMBER
-        case str():
-            return TEXT
-        case datetime.datetime():
-            return TIMESTAMP
-        case datetime.date():
-            return DATE
-    raise ValueFault(
-        f"{value!r} is not a value of the language",
-        code="bad-value",
-        hint="it has integers, numbers, texts, booleans, dates, timestamps and objects",
-    )

@@ -24,6 +24,7 @@ from harken.ir.clauses import (
 )
 from harken.ir.operations import may_be_null
 from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.schema import Table as Table
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql import decimals
 from harken.lang.sql.parser import Statement
@@ -32,17 +33,6 @@ from harken.values.types import BOOLEAN, INTEGER, NUMBER, Type, is_decimal
 
 TRUE = Constant(True, BOOLEAN)
 FALSE = Constant(False, BOOLEAN)
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A stored or derived relation as SQL sees it: its columns by name, in the order in which they
-    were declared. `positions` are those of the columns in the relation."""
-
-    name: str
-    relation: Relation
-    columns: tuple[Column, ...]
-    positions: tuple[int, ...]
 
 
 class Tables(Protocol):

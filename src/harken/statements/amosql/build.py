@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harken.database.catalog import Catalog
+from harken.database.complaints import unknown_rule
 from harken.database.evaluation import Evaluation
 from harken.database.schema_cache import Dependencies
 from harken.engines.sqlite.engine import SQLiteEngine
@@ -38,7 +39,6 @@ from harken.statements.complaints import (
     no_local,
     not_inside,
     outside,
-    unknown_rule,
 )
 from harken.values.types import Type
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from harken import limits
+from harken.database.language import PYTHON
 from harken.database.objects import Object
 from harken.database.runtime import Runtime
 from harken.database.system import relation_of
@@ -105,7 +106,7 @@ def register_in_session(runtime: Runtime, name: str, python: Callable[..., Any])
     """Put a Python function behind all that AMOSQL declares foreign under a name; if it declares
     nothing, the function belongs to the session."""
     _check_registration(name, python)
-    declared = [f for f in runtime.catalog.overloads(name) if f.text != SESSION and not f.system]
+    declared = [f for f in runtime.catalog.overloads(name) if f.language != PYTHON and not f.system]
     foreign_ones = [f for f in declared if f.kind is FunctionKind.FOREIGN]
     if declared and not foreign_ones:
         raise _mismatch(name, declared)
@@ -125,7 +126,7 @@ def replaced_by(runtime: Runtime, name: str, python: object) -> list[Function]:
     for each in runtime.catalog.overloads(name):
         if each.kind is not FunctionKind.FOREIGN or each.system:
             continue
-        is_of_session = each.text == SESSION or each.id in runtime.replaced
+        is_of_session = each.language == PYTHON or each.id in runtime.replaced
         if runtime.python.get(each.id) is not python and (is_of_session or _target(each)):
             found.append(each)
     return found
@@ -204,11 +205,12 @@ def _decode(runtime: Runtime, type_: Type) -> Callable[[Any], Any]:
 
 def _session_function(name: str, python: Callable[..., Any]) -> Function:
     """What `db.foreign(name, python)` declares, read from the Python function itself."""
+    made = Function(name, (), (), FunctionKind.FOREIGN, text=SESSION, language=PYTHON)
     signature = _annotations(name, python)
     if signature is None:
-        return Function(name, (), (), FunctionKind.FOREIGN, variadic=True, text=SESSION)
+        return replace(made, variadic=True)
     parameters, results, bag = signature
-    function = Function(name, parameters, results, FunctionKind.FOREIGN, bag=bag, text=SESSION)
+    function = replace(made, parameters=parameters, results=results, bag=bag)
     return replace(function, relation=relation_of(function))
 
 

@@ -7,25 +7,20 @@ one prepared statement over a column. Values are checked by type as everywhere e
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import chain, islice
-from operator import itemgetter
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 from harken.database.json_values import reader
 from harken.database.objects import Object
 from harken.database.runtime import Runtime
-from harken.errors import TypeFault, counted
+from harken.errors import TypeFault
 from harken.ir.relations import extent_relation
 from harken.lang.amosql.overload_resolution import Argument, resolve, unknown_type
 from harken.statements.amosql.updates import Target, find_target
+from harken.statements.bulk_rows import as_table, chunks, select
 from harken.values.encoding import LARGEST, SMALLEST
 from harken.values.types import INTEGER, NUMBER, TEXT, Type
-
-CHUNK = 50_000
-
-_NOT_ROWS = (str, bytes, Mapping)
 
 
 class LoadedObjects(Sequence[Object]):
@@ -78,17 +73,6 @@ def _joined(ranges: list[range]) -> Sequence[int]:
     return whole if len(whole) == sum(map(len, ranges)) else list(chain(*ranges))
 
 
-def as_table(rows: Any) -> Any:
-    """A record batch, or a reader of them, as an Arrow table; anything else as it is."""
-    if hasattr(rows, "read_all"):
-        return rows.read_all()
-    if hasattr(rows, "column_names") and not hasattr(rows, "to_batches"):
-        import pyarrow
-
-        return pyarrow.Table.from_batches([rows])
-    return rows
-
-
 def _property_names(rows: Any, properties: Sequence[str] | None) -> Sequence[str]:
     names = getattr(rows, "column_names", None) if properties is None else properties
     if names is None or isinstance(names, str):
@@ -102,17 +86,6 @@ def _property_names(rows: Any, properties: Sequence[str] | None) -> Sequence[str
     return list(names)
 
 
-def select(table: Any, names: Sequence[str]) -> Any:
-    missing = [name for name in names if name not in table.column_names]
-    if missing:
-        raise TypeFault(
-            f"the table has no column {missing[0]}",
-            code="arity",
-            hint="it has " + ", ".join(table.column_names),
-        )
-    return table.select(list(names))
-
-
 def _target(runtime: Runtime, type_: Type, name: str) -> Target:
     (function,) = resolve(runtime.catalog, name, [Argument((type_,), exact=True)])
     target = find_target(function, runtime.catalog, None)
@@ -121,41 +94,6 @@ def _target(runtime: Runtime, type_: Type, name: str) -> Target:
             f"{function.id} is not a property with one stored value", code="not-updatable"
         )
     return target
-
-
-def chunks(rows: Any, width: int) -> Iterator[tuple[list[Sequence[Any]], int]]:
-    """The rows as lists of columns."""
-    if hasattr(rows, "to_batches"):
-        for batch in rows.to_batches(max_chunksize=CHUNK):
-            yield [batch.column(i).to_pylist() for i in range(width)], batch.num_rows
-        return
-    try:
-        iterator = iter(rows)
-    except TypeError:
-        raise TypeFault(
-            f"{type(rows).__name__} has no rows",
-            code="arity",
-            hint="give an iterable of tuples or an Arrow table",
-        ) from None
-    while chunk := list(islice(iterator, CHUNK)):
-        yield _columns(chunk, width), len(chunk)
-
-
-def _columns(chunk: list[Any], width: int) -> list[Sequence[Any]]:
-    columns: list[Sequence[Any]] = []
-    kinds = set(map(type, chunk))
-    if kinds <= {tuple, list} and set(map(len, chunk)) == {width}:
-        return [tuple(map(itemgetter(index), chunk)) for index in range(width)]
-    if not any(issubclass(kind, _NOT_ROWS) for kind in kinds):
-        with suppress(TypeError, ValueError):
-            columns = list(zip(*chunk, strict=True))
-    if len(columns) != width:
-        raise TypeFault(
-            f"each row needs {counted(width, 'value')}, one for each property",
-            code="arity",
-            hint="a row is a tuple, also where it has one value: (5,)",
-        )
-    return columns
 
 
 def _objects(values: Sequence[Any], target: Target) -> Sequence[Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from harken.consumers.rules.definition import CompiledRule, Rule
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
+from harken.database.complaints import cannot_be_watched
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.engines.sqlite.engine import SQLiteEngine as Engine
@@ -36,8 +37,8 @@ from harken.planner.expand import expand
 from harken.planner.prepare import prepare
 from harken.statements.amosql import steps
 from harken.statements.amosql.build import Builder
-from harken.statements.complaints import cannot_be_watched, not_one_to_watch
-from harken.statements.definitions import columns
+from harken.statements.amosql.definitions import columns
+from harken.statements.complaints import not_one_to_watch
 from harken.values.types import INTEGER
 
 

@@ -9,27 +9,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from harken.database.catalog import Catalog
 from harken.database.functions import store
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.system import relation_of
 from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
-from harken.ir.operations import NAMED_AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
+from harken.ir.operations import OPERATIONS, PRIVATE_OPERATIONS
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind, example
 from harken.lang.amosql import syntax
 from harken.lang.amosql.overload_resolution import find_overloads, unknown_type
 from harken.lang.amosql.program_draft import Draft
-from harken.statements import definitions
+from harken.statements.amosql import definitions
 from harken.statements.amosql.build import Builder
 from harken.statements.amosql.foreign import load_target, register_declared
+from harken.statements.declaring import (
+    RESERVED_FUNCTIONS,
+    check_function_name,
+    check_name,
+    refuse_replacing_data,
+)
 from harken.statements.dependents import recheck
 from harken.values.types import ALIASES, LITERAL_TYPES, OBJECT, SYSTEM_TYPES, Type
 
-RESERVED_FUNCTIONS = frozenset(NAMED_AGGREGATES) | {"tclose", "print"}
 BUILT_IN_FUNCTIONS = RESERVED_FUNCTIONS | (OPERATIONS.keys() - PRIVATE_OPERATIONS)
-MAX_NAME = 200
 
 
 def change_schema(runtime: Runtime, node: syntax.Statement, text: str) -> bool:
@@ -55,7 +58,7 @@ def change_schema(runtime: Runtime, node: syntax.Statement, text: str) -> bool:
 
 def create_type(runtime: Runtime, node: syntax.CreateType) -> None:
     catalog = runtime.catalog
-    _check_name(node.name, node.span)
+    check_name(node.name, node.span)
     if catalog.type_named(node.name) is not None or node.name in ALIASES:
         raise NameFault(
             f"there is already a type {node.name}",
@@ -85,7 +88,7 @@ def _create_property(runtime: Runtime, owner: Type, declaration: syntax.Declarat
     """`properties (name charstring)` is short for a stored function on the type."""
     result = Draft(runtime.catalog).type(declaration.type, declaration.span)
     name = declaration.name or declaration.type
-    _check_function_name(name, declaration.span)
+    check_function_name(name, declaration.span)
     function = Function(
         name=name,
         parameters=(Column(owner.name, owner),),
@@ -136,7 +139,7 @@ def delete_type(runtime: Runtime, node: syntax.DeleteType) -> None:
 
 def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) -> None:
     catalog = runtime.catalog
-    _check_function_name(node.name, node.span)
+    check_function_name(node.name, node.span)
     draft = Draft(catalog)
     function = Function(
         name=node.name,
@@ -146,7 +149,7 @@ def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) ->
         bag=node.bag,
         text=text,
     )
-    _refuse_replacing_data(catalog, function, node.span)
+    refuse_replacing_data(catalog, function, node.span)
     match function.kind:
         case FunctionKind.STORED:
             assert isinstance(node.body, syntax.StoredBody)
@@ -158,15 +161,6 @@ def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) ->
         case FunctionKind.PROCEDURE:
             _create_procedure(runtime, function, node)
     recheck(runtime, function.name, skip=function.id)
-
-
-def declare_stored(runtime: Runtime, function: Function) -> Function:
-    """Write down a stored function whose rows are already somewhere."""
-    _check_function_name(function.name, None)
-    _refuse_replacing_data(runtime.catalog, function, None)
-    made = runtime.catalog.add_function(function)
-    recheck(runtime, made.name, skip=made.id)
-    return made
 
 
 def _create_foreign(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:
@@ -185,7 +179,7 @@ def _create_foreign(runtime: Runtime, function: Function, node: syntax.CreateFun
 def _create_derived(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:
     function = replace(function, relation=relation_of(function))
     runtime.catalog.provisional(function, Dependencies())
-    dependencies, single = definitions.check_derived(function, runtime.catalog, node)
+    dependencies, single = definitions.check_function(function, runtime.catalog, node)
     runtime.catalog.add_function(function, dependencies, single)
 
 
@@ -237,44 +231,6 @@ def _recheck_after_removal(runtime: Runtime, function: Function, span: Span | No
 
 
 # --- names ---------------------------------------------------------------------------------
-
-
-def _check_name(name: str, span: Span | None) -> None:
-    if len(name) > MAX_NAME:
-        raise NameFault(
-            f"a name has at most {MAX_NAME} characters, and this has {len(name)}",
-            code="bad-name",
-            span=span,
-            hint="choose a shorter one",
-        )
-
-
-def _check_function_name(name: str, span: Span | None) -> None:
-    _check_name(name, span)
-    if name in RESERVED_FUNCTIONS:
-        raise NameFault(
-            f"{name} is built in and cannot be defined again",
-            code="exists",
-            span=span,
-            hint="choose another name",
-        )
-
-
-def _refuse_replacing_data(catalog: Catalog, function: Function, span: Span | None) -> None:
-    if not catalog.has_function(function.id):
-        return
-    known = catalog.function(function.id)
-    if known.system:
-        raise NameFault(
-            f"{function.id} is built in", code="exists", span=span, hint="choose another name"
-        )
-    if known.kind is FunctionKind.STORED:
-        raise NameFault(
-            f"there is already a stored function {function.id}",
-            code="exists",
-            span=span,
-            hint="delete it first if you no longer need its data",
-        )
 
 
 def built_in(name: str, span: Span | None) -> IntegrityError:

@@ -21,8 +21,10 @@ from harken.lang.amosql.sql_habits import COMMENTS, follows_minus_minus
 from harken.lang.amosql.statement_shapes import Parsed, reparse, statements
 from harken.statements.amosql import steps
 from harken.statements.amosql.build import Builder
+from harken.statements.amosql.interface import argument_of
 from harken.statements.amosql.rules import create_rule, delete_rule
 from harken.statements.amosql.schema_changes import change_schema
+from harken.statements.language import NO_OPTIONS, RunOptions
 from harken.values.types import Type
 
 READS = (steps.ShowRows, steps.PrintValues)
@@ -39,7 +41,7 @@ class Session:
         self._steps: dict[tuple[Any, ...], steps.Step] = {}
         self._epoch = -1
 
-    def run(self, text: str, source: str | None = None) -> None:
+    def run(self, text: str, options: RunOptions = NO_OPTIONS) -> None:
         """Run a whole text, or nothing of it since its last commit."""
         try:
             with self._watch.text():
@@ -52,8 +54,11 @@ class Session:
         except HarkenError as error:
             if error.code == "unknown-variable" and error.span is not None and error.text is None:
                 error.hint = COMMENTS if follows_minus_minus(text, error.span.start) else error.hint
-            error.locate(text, source)
+            error.locate(text, options.source)
             raise
+
+    def close(self) -> None:
+        """Nothing here is temporary."""
 
     def execute(self, parsed: Parsed) -> None:
         """Run one statement, all of it or nothing."""
@@ -133,7 +138,7 @@ class Session:
         catalog = self._runtime.catalog
         if self._epoch != catalog.epoch or self._builder is None:
             self._steps.clear()
-            self._builder = Builder(self._runtime.engine, catalog, self._runtime.argument)
+            self._builder = Builder(self._runtime.engine, catalog, self._argument)
             self._epoch = catalog.epoch
         if parsed.shape is None:
             return self._build(parsed, parsed.statement)
@@ -145,6 +150,9 @@ class Session:
                 self._steps.clear()
             self._steps[key] = known
         return known
+
+    def _argument(self, variable: syntax.InterfaceVariable) -> Argument:
+        return argument_of(self._runtime, variable.name, variable)
 
     def _types(self, name: str) -> tuple[Type, ...]:
         """None for a variable without a value: the statement may be the one that gives it."""
@@ -162,7 +170,7 @@ class Session:
         def interface(variable: syntax.InterfaceVariable) -> Argument:
             slot = variable.slot
             name = variable.name if slot is None else parsed.variables[slot]
-            return self._runtime.argument_of(name, variable)
+            return argument_of(self._runtime, name, variable)
 
         builder = Builder(self._runtime.engine, self._runtime.catalog, interface)
         if self._builder is not None:

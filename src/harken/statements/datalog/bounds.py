@@ -13,15 +13,13 @@ from typing import Any
 from harken.errors import IntegrityError
 from harken.ir.schema import Function
 from harken.lang.datalog.kinds import UNSIGNED, Types
-from harken.statements.datalog.text import is_datalog, kept
+from harken.statements.datalog.text import kept
 
 Row = tuple[Any, ...]
 
 
-def check_bounds(function: Function | None, rows: Sequence[Row]) -> None:
+def check_bounds(function: Function, rows: Sequence[Row]) -> None:
     """Rows as they are stored, which are going to be added."""
-    if function is None or not is_datalog(function):
-        return
     for position, name in _unsigned(function.text):
         for row in rows:
             if row[position] < 0:

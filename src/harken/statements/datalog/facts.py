@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from harken.database.language import DATALOG
 from harken.database.runtime import Runtime
 from harken.database.set_rows import add_rows
 from harken.errors import HarkenError, Span, TypeFault
@@ -22,8 +23,6 @@ from harken.lang.datalog.translate import LARGEST, SMALLEST, Translator
 from harken.statements.datalog.clauses import facts_relation
 from harken.statements.datalog.reading import Reading, Row
 from harken.statements.datalog.schema import Schema
-from harken.statements.datalog.text import is_datalog
-from harken.statements.sql.tables import is_materialized
 from harken.values.encoding import encode
 
 
@@ -83,9 +82,9 @@ class Facts:
         function = self._schema.relations.function(name)
         assert function is not None
         assert function.relation is not None
-        if function.kind is FunctionKind.STORED and not is_materialized(function):
+        if function.kind is FunctionKind.STORED and not function.materialized:
             return function.relation
-        if not is_datalog(function):
+        if function.language != DATALOG:
             raise _not_a_table(function, span)
         self._schema.ensure_facts(name)
         found = facts_relation(name, self._runtime.catalog)

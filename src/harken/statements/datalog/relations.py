@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harken.database.catalog import Catalog
+from harken.database.language import DATALOG
+from harken.database.tables import SqlTables, table_of
 from harken.ir.relations import Column
 from harken.ir.schema import Function
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types, kind_of
 from harken.lang.datalog.known_relations import KnownRelation
-from harken.statements.datalog.text import FACTS, is_datalog, kept
-from harken.statements.sql.tables import SqlTables, table_of
+from harken.statements.datalog.text import kept
 from harken.values.types import BOOLEAN
 
 
@@ -43,20 +44,20 @@ class CatalogRelations:
         if len(named) == 1:
             return named[0]
         tables = SqlTables(self._catalog)
-        if any(map(is_datalog, tables.folded(name))):
+        if any(each.language == DATALOG for each in tables.folded(name)):
             return None
         return tables.function(name)
 
     def names(self) -> Iterator[str]:
         for function in self._catalog.functions():
-            is_facts = function.name.endswith(FACTS)
-            if function.relation is not None and not function.system and not is_facts:
+            is_shown = not function.system and not function.facts_of
+            if function.relation is not None and is_shown:
                 yield function.name
 
     def _known(self, function: Function) -> KnownRelation:
         relation = function.relation
         assert relation is not None
-        if is_datalog(function):
+        if function.language == DATALOG:
             attributes = kept(function.text).declaration.attributes
             return KnownRelation(
                 name=function.name,
@@ -82,7 +83,7 @@ def types_of(catalog: Catalog) -> Types:
     """The types that the relations of a database declare."""
     types = Types()
     for function in catalog.functions():
-        if is_datalog(function):
+        if function.language == DATALOG:
             types.declare(kept(function.text).types)
     return types
 

@@ -12,9 +12,11 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from harken.database.functions import store
+from harken.database.language import DATALOG, SQL
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.system import relation_of
+from harken.database.tables import SqlTables
 from harken.errors import NameFault, Span, SyntaxFault, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Definition, Program
@@ -27,9 +29,8 @@ from harken.planner.prepare import check
 from harken.statements.datalog.clauses import facts_relation, translate_rules
 from harken.statements.datalog.reading import mentioning
 from harken.statements.datalog.relations import CatalogRelations, columns_of, types_of
-from harken.statements.datalog.text import facts_name, is_datalog, kept, relation_text
+from harken.statements.datalog.text import facts_name, kept, relation_text
 from harken.statements.dependents import recheck
-from harken.statements.sql.tables import SqlTables, is_sql
 
 LONGEST_NAME = 200
 
@@ -117,7 +118,9 @@ class Schema:
         """Names of Datalog tell upper and lower case apart. Those of SQL do so only where they
         must: no view may come to mean another relation than it did."""
         for known in SqlTables(self._catalog).folded(node.name):
-            views = [each.name for each in self._catalog.dependents(known.name) if is_sql(each)]
+            views = [
+                each.name for each in self._catalog.dependents(known.name) if each.language == SQL
+            ]
             if views:
                 raise NameFault(
                     f"there is a relation {known.name}, and {node.name} is the same name to "
@@ -130,7 +133,7 @@ class Schema:
     def _is_same(self, node: syntax.Declaration, known: KnownRelation) -> bool:
         function = self.relations.function(node.name)
         assert function is not None
-        if is_datalog(function):
+        if function.language == DATALOG:
             return kept(function.text).declaration.attributes == node.attributes
         kinds = tuple(self.types.kind(each.type, each.span) for each in node.attributes)
         return kinds == known.kinds
@@ -152,7 +155,7 @@ class Schema:
         if name in self._wanted:
             self._wanted[name].has_facts = True
             return
-        if is_datalog(self._function(name, node)):
+        if self._function(name, node).language == DATALOG:
             wanted = self._about(name, node)
             wanted.has_facts = True
             missing = wanted.is_derived and facts_relation(name, self._catalog) is None
@@ -174,7 +177,7 @@ class Schema:
         """What is wanted of a relation that rules are added to; it is one of Datalog."""
         if name not in self._wanted:
             function = self._function(name, node)
-            if not is_datalog(function):
+            if function.language != DATALOG:
                 raise TypeFault(
                     f"{name} is not a relation of Datalog: no rules can be added to it",
                     code="not-updatable",
@@ -205,14 +208,16 @@ class Schema:
         if not wanted.is_derived:
             if wanted.known is None:
                 self._forget_facts(name)
-                store(self._runtime, Function(name, columns, (), FunctionKind.STORED, text=text))
+                stored = FunctionKind.STORED
+                made = Function(name, columns, (), stored, text=text, language=DATALOG)
+                store(self._runtime, made)
             return None
         rows = self._take_rows(wanted)
         if wanted.known is None:
             self._forget_facts(name)
         if (wanted.has_facts or rows) and facts_relation(name, self._catalog) is None:
             self._store_facts(name, wanted, rows)
-        function = Function(name, (), columns, FunctionKind.DERIVED, text=text)
+        function = Function(name, (), columns, FunctionKind.DERIVED, text=text, language=DATALOG)
         if wanted.known is not None and wanted.known.kind is FunctionKind.DERIVED:
             function = replace(function, oid=wanted.known.oid)
         function = replace(function, relation=relation_of(function))
@@ -223,10 +228,16 @@ class Schema:
         declaration = replace(wanted.declaration, name=name)
         columns = columns_of(declaration, self.types)
         text = relation_text(declaration, self.types, (), None)
-        base = store(
-            self._runtime,
-            Function(facts_name(name), columns, (), FunctionKind.STORED, text=text),
+        function = Function(
+            facts_name(name),
+            columns,
+            (),
+            FunctionKind.STORED,
+            text=text,
+            language=DATALOG,
+            facts_of=name,
         )
+        base = store(self._runtime, function)
         assert base.relation is not None
         self._runtime.engine.add_many(base.relation, rows)
 

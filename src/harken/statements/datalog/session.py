@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Protocol
 
 from harken.database.changes import Change
 from harken.database.runtime import Runtime
@@ -26,12 +25,7 @@ from harken.statements.datalog.facts import Facts, located
 from harken.statements.datalog.reading import Reading, Row, column_types
 from harken.statements.datalog.results import Changed, Output, Size
 from harken.statements.datalog.schema import Schema, ignored
-
-
-class Watch(Protocol):
-    def __call__(
-        self, name: str, listener: Callable[[Change], object], *, strategy: str
-    ) -> object: ...
+from harken.statements.language import NO_OPTIONS, Monitor, RunOptions
 
 
 class DatalogWarning(UserWarning):
@@ -41,7 +35,7 @@ class DatalogWarning(UserWarning):
 class DatalogSession:
     """`watch` begins to tell of the changes of a relation."""
 
-    def __init__(self, runtime: Runtime, transactions: Transactions, watch: Watch) -> None:
+    def __init__(self, runtime: Runtime, transactions: Transactions, watch: Monitor) -> None:
         self.runtime = runtime
         self.transactions = transactions
         self.watch = watch
@@ -50,17 +44,9 @@ class DatalogSession:
         self.components: dict[str, syntax.Component] = {}
         """Those of the texts so far: a person at a shell writes one statement after the other."""
 
-    def run(
-        self,
-        text: str,
-        source: str | None = None,
-        facts: Path = Path(),
-        output: Path | None = None,
-        warn: Callable[[str], None] | None = None,
-        strategy: str = "auto",
-    ) -> None:
-        """Run a whole text, or nothing of it since its last commit. Fact files are read from
-        `facts`; outputs are written to `output`, or told as results if that is None."""
+    def run(self, text: str, options: RunOptions = NO_OPTIONS) -> None:
+        """Run a whole text, or nothing of it since its last commit."""
+        source, warn = options.source, options.warn
         try:
             written = parse(text)
             expanded = expand(written, self.components)
@@ -71,7 +57,7 @@ class DatalogSession:
                 _tell(message, span, text, source, warn)
 
             with self.runtime.engine.connection.watch.statement(), self.transactions.text():
-                _Run(self, program, facts, output, strategy, told).run()
+                _Run(self, program, options, told).run()
             self.components.update(components_of(written.statements))
         except HarkenError as error:
             error.locate(text, source)
@@ -81,6 +67,9 @@ class DatalogSession:
             deep.locate(text, source)
             raise deep from None
 
+    def close(self) -> None:
+        """Nothing here is temporary."""
+
 
 class _Run:
     """One text while it runs."""
@@ -89,19 +78,17 @@ class _Run:
         self,
         session: DatalogSession,
         program: Program,
-        facts: Path,
-        output: Path | None,
-        strategy: str,
+        options: RunOptions,
         warn: Callable[[str, Span], None],
     ) -> None:
-        self._strategy = strategy
+        self._strategy = options.strategy
         self._warn = warn
         self._session = session
         self._runtime = session.runtime
         self._transactions = session.transactions
         self._program = program
-        self._directory = facts
-        self._output = output
+        self._directory = options.facts
+        self._output = options.output
         self._owns = not (self._transactions.active or self._transactions.in_block)
         self._transactions.look()
         self._schema = Schema(self._runtime, program)

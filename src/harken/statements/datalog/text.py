@@ -10,22 +10,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harken.ir.schema import Function
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.parser import parse
 from harken.lang.datalog.tree_walk import nodes
 
-FACTS = " facts"
-
-
-def is_datalog(function: Function) -> bool:
-    return function.text.startswith(".")
-
 
 def facts_name(name: str) -> str:
     """The stored relation that holds the facts of a relation that has rules as well."""
-    return f"{name}{FACTS}"
+    return f"{name} facts"
 
 
 @dataclass(frozen=True, slots=True)

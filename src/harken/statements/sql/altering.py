@@ -14,7 +14,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from harken.database.language import SQL
 from harken.database.runtime import Runtime
+from harken.database.tables import SqlTables, table_of
 from harken.errors import HarkenError, IntegrityError, LanguageError, NameFault
 from harken.ir.schema import Function
 from harken.lang.sql.parser import DIALECT, Statement, statements
@@ -23,7 +25,6 @@ from harken.statements.dependents import recheck_functions, recheck_watchers
 from harken.statements.sql import schema
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.row_changes import defaults
-from harken.statements.sql.tables import SqlTables, is_sql, table_of
 
 
 @dataclass(slots=True)
@@ -111,7 +112,7 @@ def _refuse(runtime: Runtime, function: Function, statement: Statement) -> None:
     reason = None
     if schema.is_view(function):
         reason = "it is a view: drop it, and create it anew"
-    elif not is_sql(function):
+    elif function.language != SQL:
         reason = "it was not made by SQL"
     elif runtime.engine.is_far(_relation(function)):
         reason = "its rows are in the lake, where each version keeps the columns that it has"

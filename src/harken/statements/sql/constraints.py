@@ -16,13 +16,13 @@ from sqlglot import exp
 
 from harken.consumers.constraints.constraints import WatchedConstraint
 from harken.database.catalog import Catalog
+from harken.database.tables import SqlTables, is_table
 from harken.errors import IntegrityError, LanguageError, TypeFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import unknown_column, unknown_table
 from harken.planner.prepare import prepare
-from harken.statements.sql.tables import SqlTables, is_table
 from harken.statements.sql.views import translate_query
 
 
@@ -203,8 +203,8 @@ def compile_constraints(function: Function, catalog: Catalog) -> list[WatchedCon
     made = []
     for number, each in enumerate(constraints_of(statement, catalog)):
         owner = f"constraint {function.name} {number}"
-        rows, draft, _ = translate_query(statement, each.query, catalog, owner)
-        program = assemble(rows.relation, draft.definitions.values(), catalog)
+        query = translate_query(statement, each.query, catalog, owner, stored=function.text)
+        program = assemble(query.rows.relation, query.definitions.values(), catalog)
         prepare(program, catalog.hierarchy)
         made.append(
             WatchedConstraint(program=program, table=function.name, said=each.said, number=number)

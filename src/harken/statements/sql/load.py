@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harken.database.runtime import Runtime
+from harken.database.tables import SqlTables
 from harken.errors import IntegrityError, TypeFault
 from harken.ir.schema import FunctionKind
 from harken.lang.sql.program_draft import Table
-from harken.statements.amosql.load import as_table, chunks, select
-from harken.statements.datalog.bounds import check_bounds
-from harken.statements.sql.tables import SqlTables, is_materialized
+from harken.statements.bulk_rows import as_table, chunks, select
+from harken.statements.language import check_rows
 from harken.values.encoding import encoder
 
 
@@ -27,7 +27,7 @@ def table_to_load(runtime: Runtime, name: str) -> Table | None:
     function = tables.function(name)
     if function is None:
         return None
-    if function.kind is not FunctionKind.STORED or is_materialized(function):
+    if function.kind is not FunctionKind.STORED or function.materialized:
         raise TypeFault(f"{name} is not a table", code="not-updatable")
     return tables.table(name)
 
@@ -48,7 +48,7 @@ def load_rows(runtime: Runtime, table: Table, rows: Any, columns: Sequence[str] 
             for position, place in enumerate(places)
         ]
         made = list(zip(*stored, strict=True))
-        check_bounds(function, made)
+        check_rows(function, made)
         runtime.engine.expect(table.relation, made)
         runtime.engine.insert_many(table.relation, made)
 

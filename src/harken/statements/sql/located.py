@@ -14,14 +14,17 @@ from typing import Any
 from sqlglot import exp
 
 from harken.database import lake
+from harken.database.language import SQL
 from harken.database.locations import REMOTE, Roots
 from harken.database.runtime import Runtime
+from harken.database.tables import declared_order
 from harken.errors import EngineError, LanguageError, NameFault, TypeFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import unknown_column
 from harken.lang.sql.types import type_name
+from harken.statements.declaring import declare_stored
 
 FORMATS = ("lake", "delta", "parquet", "csv", "json")
 TEXTS = ("csv", "json")
@@ -63,10 +66,20 @@ def create_located(
         kind=FunctionKind.STORED,
         bag=not (key and rest),
         text=_text(name, [_as_stored(column, key) for column in columns], key, place),
+        language=SQL,
     )
+    function = declared_order(function, [column.name for column in columns])
     ordered = [place.names[column.name] for column in (*function.parameters, *function.results)]
     given = place.schema if place.format in TEXTS and declared else None
-    lake.attach(runtime, function, place.path, ordered, format=place.format, schema=given)
+    lake.attach(
+        runtime,
+        function,
+        place.path,
+        ordered,
+        format=place.format,
+        schema=given,
+        declare=declare_stored,
+    )
 
 
 def _as_stored(column: Column, key: Sequence[str]) -> Column:

@@ -15,22 +15,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlglot import exp
-
 from harken.database.catalog import Catalog
 from harken.database.runtime import Runtime
 from harken.ir.assemble import assemble
 from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
 from harken.ir.schema import Function
-from harken.lang.sql.parser import statements
 from harken.maintenance.watched import WatchedView
 from harken.planner.change_methods import moving
 from harken.planner.prepare import prepare
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
-from harken.statements.sql.tables import is_materialized
-from harken.statements.sql.views import translate_query
+from harken.statements.sql.views import stored_query
 
 
 def kept_name(function: str) -> str:
@@ -66,13 +62,9 @@ class KeptView(WatchedView):
 
 
 def compile_kept(function: Function, catalog: Catalog) -> KeptView:
-    (statement,) = statements(function.text)
-    node = statement.node
-    assert isinstance(node, exp.Create)
     assert function.relation is not None
-    owner = f"materialized {function.name}"
-    rows, draft, _ = translate_query(statement, node.expression, catalog, owner)
-    program = assemble(rows.relation, draft.definitions.values(), catalog)
+    query = stored_query(function, catalog)
+    program = assemble(query.rows.relation, query.definitions.values(), catalog)
     prepare(program, catalog.hierarchy)
     return KeptView(
         program=program,
@@ -100,7 +92,7 @@ class KeptViews(Consumer):
             return
         self._epoch = catalog.epoch
         tables = {each.name: each.stored for each in self._network.graph.views_of(None)}
-        kept = [compile_kept(f, catalog) for f in catalog.functions() if is_materialized(f)]
+        kept = [compile_kept(f, catalog) for f in catalog.functions() if f.materialized]
         wanted = {each.name: each for each in kept}
         for name in self._network.graph.hold(None, wanted.values()):
             # If another session did it, that session brought the tables along.

@@ -24,7 +24,7 @@ from harken.lang.sql.query_rows import QueryRows
 from harken.lang.sql.random_values import has_random_call
 from harken.planner.change_methods import How, looked_at, untold
 from harken.planner.prepare import prepare
-from harken.statements.sql.views import translate_query
+from harken.statements.sql.views import Translation, translate_query
 from harken.values.encoding import encode
 from harken.values.types import TEXT, Type
 
@@ -60,45 +60,41 @@ class Reading:
 
     def rows(self, statement: Statement, node: exp.Expr) -> Found:
         """The rows of a query, in no order."""
+        translation = None
         if isinstance(node, exp.Values):
-            found = self._facts(statement, node)
+            translation = translate_query(
+                statement, node, self._runtime.catalog, "query", statement.lot
+            )
+            found = _facts(translation)
             if found is not None:
                 return found
         catalog = self._runtime.catalog
         if self._epoch != catalog.epoch or len(self._compiled) >= CACHED:
             self._compiled.clear()
             self._epoch = catalog.epoch
-        rows, query = self._query(statement, node)
+        rows, query = self._query(statement, node, translation)
         types = tuple(column.type for column in rows.columns)
         return Found(rows.names, types, list(query.rows(())))
 
-    def _query(self, statement: Statement, node: exp.Expr) -> tuple[QueryRows, CompiledQuery]:
+    def _query(
+        self, statement: Statement, node: exp.Expr, translation: Translation | None
+    ) -> tuple[QueryRows, CompiledQuery]:
+        """`translation` is that of the query, if it was translated already."""
         if has_random_call(node):
-            return self._compile(statement, node)
+            return self._compile(statement, node, translation)
         key = (statement.text, canonical_text(node))  # the text has the names of columns
         if key not in self._compiled:
-            self._compiled[key] = self._compile(statement, node)
+            self._compiled[key] = self._compile(statement, node, translation)
         return self._compiled[key]
 
-    def _facts(self, statement: Statement, node: exp.Values) -> Found | None:
-        """Rows that are written out; None if anything in them must be computed."""
-        rows, draft, _ = translate_query(statement, node, self._runtime.catalog, "query")
-        facts, waiting = list[Row](), list(draft.definitions[rows.relation.id].clauses)
-        for clause in waiting:
-            match clause.body:
-                case (Atom(relation=part, terms=terms),) if terms == clause.head.terms:
-                    waiting += draft.definitions[part.id].clauses
-                    continue
-            constants = [term for term in clause.head.terms if isinstance(term, Constant)]
-            if clause.body or len(constants) < len(clause.head.terms):
-                return None
-            facts.append(tuple(encode(each.value, each.type) for each in constants))
-        return Found(rows.names, tuple(column.type for column in rows.columns), facts)
-
-    def _compile(self, statement: Statement, node: exp.Expr) -> tuple[QueryRows, CompiledQuery]:
+    def _compile(
+        self, statement: Statement, node: exp.Expr, translation: Translation | None
+    ) -> tuple[QueryRows, CompiledQuery]:
         catalog = self._runtime.catalog
-        rows, draft, _ = translate_query(statement, node, catalog, "query", statement.lot)
-        program = assemble(rows.relation, draft.definitions.values(), catalog)
+        if translation is None:
+            translation = translate_query(statement, node, catalog, "query", statement.lot)
+        rows = translation.rows
+        program = assemble(rows.relation, translation.definitions.values(), catalog)
         return rows, self._runtime.engine.compile(prepare(program, catalog.hierarchy))
 
     def ordered(self, statement: Statement) -> Found:
@@ -118,8 +114,8 @@ class Reading:
 
     def explain(self, statement: Statement) -> None:
         catalog, engine = self._runtime.catalog, self._runtime.engine
-        rows, draft, _ = translate_query(statement, statement.node, catalog, "query")
-        program = assemble(rows.relation, draft.definitions.values(), catalog)
+        query = translate_query(statement, statement.node, catalog, "query")
+        program = assemble(query.rows.relation, query.definitions.values(), catalog)
         plan = prepare(program, catalog.hierarchy)
         parts = ["As ObjectLog:", print_program(program), "Expanded:", print_program(plan.program)]
         parts += ["As SQL:", engine.explain_sql(plan), *described(reaches(engine, plan))]
@@ -127,6 +123,22 @@ class Reading:
         parts += [f"Warning: {each}" for each in untold(program)]
         lines = [(line,) for part in parts for line in part.splitlines()]
         self._runtime.emit("rows", ("plan",), lines, (TEXT,))
+
+
+def _facts(translation: Translation) -> Found | None:
+    """Rows that are written out; None if anything in them must be computed."""
+    rows, definitions = translation.rows, translation.definitions
+    facts, waiting = list[Row](), list(definitions[rows.relation.id].clauses)
+    for clause in waiting:
+        match clause.body:
+            case (Atom(relation=part, terms=terms),) if terms == clause.head.terms:
+                waiting += definitions[part.id].clauses
+                continue
+        constants = [term for term in clause.head.terms if isinstance(term, Constant)]
+        if clause.body or len(constants) < len(clause.head.terms):
+            return None
+        facts.append(tuple(encode(each.value, each.type) for each in constants))
+    return Found(rows.names, tuple(column.type for column in rows.columns), facts)
 
 
 def _maintenance(program: Program, engine: LakeEngine) -> list[str]:

@@ -22,7 +22,9 @@ from typing import Any
 
 from sqlglot import exp
 
+from harken.database.arguments import check_text
 from harken.database.catalog import Catalog
+from harken.database.tables import SqlTables, table_of
 from harken.errors import HarkenError, Span, SyntaxFault, TypeFault
 from harken.ir.clauses import Clause, Definition
 from harken.ir.printer import print_literal
@@ -34,8 +36,6 @@ from harken.lang.sql.program_draft import Draft, Table
 from harken.lang.sql.queries import new_translation
 from harken.lang.sql.random_values import number_random_calls
 from harken.planner.lift import lift_constants
-from harken.statements.complaints import check_text
-from harken.statements.sql.tables import SqlTables, table_of
 from harken.values.types import Type
 
 _CONSTANT = re.compile(r"CONSTANT#\d+")

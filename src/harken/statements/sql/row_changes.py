@@ -11,17 +11,17 @@ from typing import Any
 
 from sqlglot import exp
 
+from harken.database.language import DATALOG, SQL
 from harken.database.runtime import Runtime
+from harken.database.tables import SqlTables
 from harken.errors import IntegrityError, LanguageError, TypeFault, counted, number_given
 from harken.ir.relations import Column, Kind
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import Table, unknown_column, unknown_table
 from harken.lang.sql.random_values import has_random_call
-from harken.statements.datalog.bounds import check_bounds
-from harken.statements.datalog.text import is_datalog
+from harken.statements.language import check_rows
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.storing import converter
-from harken.statements.sql.tables import SqlTables, is_materialized, is_sql
 from harken.values.types import Type
 
 Row = tuple[Any, ...]
@@ -41,7 +41,7 @@ class RowChanges:
         if table is None:
             raise unknown_table(tables, name, statement.place(node), "table")
         function = tables.function(name)
-        if table.relation.kind is not Kind.STORED or (function and is_materialized(function)):
+        if table.relation.kind is not Kind.STORED or (function and function.materialized):
             raise TypeFault(
                 f"{name} is a view, and only tables are changed",
                 code="not-updatable",
@@ -105,7 +105,7 @@ class RowChanges:
     def _created(self, table: Table) -> Statement | None:
         """The CREATE TABLE of a table that SQL made."""
         function = SqlTables(self._runtime.catalog).function(table.name)
-        if function is None or not is_sql(function):
+        if function is None or function.language != SQL:
             return None
         (created,) = statements(function.text)
         return created
@@ -213,7 +213,7 @@ class RowChanges:
                     code="null",
                     hint="give it a value, or declare the column without NOT NULL",
                 )
-        check_bounds(SqlTables(self._runtime.catalog).function(table.name), rows)
+        check_rows(SqlTables(self._runtime.catalog).function(table.name), rows)
 
     def _apply(self, table: Table, gone: Sequence[Row], come: Sequence[Row]) -> None:
         engine, relation = self._runtime.engine, table.relation
@@ -232,7 +232,7 @@ class RowChanges:
     def _is_relation(self, table: Table) -> bool:
         """Was it made by Datalog? A row that such a set has already is no error."""
         function = SqlTables(self._runtime.catalog).function(table.name)
-        return function is not None and is_datalog(function)
+        return function is not None and function.language == DATALOG
 
     def _check_unique(self, table: Table, rows: Sequence[Row]) -> None:
         key = table.relation.key

@@ -9,9 +9,11 @@ from typing import Any
 from sqlglot import exp
 
 from harken.database.functions import store
+from harken.database.language import SQL
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.system import relation_of
+from harken.database.tables import SqlTables, declared_order
 from harken.errors import IntegrityError, LanguageError, NameFault, TypeFault, nearest
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
@@ -19,15 +21,13 @@ from harken.lang.sql.parser import Statement, statements, text_after
 from harken.lang.sql.program_draft import unknown_table
 from harken.lang.sql.recursive_with import mentions
 from harken.lang.sql.types import type_name, type_of
-from harken.statements import definitions
 from harken.statements.dependents import recheck, refuse_circle
 from harken.statements.sql.constraints import compile_constraints, constraints_of
 from harken.statements.sql.located import create_located
 from harken.statements.sql.materialized_views import compile_kept, put_rows, rows_of
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.row_changes import defaults
-from harken.statements.sql.tables import SqlTables, is_materialized, is_sql
-from harken.statements.sql.views import read_view, refuse_equal_names
+from harken.statements.sql.views import check_view, read_view, refuse_equal_names
 
 Row = tuple[Any, ...]
 
@@ -135,7 +135,7 @@ def created_name(node: exp.Create) -> str:
 
 
 def is_view(function: Function) -> bool:
-    return function.kind is FunctionKind.DERIVED or is_materialized(function)
+    return function.kind is FunctionKind.DERIVED or function.materialized
 
 
 def kind_of(function: Function) -> str:
@@ -188,8 +188,10 @@ def table_function(runtime: Runtime, statement: Statement) -> Function:
         kind=FunctionKind.STORED,
         bag=not key,
         text=f"CREATE TABLE {text_after('TABLE', statement)}",
+        language=SQL,
     )
     defaults(Reading(runtime), statement, columns, 1)
+    function = declared_order(function, [column.name for column in columns])
     return replace(function, relation=relation_of(function))
 
 
@@ -251,6 +253,7 @@ def _create_as(
         kind=FunctionKind.STORED,
         bag=True,
         text=f"CREATE TABLE `{name}` ({declared}){' USING lake' if in_lake else ''}",
+        language=SQL,
     )
     function = replace(function, relation=relation_of(function))
     put_table(runtime, function, known, found.rows, in_lake=in_lake)
@@ -414,7 +417,7 @@ def _create_view(runtime: Runtime, statement: Statement, known: Function | None)
     refuse_circle(catalog, function.name, mentioned)
     function = replace(function, relation=relation_of(function))
     made = None
-    if not is_materialized(function):
+    if not function.materialized:
         _create_plain(runtime, function, known)
     elif known is not None and known.relation == function.relation:
         catalog.add_function(function, Dependencies(mentioned))
@@ -431,11 +434,11 @@ def _create_view(runtime: Runtime, statement: Statement, known: Function | None)
 
 def _create_plain(runtime: Runtime, function: Function, known: Function | None) -> None:
     catalog = runtime.catalog
-    if known is not None and is_materialized(known):
+    if known is not None and known.materialized:
         _remove(runtime, known)
     catalog.provisional(function, Dependencies())
-    dependencies, _ = definitions.check_derived(function, catalog)
-    catalog.add_function(function, dependencies, single_valued=False)
+    mentioned = check_view(function, catalog)
+    catalog.add_function(function, Dependencies(mentioned), single_valued=False)
 
 
 def _remove(runtime: Runtime, known: Function) -> None:
@@ -484,7 +487,9 @@ def drop_with_readers(runtime: Runtime, function: Function, statement: Statement
 def _staying(runtime: Runtime, function: Function, others: list[Function]) -> dict[str, str]:
     """What depends on a table and does not go with it, and how each can be ended."""
     found = {
-        f.name: f"DROP TABLE {f.name}" if is_sql(f) else f"`delete function {f.name};` in AMOSQL"
+        f.name: f"DROP TABLE {f.name}"
+        if f.language == SQL
+        else f"`delete function {f.name};` in AMOSQL"
         for f in others
     }
     rules = runtime.catalog.rules_that_call(function.name)

@@ -12,26 +12,27 @@ from functools import partial
 
 from sqlglot import exp
 
+from harken.database.language import SQL
 from harken.database.runtime import Runtime
+from harken.database.tables import SqlTables
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import unknown_table
 from harken.stack import NESTED, room_for
+from harken.statements.language import NO_OPTIONS, RunOptions, StoredViews
 from harken.statements.sql import schema
 from harken.statements.sql.altering import alter
 from harken.statements.sql.changes import Changes
-from harken.statements.sql.materialized_views import KeptViews
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.set_statement import is_setting, set_value, show_settings
 from harken.statements.sql.show import answer, check_index, is_index, refreshed_view
-from harken.statements.sql.tables import SqlTables, is_sql
 from harken.statements.sql.temporary import Temporary
 
 
 class SqlSession:
     def __init__(
-        self, runtime: Runtime, transactions: Transactions, materialized: KeptViews
+        self, runtime: Runtime, transactions: Transactions, materialized: StoredViews
     ) -> None:
         self._runtime = runtime
         self._transactions = transactions
@@ -49,9 +50,9 @@ class SqlSession:
 
     def views(self) -> list[str]:
         functions = self._runtime.catalog.functions()
-        return [each.name for each in functions if schema.is_view(each) and is_sql(each)]
+        return [each.name for each in functions if schema.is_view(each) and each.language == SQL]
 
-    def run(self, text: str, source: str | None = None) -> None:
+    def run(self, text: str, options: RunOptions = NO_OPTIONS) -> None:
         """Run a whole text, or nothing of it since its last commit."""
         try:
             with room_for(NESTED), self._watch.text():
@@ -62,13 +63,13 @@ class SqlSession:
                         with self._watch.statement():
                             self._execute(statement)
         except HarkenError as error:
-            error.locate(text, source)
+            error.locate(text, options.source)
             raise
         except RecursionError:
             raise HarkenError("this text is nested too deeply", code="syntax") from None
 
-    def drop_temporary(self) -> None:
-        """At the end of the session: what is temporary goes, unless something that stays reads it.
+    def close(self) -> None:
+        """What is temporary goes, unless something that stays reads it.
 
         The newest goes first, for it may read the others."""
         names = self._temporary.names()

@@ -7,6 +7,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from harken.database.runtime import Runtime
+from harken.database.tables import SqlTables
 from harken.errors import NameFault, nearest
 from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement
@@ -14,7 +15,6 @@ from harken.lang.sql.program_draft import unknown_table
 from harken.lang.sql.types import type_name
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.schema import is_view
-from harken.statements.sql.tables import SqlTables, is_materialized
 from harken.values.types import TEXT
 
 
@@ -45,7 +45,7 @@ def _show(tables: SqlTables, reading: Reading, *, only_views: bool) -> None:
 
 
 def _kind(function: Function) -> str:
-    if is_materialized(function):
+    if function.materialized:
         return "materialized view"
     return "view" if is_view(function) else "table"
 
@@ -81,7 +81,7 @@ def refreshed_view(runtime: Runtime, statement: Statement) -> Function:
     function = tables.function(named.name)
     if function is None:
         raise unknown_table(tables, named.name, statement.place(named))
-    if not is_materialized(function):
+    if not function.materialized:
         raise NameFault(
             f"{function.name} is a {_kind(function)}, and no materialized view",
             code="type-mismatch",

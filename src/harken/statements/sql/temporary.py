@@ -14,11 +14,12 @@ from contextlib import contextmanager
 
 from sqlglot import exp
 
+from harken.database.language import SQL
 from harken.database.runtime import Runtime
+from harken.database.tables import SqlTables
 from harken.errors import NameFault
 from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement
-from harken.statements.sql.tables import SqlTables, is_sql
 
 
 class Temporary:
@@ -32,7 +33,7 @@ class Temporary:
 
     def _there(self) -> Iterator[Function]:
         for function in self._runtime.catalog.functions() if self._names else ():
-            if is_sql(function) and self._names.get(function.oid) == function.name:
+            if function.language == SQL and self._names.get(function.oid) == function.name:
                 yield function
 
     def check(self, statement: Statement) -> None:

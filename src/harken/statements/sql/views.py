@@ -2,37 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from harken.database.catalog import Catalog
+from harken.database.language import SQL
+from harken.database.tables import SqlTables
 from harken.errors import TypeFault, counted
+from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Relation
-from harken.ir.schema import Function, FunctionKind, Schema
+from harken.ir.schema import Function, FunctionKind, Schema, Table
 from harken.ir.terms import Variable
 from harken.lang.sql.parser import Statement, statements, text_after
-from harken.lang.sql.program_draft import Draft
+from harken.lang.sql.program_draft import Draft, Tables
 from harken.lang.sql.queries import new_translation
 from harken.lang.sql.query_rows import QueryRows
 from harken.lang.sql.random_values import number_random_calls
+from harken.planner.prepare import prepare
 from harken.planner.unread import without_unread_columns
 from harken.stack import NESTED, room_for
-from harken.statements.sql.tables import SqlTables
+
+KEPT_TRANSLATIONS = 4096
+"""Definitions whose translation a session keeps, those that are gone included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A query as clauses: its rows, what they are made of, and the names that it mentions."""
+
+    rows: QueryRows
+    definitions: Mapping[str, Definition]
+    mentioned: frozenset[str]
 
 
 @room_for(NESTED)
 def translate_query(
-    statement: Statement, node: exp.Expr, catalog: Schema, owner: str, lot: str = ""
-) -> tuple[QueryRows, Draft, frozenset[str]]:
-    """A query that stands by itself; what it became, and the names it mentions."""
+    statement: Statement,
+    node: exp.Expr,
+    catalog: Schema,
+    owner: str,
+    lot: str = "",
+    stored: str | None = None,
+) -> Translation:
+    """A query that stands by itself, or that of a definition whose text is `stored`.
+
+    What a query becomes follows from its text and from the tables that it asks for. So the
+    translation of a stored definition is kept, and holds as long as those tables are the same."""
     assert isinstance(catalog, Catalog)
+    tables = SqlTables(catalog)
+    if stored is None:
+        return _translate(statement, node, tables, owner, lot)
+    known = _kept_translation(catalog, owner, stored)
+    if known is not None:
+        return known
+    if len(catalog.translations) >= KEPT_TRANSLATIONS:
+        catalog.translations.clear()
+    asked = _AskedTables(tables)
+    made = _translate(statement, node, asked, owner, lot)
+    catalog.translations[owner, stored] = asked, made
+    return made
+
+
+def _kept_translation(catalog: Catalog, owner: str, stored: str) -> Translation | None:
+    asked, found = catalog.translations.get((owner, stored), (None, None))
+    if asked is None or not asked.is_answered_by(SqlTables(catalog)):
+        return None
+    assert isinstance(found, Translation)
+    return found
+
+
+def _translate(
+    statement: Statement, node: exp.Expr, tables: Tables, owner: str, lot: str
+) -> Translation:
     draft = Draft(statement, owner, lot)
-    translation = new_translation(draft, SqlTables(catalog))
+    translation = new_translation(draft, tables)
     rows = translation.query(number_random_calls(node))
-    draft.definitions = without_unread_columns(rows.relation, draft.definitions)
-    return rows, draft, frozenset(translation.mentioned)
+    definitions = without_unread_columns(rows.relation, draft.definitions)
+    return Translation(rows, definitions, frozenset(translation.mentioned))
+
+
+class _AskedTables:
+    """Tables that remember what they were asked, and what they answered."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._answers: dict[str, Table | None] = {}
+        self._names: list[str] | None = None
+
+    def table(self, name: str) -> Table | None:
+        self._answers[name] = self._tables.table(name)
+        return self._answers[name]
+
+    def table_names(self) -> Iterable[str]:
+        self._names = sorted(self._tables.table_names())
+        return self._names
+
+    def is_answered_by(self, tables: Tables) -> bool:
+        """Would these tables have answered the same?"""
+        if self._names is not None and self._names != sorted(tables.table_names()):
+            return False
+        return all(tables.table(name) == answer for name, answer in self._answers.items())
 
 
 def read_view(statement: Statement, catalog: Schema) -> tuple[Function, frozenset[str]]:
@@ -40,17 +112,27 @@ def read_view(statement: Statement, catalog: Schema) -> tuple[Function, frozense
     node = statement.node
     assert isinstance(node, exp.Create)
     name = node.find(exp.Table).name.lower()  # type: ignore[union-attr]
-    rows, _, mentioned = translate_query(statement, node.expression, catalog, name)
     kept = any(isinstance(each, exp.MaterializedProperty) for each in node.find_all(exp.Property))
+    text = f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {text_after('VIEW', statement)}"
+    owner = owner_of(name, kept)
+    found = translate_query(statement, node.expression, catalog, owner, stored=text)
     function = Function(
         name=name,
         parameters=(),
-        results=view_columns(node, rows, statement),
+        results=view_columns(node, found.rows, statement),
         kind=FunctionKind.STORED if kept else FunctionKind.DERIVED,
-        bag=kept or not rows.relation.is_set,
-        text=f"CREATE {'MATERIALIZED ' if kept else ''}VIEW {text_after('VIEW', statement)}",
+        bag=kept or not found.rows.relation.is_set,
+        text=text,
+        language=SQL,
+        materialized=kept,
     )
-    return function, mentioned
+    return function, found.mentioned
+
+
+def owner_of(name: str, materialized: bool) -> str:
+    """What the auxiliary relations of a view are named after: those of a materialized view are not
+    parts of its table."""
+    return f"materialized {name}" if materialized else name
 
 
 def view_columns(node: exp.Create, rows: QueryRows, statement: Statement) -> tuple[Column, ...]:
@@ -86,18 +168,35 @@ def translate_view(
     function: Function, catalog: Schema
 ) -> tuple[tuple[Definition, ...], frozenset[str]]:
     """The clauses of a view, and the names that it mentions."""
-    (statement,) = statements(function.text)
-    node = statement.node
-    assert isinstance(node, exp.Create)
-    rows, draft, mentioned = translate_query(statement, node.expression, catalog, function.name)
+    found = stored_query(function, catalog)
     relation = function.relation
     assert relation is not None
-    if len(rows.columns) != relation.arity:
+    if len(found.rows.columns) != relation.arity:
         raise TypeFault(
             f"the columns of {function.name} are no longer those of its query", code="arity"
         )
-    main = _main(relation, rows)
-    return (main, *draft.definitions.values()), mentioned
+    main = _main(relation, found.rows)
+    return (main, *found.definitions.values()), found.mentioned
+
+
+def stored_query(function: Function, catalog: Schema) -> Translation:
+    """The query of a view, materialized or not, that is in the catalog."""
+    assert isinstance(catalog, Catalog)
+    owner = owner_of(function.name, function.materialized)
+    known = _kept_translation(catalog, owner, function.text)
+    if known is not None:
+        return known
+    (statement,) = statements(function.text)
+    node = statement.node
+    assert isinstance(node, exp.Create)
+    return translate_query(statement, node.expression, catalog, owner, stored=function.text)
+
+
+def check_view(function: Function, catalog: Catalog) -> frozenset[str]:
+    """Raise what is wrong with the definition of a view; else the names that it mentions."""
+    clauses, mentioned = translate_view(function, catalog)
+    prepare(assemble(clauses[0].relation, clauses, catalog), catalog.hierarchy)
+    return mentioned
 
 
 def _main(relation: Relation, rows: QueryRows) -> Definition:

@@ -22,20 +22,7 @@ from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
 from harken.planner.prepare import prepare
 from harken.statements.amosql.build import as_statement_query, syntax_of
-from harken.statements.datalog.clauses import translate_relation
-from harken.statements.datalog.text import is_datalog
-from harken.statements.sql.tables import is_sql
-from harken.statements.sql.views import translate_view
 from harken.values.types import Type
-
-
-def clauses_of(function: Function, schema: Schema) -> tuple[Definition, ...]:
-    """The clauses of a derived function, in whatever language it was defined."""
-    if is_sql(function):
-        return translate_view(function, schema)[0]
-    if is_datalog(function):
-        return translate_relation(function, schema)[0]
-    return translate_function(function, schema)[0]
 
 
 def translate_function(
@@ -113,16 +100,11 @@ def _check_results(
             )
 
 
-def check_derived(
+def check_function(
     function: Function, schema: Schema, node: syntax.CreateFunction | None = None
 ) -> tuple[Dependencies, bool]:
     """Raise what is wrong with a definition; else what it depends on, and whether its arguments
     determine its results."""
-    if is_sql(function) or is_datalog(function):
-        translate = translate_view if is_sql(function) else translate_relation
-        clauses, mentioned = translate(function, schema)
-        prepare(assemble(clauses[0].relation, clauses, schema), schema.hierarchy)
-        return Dependencies(mentioned), False
     definitions, translator = translate_function(function, schema, node)
     main = definitions[0]
     program = assemble(main.relation, definitions, schema)

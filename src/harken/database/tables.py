@@ -1,23 +1,19 @@
 """The functions of a database as the tables and views of SQL.
 
 A stored function f(A) -> R is the table f, or A_f, with the columns of both sides, and its
-arguments are its key. A table that SQL made keeps the order of its columns in its own text.
+arguments are its key.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-
-from sqlglot import exp
+from dataclasses import replace
 
 from harken.database.catalog import Catalog
+from harken.database.language import DATALOG, SQL
 from harken.errors import NameFault
 from harken.ir.relations import Column
-from harken.ir.schema import Function
-from harken.lang.sql.parser import statements
-from harken.lang.sql.program_draft import Table
-from harken.statements.datalog.text import FACTS, is_datalog
+from harken.ir.schema import Function, FunctionKind, Table
 
 
 class SqlTables:
@@ -59,7 +55,7 @@ class SqlTables:
         return [
             each.name if len(self._catalog.named(each.name)) == 1 else long_name(each)
             for each in self._functions()
-            if not each.name.endswith(FACTS)
+            if not each.facts_of
         ]
 
     def _functions(self) -> Iterator[Function]:
@@ -78,21 +74,18 @@ def table_of(function: Function) -> Table:
     relation = function.relation
     assert relation is not None
     columns = relation.columns
-    if is_sql(function):
+    if function.language == SQL:
         columns = tuple(Column(each.name, each.type) for each in columns)
     else:
         columns = _named(function)
-    positions = tuple(range(len(columns)))
-    if is_table(function):
-        order = [each.lower() for each in declared_names(function)]
-        positions = tuple([column.name for column in columns].index(name) for name in order)
+    positions = function.order or tuple(range(len(columns)))
     return Table(function.name, relation, tuple(columns[i] for i in positions), positions)
 
 
 def _named(function: Function) -> tuple[Column, ...]:
     """Columns by name; one result that has none is called as the function is."""
     columns = (*function.parameters, *function.results)
-    if is_datalog(function):
+    if function.language == DATALOG:
         names = _lowered([each.name for each in columns])
         return tuple(Column(n, each.type) for n, each in zip(names, columns, strict=True))
     if len(function.results) == 1 and columns[-1].name.startswith(columns[-1].type.name):
@@ -119,34 +112,21 @@ def _lowered(names: Sequence[str]) -> list[str]:
     return found
 
 
-def is_sql(function: Function) -> bool:
-    words = function.text[:30].lower().split()
-    return words[:2] in (["create", "table"], ["create", "view"]) or words[:3] == [
-        "create",
-        "materialized",
-        "view",
-    ]
-
-
 def is_table(function: Function) -> bool:
     """Did CREATE TABLE make it?"""
-    return function.text[:30].lower().split()[:2] == ["create", "table"]
+    return (
+        function.language == SQL
+        and function.kind is FunctionKind.STORED
+        and not function.materialized
+    )
 
 
 def is_view_of_sql(function: Function) -> bool:
-    return is_sql(function) and not is_table(function)
+    return function.language == SQL and not is_table(function)
 
 
-def is_materialized(function: Function) -> bool:
-    return function.text[:40].lower().split()[:3] == ["create", "materialized", "view"]
-
-
-def declared_names(function: Function) -> list[str]:
-    return list(_declared_names(function.text))
-
-
-@lru_cache(maxsize=1024)
-def _declared_names(text: str) -> tuple[str, ...]:
-    """A table is named far more often than it is made."""
-    (statement,) = statements(text)
-    return tuple(each.name for each in statement.node.find_all(exp.ColumnDef))
+def declared_order(function: Function, names: Sequence[str]) -> Function:
+    """The same function, which remembers that its columns were declared in the order of `names`."""
+    stored = [column.name for column in (*function.parameters, *function.results)]
+    order = tuple(stored.index(name) for name in names)
+    return replace(function, order=() if order == tuple(range(len(stored))) else order)

@@ -1,0 +1,51 @@
+"""Tables and views of SQL, compiled again after something that they depend on has changed.
+
+A view takes the columns that its query has now. A materialized view whose columns are the same
+keeps its table, and propagation brings its rows up to date; with other columns it gets a new table,
+filled with the present rows of its query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from harken.database.runtime import Runtime
+from harken.database.schema_cache import Dependencies
+from harken.database.system import relation_of
+from harken.database.tables import is_table
+from harken.ir.schema import Function
+from harken.lang.sql.parser import statements
+from harken.statements.sql.constraints import compile_constraints
+from harken.statements.sql.materialized_views import compile_kept, put_rows, rows_of
+from harken.statements.sql.views import check_view, read_view
+
+
+def recheck(runtime: Runtime, function: Function) -> bool:
+    if is_table(function):
+        compile_constraints(function, runtime.catalog)
+        return False
+    return _recheck_view(runtime, function)
+
+
+def _recheck_view(runtime: Runtime, function: Function) -> bool:
+    catalog = runtime.catalog
+    read, mentioned = read_view(statements(function.text)[0], catalog)
+    made = replace(function, results=read.results, bag=read.bag)
+    made = replace(made, relation=relation_of(made))
+    if function.materialized:
+        kept = compile_kept(made, catalog)
+    else:
+        check_view(made, catalog)
+    if made.relation == function.relation:
+        return False
+    if not function.materialized:
+        catalog.revise_function(made, Dependencies(mentioned))
+        return True
+    assert function.relation is not None
+    assert made.relation is not None
+    runtime.rules.before_remaking(function)
+    catalog.revise_function(made, Dependencies(mentioned))
+    runtime.engine.drop(function.relation)
+    runtime.engine.create(made.relation)
+    put_rows(runtime, kept, rows_of(runtime, kept))
+    return True
