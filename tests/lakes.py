@@ -12,11 +12,11 @@ import pytest
 from deltalake import DeltaTable
 
 from harken import Database
+from harken.engines.arrow_rows import from_arrow
 from harken.engines.delta.tables import LakeTable
 from harken.engines.lake import limits
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.lake.far import FarRelation
-from harken.engines.lake.rows import from_arrow
 
 Row = tuple[Any, ...]
 

@@ -17,6 +17,7 @@ import harken
 from harken.engines.lake import limits
 from harken.engines.lake.engine import LakeEngine
 from harken.engines.lake.far import FarRelation
+from harken.engines.protocol import TooManyRows
 from harken.propagation.recursive_nodes import RecursiveNode
 
 from .test_recursive_views import Client, follow, question, small_program
@@ -104,7 +105,7 @@ def give_up(monkeypatch: pytest.MonkeyPatch, random: Random, chance: float) -> l
             try:
                 if way == "recompute" and random.random() < chance:
                     given_up.append(way)
-                    raise limits.TooManyRows
+                    raise TooManyRows
                 go(node, *given)
             finally:
                 going.pop()

@@ -62,7 +62,7 @@ from harken.statements.sql.session import SqlSession
 from harken.values.encoding import encode
 
 if TYPE_CHECKING:
-    from harken.engines.spark.streams import Feed
+    from harken.sources.stream import Feed
 
 
 def connect(

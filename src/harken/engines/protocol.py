@@ -13,6 +13,14 @@ from harken.ir.relations import Relation
 from harken.planner.prepare import Plan
 
 
+class TooManyRows(Exception):
+    """More rows were asked for than may come here at once; another strategy may need fewer."""
+
+
+class BrokenOff(Exception):
+    """A query took longer than it may."""
+
+
 class CompiledQuery(Protocol):
     """A plan in the engine's own terms, run as often as wanted with other values."""
 

@@ -19,8 +19,8 @@ from functools import partial
 from harken.consumers.rules.events import changes, holding, what_happened
 from harken.database.catalog import Catalog
 from harken.engines.lake.engine import LakeEngine
+from harken.engines.protocol import BrokenOff
 from harken.engines.sqlite import events
-from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.chooser import TookTooLong, Ways

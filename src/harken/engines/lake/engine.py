@@ -21,6 +21,7 @@ from harken.engines.lake import limits
 from harken.engines.lake.exchange import Exchange
 from harken.engines.lake.fetching import Ask, fetching
 from harken.engines.lake.query import FarQuery
+from harken.engines.protocol import TooManyRows
 from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import Query
@@ -286,7 +287,7 @@ class LakeEngine(Exchange):
                     return False
                 most = limits.MOST_ROWS if self.has_spark else None
                 self.bring(demand.relation, demand.columns, keys, most)
-        except limits.TooManyRows:
+        except TooManyRows:
             return False
         except HarkenError:
             # What was asked too early may fail where the query itself does not.

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harken.engines.lake import limits
+from harken.engines.protocol import TooManyRows
 from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.recursion import Bind, Slotted
 from harken.engines.sqlite.slots import Slots
@@ -45,7 +45,7 @@ class Fetching:
             for demand, sql, slots in self.asked
         ]
         if not self.engine.have(wanted, many_times=True):
-            raise limits.TooManyRows
+            raise TooManyRows
 
     def _keys(self, sql: str, values: Row) -> Collection[Row]:
         return set(self.engine.connection.rows(sql, values))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from harken.engines import arrow_rows as conversion
 from harken.engines.lake import faults, limits
-from harken.engines.lake import rows as conversion
 from harken.errors import IntegrityError
 from harken.values.encoding import decoder
 

@@ -7,12 +7,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harken.engines.lake.limits import MOST_EVALUATED, TooManyRows
+from harken.engines.lake.limits import MOST_EVALUATED
+from harken.engines.protocol import BrokenOff, TooManyRows
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.connection import BrokenOff
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.weighing import Weighing
+from harken.engines.sqlite.weighing import around
+from harken.engines.weighing import Weighing
 from harken.errors import EngineError
 from harken.ir.clauses import Computation
 from harken.ir.operations import OPERATIONS
@@ -84,7 +85,7 @@ class FarQuery(Query):
         with self.engine.steady(), self.connection.fixed_time():
             if self.is_here(()):
                 with suppress(TooManyRows):
-                    Query.run_from(self, *weighing.around(), insert, conflict)
+                    Query.run_from(self, *around(weighing), insert, conflict)
                     return
             self._refuse_spark()
             self.connection.answered_elsewhere += 1

@@ -5,6 +5,7 @@ Law: what is known here of the places of far relations is what the file says.
 
 from __future__ import annotations
 
+import datetime
 import re
 import tempfile
 import time
@@ -15,12 +16,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harken.engines.lake.catalog import DELTA, OWN, UNWRITTEN, Place, Places
-from harken.engines.lake.tally import Tally
+from harken.engines.lake.catalog import Places
 from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.engine import SQLiteEngine
+from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.layout import table_name
+from harken.engines.tally import Tally
 from harken.errors import EngineError
 from harken.ir.relations import Relation
+from harken.sources.place import OWN, UNWRITTEN, Place
 
 if TYPE_CHECKING:
     from harken.engines.lake.far import FarRelation
@@ -55,6 +59,10 @@ class FarRelations(SQLiteEngine):
         if kind == OWN:
             far.pending.create()
         self._make_cache(far)
+
+    def create_own(self, relation: Relation) -> None:
+        """A relation of ours in the lake; its table is made when there are rows to write."""
+        self.create_far(relation, self.new_path(relation), OWN)
 
     def establish(self, far: FarRelation) -> None:
         """Have a table in the lake, be it an empty one, so that others can write to it."""
@@ -190,11 +198,19 @@ class FarRelations(SQLiteEngine):
         """What makes the reader, for those who only may need it."""
         return (lambda: self.reader) if self.has_spark else None
 
+    def now(self) -> datetime.datetime:
+        return self.connection.now()
+
+    def resident_rows(self, relation: Relation) -> list[tuple[Any, ...]]:
+        columns = ", ".join(f"c{i}" for i in range(relation.arity)) or "1"
+        return self.connection.rows(f"SELECT {columns} FROM {quote(table_name(relation))}")
+
     def _stand(self, far: FarRelation, version: int) -> None:
         """On another version with the same rows."""
         options = far.place.options
-        if far.place.kind == DELTA:
-            options = {**options, "entry": far.entry(version)}
+        note = {} if far.is_own else far.table.note(version)
+        if note:
+            options = {**options, **note}
             self._places.describe(far.relation.id, options)
         far.place = replace(far.place, version=version, options=options)
         self._places.advance(far.relation.id, version, far.place.commits)

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 
 import apsw
 
+from harken.engines.protocol import BrokenOff
 from harken.engines.sqlite import faults, functions, heap
 from harken.errors import HarkenError, SafetyFault, StorageError
 from harken.limits import UNLIMITED, Watch
@@ -49,10 +50,6 @@ PAGES_MOVED = 4_096
 
 
 SchemaVersions: TypeAlias = tuple[int, int]
-
-
-class BrokenOff(Exception):
-    """A query took longer than it may."""
 
 
 class Connection:

@@ -32,7 +32,8 @@ from harken.engines.sqlite.recursion import (
 )
 from harken.engines.sqlite.slots import Slots
 from harken.engines.sqlite.statistics import Statistics
-from harken.engines.sqlite.weighing import Weighing
+from harken.engines.sqlite.weighing import around
+from harken.engines.weighing import Weighing
 from harken.errors import StorageError
 from harken.ir.clauses import Clause, Definition
 from harken.ir.relations import COPIES, RANGES, Kind, Relation
@@ -120,7 +121,7 @@ class Query:
 
     def weighed(self, weighing: Weighing, insert: str, conflict: str) -> None:
         """Insert what the rows of a change come to."""
-        self.run_from(*weighing.around(), insert, conflict)
+        self.run_from(*around(weighing), insert, conflict)
 
     def _fetch(self, read: Read, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
         if not self.fixpoints:

@@ -21,7 +21,7 @@ from harken.engines.sqlite.copies import Validity
 from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.weighing import Weighing
+from harken.engines.weighing import Weighing
 
 Row = tuple[Any, ...]
 

@@ -13,7 +13,6 @@ from harken.database.catalog import Catalog
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.system import relation_of
-from harken.engines.lake.catalog import OWN
 from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
 from harken.ir.operations import NAMED_AGGREGATES, OPERATIONS, PRIVATE_OPERATIONS
 from harken.ir.relations import Column
@@ -176,7 +175,7 @@ def store(
     assert made.relation is not None
     engine = runtime.engine
     if in_lake or (runtime.all_in_lake and not resident):
-        engine.create_far(made.relation, engine.new_path(made.relation), OWN)
+        engine.create_own(made.relation)
     else:
         engine.create(made.relation)
     return made
