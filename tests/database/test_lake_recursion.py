@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 from test_external_views import rows_by_table
 
 import harken
-from harken.engines.lake import limits
+from harken.engines import fetch_limits as limits
 from harken.engines.protocol import TooManyRows
 from harken.engines.tally import Tally
 from harken.propagation.recursive_nodes import RecursiveNode

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import harken
-from harken.engines.lake import limits
-from harken.engines.lake.far import FarRelation
+from harken.engines import fetch_limits as limits
+from harken.engines.placement.far import FarRelation
 from harken.engines.protocol import TooManyRows
 
 TABLES = """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harken.api.explain import Explanation, explain_function
 from harken.api.feeds import prepare_table, start_feed
 from harken.api.handles import FunctionHandle
-from harken.api.opening import open_database
+from harken.api.opening import open_database, open_file
 from harken.api.step import Step, take_step
 from harken.consumers.monitors.audience import Listener
 from harken.consumers.monitors.changes import Change
@@ -44,7 +44,6 @@ from harken.database.exclusive import Turn, exclusive
 from harken.database.lake import register
 from harken.database.objects import Object
 from harken.database.results import Result, Results
-from harken.engines.sqlite.connection import Connection
 from harken.errors import ClockWarning, IntegrityError, LakeWarning, StorageError, TypeFault
 from harken.ir.schema import Function, example
 from harken.lang.amosql.translate import literal_type
@@ -118,7 +117,7 @@ class Database:
     ) -> None:
         self._watch = Watch(settings)
         self.turn = Turn(self._watch)
-        connection = Connection(
+        connection = open_file(
             path, read_only=read_only, timeout=timeout, clock=clock, watch=self._watch
         )
         connection.use(settings)

@@ -16,7 +16,7 @@ from harken.ir.relations import Relation
 from harken.ir.schema import Function
 
 if TYPE_CHECKING:
-    from harken.engines.lake.far import FarRelation
+    from harken.engines.protocol import LakeRelation
     from harken.sources.stream import Feed
 
 MODES = ("append", "upsert")
@@ -61,7 +61,7 @@ def _absolute(checkpoint: str | Path) -> str:
     return str(checkpoint) if "://" in str(checkpoint) else str(Path(checkpoint).resolve())
 
 
-def _own(runtime: Runtime, function: Function) -> FarRelation:
+def _own(runtime: Runtime, function: Function) -> LakeRelation:
     relation = function.relation
     far = runtime.engine.far.get(relation.id) if relation is not None else None
     if far is None or relation is None:

@@ -21,7 +21,7 @@ from harken.database.exclusive import Turn, exclusive
 from harken.database.results import rows_as_values
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
-from harken.engines.protocol import CompiledQuery
+from harken.engines.protocol import Query
 from harken.engines.sqlite import faults
 from harken.engines.sqlite.engine import layout_changes
 from harken.errors import SafetyFault, TypeFault, ValueFault, counted
@@ -89,7 +89,7 @@ class FunctionHandle:
         results = self._types[self._inputs :]
         self._single = self._one_to_one and self._keyed and not _needs_decoding(results)
         self._decode = _needs_decoding(results)
-        self._query: CompiledQuery | None = None
+        self._query: Query | None = None
         self._epoch = catalog.epoch
 
     # --- reading ---------------------------------------------------------------------------
@@ -162,7 +162,9 @@ class FunctionHandle:
         given = self._encode(arguments)
         try:
             if self._plain:
-                return self._connection.execute(self._get_sql, given).fetchall()
+                found: list[tuple[Any, ...]]
+                found = self._connection.execute(self._get_sql, given).fetchall()
+                return found
         except faults.RAISED as error:
             raise faults.fault(error) from error
         return self._derived_rows(arguments)
@@ -331,7 +333,7 @@ def _pairs(values: Any) -> list[tuple[Any, Any]]:
     return [(arguments, value) for arguments, value in found]
 
 
-def compile_call(runtime: Runtime, relation: Relation) -> CompiledQuery:
+def compile_call(runtime: Runtime, relation: Relation) -> Query:
     return runtime.engine.compile(plan_call(runtime, relation))
 
 

@@ -14,8 +14,9 @@ from harken.database.catalog import Catalog
 from harken.database.objects import Objects
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.sqlite.connection import Connection
+from harken.engines.placement.opening import open_file as open_file
+from harken.engines.placement.placement import Placement
+from harken.engines.protocol import Connection
 from harken.errors import HarkenError, StorageError
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
@@ -38,7 +39,7 @@ def open_database(
 
 
 def _open_runtime(connection: Connection, spark: Any, settings: Settings) -> Runtime:
-    engine = LakeEngine(connection, spark)
+    engine = Placement(connection, spark)
     catalog = Catalog(engine, lambda function: _clauses_of(function, catalog))
     runtime = Runtime(engine, catalog, Objects(engine, catalog), settings)
     if connection.is_new:

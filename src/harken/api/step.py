@@ -18,7 +18,7 @@ from harken.consumers.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.system import META
 from harken.database.transactions import Transactions
-from harken.engines.sqlite.connection import Connection
+from harken.engines.protocol import Connection
 from harken.propagation.network import Network
 
 LAST_STEP = "last_step"

@@ -57,8 +57,7 @@ class Contestant:
 
     def change(self, edge: Edge, sign: str) -> object:
         """Make it, and say what the view has gained and lost."""
-        for far in self.engine.far.values():
-            far.cache.clear()
+        self.engine.forget()
         before = self.engine.tally.copy()
         self.times.append(seconds(lambda: self.db.datalog(f"{sign}edge({edge[0]}, {edge[1]}).")))
         self.rows.append(self.engine.tally.since(before).rows)

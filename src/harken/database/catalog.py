@@ -45,8 +45,8 @@ from harken.database.system import (
     system_functions,
     with_relation,
 )
+from harken.engines.protocol import Engine
 from harken.engines.sqlite import faults
-from harken.engines.sqlite.engine import SQLiteEngine
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import (
     Column,
@@ -75,7 +75,7 @@ Compile = Callable[[Function], tuple[Definition, ...]]
 class Catalog:
     """Implements `harken.ir.schema.Schema` over the relations above."""
 
-    def __init__(self, engine: SQLiteEngine, compile_function: Compile) -> None:
+    def __init__(self, engine: Engine, compile_function: Compile) -> None:
         self._engine = engine
         self._compile = compile_function
         self.home = home_of(engine.connection)

@@ -21,7 +21,7 @@ from harken.sources.registry import kind_named
 from harken.statements.amosql.schema_changes import declare_stored
 
 if TYPE_CHECKING:
-    from harken.engines.lake.far import FarRelation
+    from harken.engines.protocol import LakeRelation
     from harken.sources.registry import Described
 
 NAME = re.compile(r"[^\W\d]\w*")
@@ -42,7 +42,6 @@ def register(
     """Make a table, a directory or a DataFrame a function; says which of its rows the function
     does not have, if there are any."""
     from harken.engines.arrow_rows import type_of_column
-    from harken.engines.lake import left_out
 
     _check_name(name)
     _check_key(key)
@@ -54,11 +53,8 @@ def register(
     chosen = _chosen(found.schema.names, key, columns)
     typed = [Column(_plain(c), type_of_column(c, found.schema.field(c).type)) for c in chosen]
     made = _keep(runtime, _function(name, typed, len(key), unique), found, chosen, list(key))
-    missing = (
-        left_out.of_table(made, runtime.engine.spark_reader)
-        if found.rows is None
-        else left_out.of_rows(found.rows.select(chosen))
-    )
+    given = None if found.rows is None else found.rows.select(chosen)
+    missing = runtime.engine.left_out(made, given)
     return None if missing is None else f"{name}: {missing}"
 
 
@@ -79,9 +75,7 @@ def attach(
 
 def _keep(
     runtime: Runtime, function: Function, found: Described, chosen: list[str], key: list[str]
-) -> FarRelation:
-    from harken.engines.lake import keys
-
+) -> LakeRelation:
     unique = not function.bag
     free = partial(runtime.engine.new_path_named, function.name)
     path, version = found.kind.make(found, free, chosen, len(key), unique)
@@ -93,7 +87,7 @@ def _keep(
     far.reopen(found.frame)
     if not far.place.is_own:
         runtime.engine.move_on(far, far.newest() if found.version is None else found.version)
-    keys.check_all(far, runtime.engine.spark_reader)
+    runtime.engine.check_keys(far)
     return far
 
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from harken.consumers.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.system import META
-from harken.engines.sqlite.connection import SchemaVersions
+from harken.engines.protocol import SchemaVersions
 from harken.errors import HarkenError, IntegrityError, StorageError
 from harken.propagation.check_phase import RuleRollback
 

@@ -8,7 +8,7 @@ import datetime
 import harken
 from harken.api.step import last_step
 from harken.database.results import to_json
-from harken.engines.lake.far import FarRelation
+from harken.engines.protocol import LakeRelation
 from harken.pipeline.reports import HEADINGS, InputStatus, moment
 
 
@@ -43,7 +43,7 @@ def _show_inputs(inputs: list[InputStatus], at: datetime.datetime | None) -> Non
     print(moment(at))
 
 
-def _status(far: FarRelation) -> InputStatus:
+def _status(far: LakeRelation) -> InputStatus:
     place = far.place
     return InputStatus(
         name=far.relation.name,

@@ -14,8 +14,7 @@ from functools import partial
 
 from harken.calculus.counting import Derivations
 from harken.database.catalog import Catalog
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.sqlite.engine import Query
+from harken.engines.protocol import Engine, Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.choices import COPY_LIMIT
 from harken.maintenance.chooser import FOLLOWED, TookTooLong
@@ -52,7 +51,7 @@ BUILT_AGAIN = 3.0
 
 
 class Between(Topology):
-    def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
+    def __init__(self, engine: Engine, catalog: Catalog) -> None:
         super().__init__(engine, catalog)
         self._planning = Planning(engine, catalog)
         self.observer: Callable[[NodeChange], None] | None = None
@@ -247,7 +246,8 @@ class Between(Topology):
             if strategy == APART:  # it is found by what lies above
                 return strategy, below, ()
             try:
-                return strategy, below, self._queries_made(node, strategy, below)
+                found = self._queries_made(node, strategy, below)
+                return strategy, below, tuple(map(wave.answers.of, found))
             except SafetyFault as fault:
                 if not node.is_refused(fault, strategy, below, self._planning):
                     raise

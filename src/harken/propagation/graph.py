@@ -21,8 +21,7 @@ from harken.calculus.totals import Kept, Totals
 from harken.consumers.rules.definition import CompiledRule
 from harken.database.catalog import Catalog
 from harken.database.system import ACTIVATED, is_activations, is_parameters
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.sqlite.connection import Connection
+from harken.engines.protocol import Connection, Engine
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.counts import CountsTable
 from harken.engines.sqlite.events import Capture, DeltaSet
@@ -63,7 +62,7 @@ from harken.statements.amosql import steps
 
 
 class Topology:
-    def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
+    def __init__(self, engine: Engine, catalog: Catalog) -> None:
         self._engine = engine
         self._catalog = catalog
         self._sharing = Sharing()

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 from harken.consumers.rules.events import changes, holding, what_happened
 from harken.database.catalog import Catalog
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.protocol import BrokenOff
+from harken.engines.protocol import NO_ANSWERS, BrokenOff, Engine, Query
 from harken.engines.sqlite import events
-from harken.engines.sqlite.engine import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.chooser import TookTooLong, Ways
 from harken.maintenance.counting import Tally
@@ -57,7 +55,7 @@ MANY_CHANGED = 10_000
 
 
 class Network(Between):
-    def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
+    def __init__(self, engine: Engine, catalog: Catalog) -> None:
         super().__init__(engine, catalog)
         self.moments = Moments(engine.connection)
         self._states = States(self._planning, self._captures, self.moments)
@@ -226,15 +224,21 @@ class Network(Between):
     ) -> Iterator[None]:
         """Have what the nodes of a level are going to ask of the lake at hand, or answered."""
         queries = self._asked_by(nodes, wave, wants_minus)
-        with ExitStack() as stack:
-            wave.ways.share(nodes, partial(stack.enter_context, self._engine.together(queries)))
+
+        def ask() -> None:
+            wave.answers = self._engine.answer_together(queries)
+
+        wave.ways.share(nodes, ask)
+        try:
             yield
+        finally:
+            wave.answers = NO_ANSWERS
 
     def _asked_by(
         self, nodes: Sequence[Node], wave: Wave, wants_minus: Callable[[str], bool]
     ) -> Iterator[Query]:
         """What the nodes of a level are going to ask, if any of it may be far away."""
-        for node in nodes if self._engine.far else ():
+        for node in nodes if self._engine.has_lake else ():
             with _told_of(self._condition_above(node)):
                 if isinstance(node, ConditionNode):
                     if not node.condition.events:
@@ -529,7 +533,8 @@ class Network(Between):
             if not below:
                 return strategy, below, ()
             try:
-                return strategy, below, self._queries_for(node, strategy, below, wants_minus)
+                found = self._queries_for(node, strategy, below, wants_minus)
+                return strategy, below, tuple(map(wave.answers.of, found))
             except SafetyFault as fault:
                 if not node.is_refused(fault, strategy, below, self._planning):
                     raise

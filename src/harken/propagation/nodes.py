@@ -17,11 +17,11 @@ from harken.calculus.differentials import Change, differentiate, recompute
 from harken.calculus.states import from_copies, in_old_state
 from harken.calculus.totals import Kept
 from harken.database.catalog import Catalog
+from harken.engines.protocol import Engine, Query
 from harken.engines.sqlite.before import can_be_taken_back
 from harken.engines.sqlite.compile import MANY_ITEMS
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.counts import CountsTable
-from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.firsts import FirstRowsTable
 from harken.engines.sqlite.totals import TotalsTable
@@ -470,7 +470,7 @@ def difference(now: Iterable[Row], before: Iterable[Row]) -> tuple[list[Row], li
 class Planning:
     """What it takes to make a plan runnable."""
 
-    engine: SQLiteEngine
+    engine: Engine
     catalog: Catalog
 
     def compile(self, program: Program, as_whole: bool = False, most: int | None = None) -> Query:

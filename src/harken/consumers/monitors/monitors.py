@@ -35,8 +35,8 @@ from harken.consumers.monitors.outbox import Durable, Outbox
 from harken.consumers.monitors.places import Places
 from harken.consumers.monitors.view import MonitoredView, Selection, Views, Watched
 from harken.database.runtime import Runtime, Watcher
+from harken.engines.protocol import Query
 from harken.engines.sqlite import events
-from harken.engines.sqlite.engine import Query
 from harken.errors import ForeignFault, HarkenError, IntegrityError, is_of_data
 from harken.ir.clauses import Program
 from harken.ir.schema import Function

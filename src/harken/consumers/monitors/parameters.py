@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harken.engines.lake.engine import LakeEngine
+from harken.engines.protocol import Engine
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.names import stored_name
@@ -24,7 +24,7 @@ from harken.ir.relations import Relation
 class Parameters:
     """`looked_up` are the columns that get an index."""
 
-    engine: LakeEngine
+    engine: Engine
     relation: Relation
     looked_up: Sequence[int]
     rows: dict[int, tuple[Any, ...]] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from harken.consumers.rules.event_bindings import bindings
 from harken.database.catalog import Catalog
 from harken.database.schema_cache import Dependencies
 from harken.database.system import activations_relation
-from harken.engines.sqlite.engine import SQLiteEngine
+from harken.engines.protocol import Engine
 from harken.errors import SafetyFault, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import (
@@ -140,7 +140,7 @@ def rule_of(node: syntax.CreateRule, text: str, oid: int, catalog: Catalog) -> R
 
 def compile_rule(
     rule: Rule,
-    engine: SQLiteEngine,
+    engine: Engine,
     catalog: Catalog,
     node: syntax.CreateRule | None = None,
 ) -> CompiledRule:
@@ -164,7 +164,7 @@ def compile_rule(
 
 
 def compile_action(
-    rule: Rule, node: syntax.Statement, engine: SQLiteEngine, catalog: Catalog
+    rule: Rule, node: syntax.Statement, engine: Engine, catalog: Catalog
 ) -> tuple[steps.Step, Dependencies]:
     """The steps of the action, with the condition's variables as its locals."""
     builder = Builder(engine, catalog, function=_as_procedure(rule), rule=True)

@@ -9,7 +9,7 @@ from harken.calculus.differentials import Differential, differentiate
 from harken.calculus.firsts import FirstRows
 from harken.consumers.rules.definition import CompiledRule
 from harken.database.runtime import Runtime
-from harken.engines.lake.reach import Reach, described, reaches
+from harken.engines.reach import Reach, described
 from harken.engines.sqlite.counts import CountsTable
 from harken.engines.sqlite.events import passing
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
@@ -180,7 +180,7 @@ def _influent(runtime: Runtime, node: ConditionNode, relation: Relation) -> Infl
         losses=clauses(-1),
         gain_sql=engine.explain_sql(plus),
         loss_sql=engine.explain_sql(minus),
-        lake=tuple(dict.fromkeys([*reaches(engine, plus), *reaches(engine, minus)])),
+        lake=tuple(dict.fromkeys([*engine.reaches(plus), *engine.reaches(minus)])),
     )
 
 

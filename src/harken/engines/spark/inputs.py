@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from harken.engines.delta.snapshot import LakeFile
-from harken.engines.protocol import CompiledQuery
+from harken.engines.protocol import Query
 from harken.engines.tally import Tally
 from harken.ir.relations import Relation
 from harken.planner.demand import Demand
@@ -103,7 +103,7 @@ class AskedPlan(Protocol):
     @property
     def plan(self) -> Plan: ...
     @property
-    def asked(self) -> Sequence[tuple[Demand, CompiledQuery | None]]:
+    def asked(self) -> Sequence[tuple[Demand, Query | None]]:
         """Each demand with the query that finds its keys; None if it is for all rows."""
 
 

@@ -18,11 +18,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import apsw
 
-from harken.engines.protocol import BrokenOff
+from harken.engines.protocol import BrokenOff, SchemaVersions
 from harken.engines.sqlite import faults, functions, heap
 from harken.errors import HarkenError, SafetyFault, StorageError
 from harken.limits import UNLIMITED, Watch
@@ -47,9 +47,6 @@ ROOM_KEPT = 1_024
 other pages for; more are given back to the file system."""
 PAGES_MOVED = 4_096
 """Free pages given back in one transaction, at most: others may write in between."""
-
-
-SchemaVersions: TypeAlias = tuple[int, int]
 
 
 class Connection:

@@ -9,9 +9,8 @@ from sqlglot import exp
 
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.lake.reach import described, reaches
-from harken.engines.protocol import CompiledQuery
+from harken.engines.protocol import Engine, Query
+from harken.engines.reach import described
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Program, stored_relations
 from harken.ir.printer import print_program
@@ -48,7 +47,7 @@ SAID_ALONE = (How.IN_ORDER, How.IN_ROUNDS, How.RECOMPUTED)
 class Reading:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._compiled: dict[tuple[str, str], tuple[Rows, CompiledQuery]] = {}
+        self._compiled: dict[tuple[str, str], tuple[Rows, Query]] = {}
         self._epoch = -1
 
     def show(self, statement: Statement) -> None:
@@ -72,7 +71,7 @@ class Reading:
         types = tuple(column.type for column in rows.columns)
         return Found(rows.names, types, list(query.rows(())))
 
-    def _query(self, statement: Statement, node: exp.Expr) -> tuple[Rows, CompiledQuery]:
+    def _query(self, statement: Statement, node: exp.Expr) -> tuple[Rows, Query]:
         if draws(node):
             return self._compile(statement, node)
         key = (statement.text, spelling(node))  # the text has the names of columns
@@ -95,7 +94,7 @@ class Reading:
             facts.append(tuple(encode(each.value, each.type) for each in constants))
         return Found(rows.names, tuple(column.type for column in rows.columns), facts)
 
-    def _compile(self, statement: Statement, node: exp.Expr) -> tuple[Rows, CompiledQuery]:
+    def _compile(self, statement: Statement, node: exp.Expr) -> tuple[Rows, Query]:
         catalog = self._runtime.catalog
         rows, draft, _ = translate_query(statement, node, catalog, "query", statement.lot)
         program = assemble(rows.relation, draft.definitions.values(), catalog)
@@ -122,14 +121,14 @@ class Reading:
         program = assemble(rows.relation, draft.definitions.values(), catalog)
         plan = prepare(program, catalog.hierarchy)
         parts = ["As ObjectLog:", print_program(program), "Expanded:", print_program(plan.program)]
-        parts += ["As SQL:", engine.explain_sql(plan), *described(reaches(engine, plan))]
+        parts += ["As SQL:", engine.explain_sql(plan), *described(engine.reaches(plan))]
         parts += ["Its changes are found by:", *_maintenance(plan.program, engine)]
         parts += [f"Warning: {each}" for each in untold(program)]
         lines = [(line,) for part in parts for line in part.splitlines()]
         self._runtime.emit("rows", ("plan",), lines, (TEXT,))
 
 
-def _maintenance(program: Program, engine: LakeEngine) -> list[str]:
+def _maintenance(program: Program, engine: Engine) -> list[str]:
     """How the changes of a view with this query would be found."""
     far = [name for name, each in stored_relations(program).items() if engine.is_far(each)]
     looked = [

@@ -16,11 +16,10 @@ import pyarrow as pa
 from harken.engines import arrow_rows as conversion
 from harken.engines.delta import weighted
 from harken.engines.delta.tables import LakeTable, Mark
-from harken.engines.lake import faults
-from harken.engines.lake.cache import Cache
-from harken.engines.lake.catalog import Pending
-from harken.engines.protocol import TooManyRows
-from harken.engines.sqlite.connection import Connection
+from harken.engines.placement import faults
+from harken.engines.placement.cache import Cache
+from harken.engines.placement.catalog import Pending
+from harken.engines.protocol import Connection, TooManyRows
 from harken.engines.tally import Tally
 from harken.errors import IntegrityError
 from harken.ir.relations import Column, Relation
@@ -129,7 +128,7 @@ class FarRelation:
         return faults.translated(self.place)
 
     @property
-    def _own(self) -> LakeTable:
+    def own(self) -> LakeTable:
         """The table, which only we write."""
         table = self.table
         assert isinstance(table, OwnTable)
@@ -215,7 +214,7 @@ class FarRelation:
     def write(self) -> int:
         """Commit what is pending to the table; the version that has it. Repeated, it does nothing
         more, because the commit has a number."""
-        table = self._own
+        table = self.own
         plus: list[Row] = []
         minus: list[Row] = []
         for *row, weight in self.pending.rows():
@@ -230,12 +229,12 @@ class FarRelation:
 
     def written_before(self) -> int | None:
         """The version that has what is pending, if it was written and only that is not known."""
-        table = self._own
+        table = self.own
         return table.version_of(self._mark())
 
     def tidied_before(self) -> int:
         """The newest version that has the rows of the one that is read."""
-        table = self._own
+        table = self.own
         return table.with_same_rows(self.place.version)
 
     def _mark(self) -> Mark:
@@ -265,7 +264,7 @@ class FarRelation:
     def tidy(self, version: int) -> int:
         """Merge small files, and remove versions that nobody reads. The version to stand on then:
         the newest, if it has the same rows as this one."""
-        table = self._own
+        table = self.own
         try:
             newest = table.compact()
         except IntegrityError:  # someone else is writing: another time

@@ -1,0 +1,21 @@
+"""Opening the database file."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+
+from harken.engines import protocol
+from harken.engines.sqlite.connection import Connection
+from harken.limits import Watch
+
+
+def open_file(
+    path: str,
+    *,
+    read_only: bool = False,
+    timeout: float = 5.0,
+    clock: Callable[[], datetime.datetime] | None = None,
+    watch: Watch | None = None,
+) -> protocol.Connection:
+    return Connection(path, read_only=read_only, timeout=timeout, clock=clock, watch=watch)
