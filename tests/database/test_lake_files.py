@@ -108,7 +108,7 @@ def test_what_changes_while_rows_are_brought_is_not_mixed(
     interrupted = []
 
     def bring_slowly(self: Any, *arguments: Any) -> None:
-        if self is other._runtime.engine and not interrupted:
+        if self is other._runtime.engine.at_hand and not interrupted:
             interrupted.append(True)
             shop.amosql("set price(1) = 11; set price(2) = 21; commit;")
         bring(self, *arguments)

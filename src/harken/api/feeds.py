@@ -38,14 +38,14 @@ def start_feed(
     every: str | float | None,
     available_now: bool,
 ) -> Feed:
-    from harken.engines.delta.tables import LakeTable
     from harken.sources import stream as streams
+    from harken.sources.own_table import open_table
 
     _check_options(stream, mode, latest_by)
     far = _own(runtime, function)
     return streams.feed(
         stream,
-        LakeTable.open(far.place.path),
+        open_table(far.place.path),
         checkpoint=_absolute(checkpoint),
         mode=mode,
         latest_by=latest_by,

@@ -15,6 +15,7 @@ from harken.database.objects import Objects
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.engines.placement.opening import open_file as open_file
+from harken.engines.placement.opening import spark_session as spark_session
 from harken.engines.placement.placement import Placement
 from harken.engines.protocol import Connection
 from harken.errors import HarkenError, StorageError

@@ -78,9 +78,9 @@ def figures(
 
 def _session(stack: ExitStack) -> Any:
     """Made when it is first needed: by naive evaluation, and for the first stored copy."""
-    from harken.engines.spark.session import local_session
+    from harken.api.opening import spark_session
 
-    spark = local_session()
+    spark = spark_session()
     stack.callback(spark.stop)
     return spark
 

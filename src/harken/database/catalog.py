@@ -45,8 +45,7 @@ from harken.database.system import (
     system_functions,
     with_relation,
 )
-from harken.engines.protocol import Engine
-from harken.engines.sqlite import faults
+from harken.engines.protocol import Engine, damaged
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import (
     Column,
@@ -272,7 +271,7 @@ class Catalog:
                 memory = read_memory(self._engine)
                 version, next_oid = self._meta("version"), self._meta("next_oid")
         except (KeyError, ValueError, TypeError) as error:
-            raise faults.damaged("its catalog contradicts itself") from error
+            raise damaged("its catalog contradicts itself") from error
         self._memory = memory
         self.hierarchy = memory.hierarchy
         self._compiled.clear()

@@ -16,9 +16,11 @@ from typing import Any, Protocol
 
 from harken.engines.reach import Reach
 from harken.engines.tally import Tally
+from harken.errors import HarkenError, StorageError
 from harken.ir.relations import Relation
 from harken.limits import Watch
 from harken.planner.prepare import Plan
+from harken.planner.screen import Alternative
 
 Row = tuple[Any, ...]
 
@@ -29,6 +31,14 @@ class TooManyRows(Exception):
 
 class BrokenOff(Exception):
     """A query took longer than it may."""
+
+
+def damaged(detail: str) -> StorageError:
+    return StorageError(
+        f"the database file is damaged ({detail})",
+        code="not-a-database",
+        hint="restore it from a copy",
+    )
 
 
 class Query(Protocol):
@@ -90,6 +100,31 @@ class Answers:
 NO_ANSWERS = Answers()
 
 
+class Found(Protocol):
+    """The rows that a statement is finding."""
+
+    @property
+    def get(self) -> Any:
+        """The first row, as its only value if it has one; None without rows."""
+
+    def fetchall(self) -> list[Row]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class DirectAccess:
+    """Reading and setting rows of one relation, bound once: the fast path, which asks nobody where
+    the relation lies. It is bound again when the schema changes.
+
+    Law: `set` is `Store.set_row` and `get` is `Store.results`, but their errors are those in
+    `raised`, which `fault` turns into ours.
+    """
+
+    set: Callable[[Row], object]
+    get: Callable[[Row], Found]
+    raised: tuple[type[Exception], ...]
+    fault: Callable[[Exception], HarkenError]
+
+
 class Store(Protocol):
     """Keeps the rows of relations.
 
@@ -102,6 +137,16 @@ class Store(Protocol):
     def drop(self, relation: Relation) -> None: ...
 
     def exists(self, relation: Relation) -> bool: ...
+
+    def create_temporary(self, relation: Relation) -> None:
+        """A relation of this session alone, empty, in place of one that may be left over."""
+
+    def drop_temporary(self, relation: Relation) -> None: ...
+
+    def exists_temporary(self, relation: Relation) -> bool: ...
+
+    def direct(self, relation: Relation) -> DirectAccess:
+        """The fast path to a relation that is not in the lake."""
 
     def count(self, relation: Relation) -> int: ...
 
@@ -164,6 +209,21 @@ class Evaluate(Protocol):
 
     def measure(self) -> None:
         """Look at relations that have grown a good deal, to plan better. This is only speed."""
+
+
+class Capture(Protocol):
+    """Knows which relations have changed since the last propagation.
+
+    Law: a relation is marked if and only if a row of it has changed; a rollback takes marks back.
+    """
+
+    def marked(self) -> dict[str, bool]:
+        """The ids of the relations that have changed; true if the change passed its screener."""
+
+    def unmark(self) -> None: ...
+
+    def explain_screener(self, alternatives: tuple[Alternative, ...] | None) -> str:
+        """The test that a changed row has to pass, as the engine runs it, for people to read."""
 
 
 class Fetch(Protocol):
@@ -478,7 +538,7 @@ class Statistics(Protocol):
         """About how many rows have the same values in these columns."""
 
 
-class Engine(Store, Evaluate, Fetch, Lake, TransactionEnd, Protocol):
+class Engine(Store, Evaluate, Capture, Fetch, Lake, TransactionEnd, Protocol):
     """One engine, or several that are composed (`placement`)."""
 
     @property

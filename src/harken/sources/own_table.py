@@ -17,6 +17,11 @@ from harken.sources.place import OWN, Place
 from harken.sources.registry import Described, FreePath, Progress, Request
 
 
+def open_table(path: str) -> LakeTable:
+    """The table at a path, to be written beside the database: by a stream, for one."""
+    return LakeTable.open(path)
+
+
 class OwnTable(KeptTable):
     def written(self, version: int) -> float | None:
         return self.kept.written(version)

@@ -23,9 +23,10 @@ from harken.engines.placement.fetching import fetching
 from harken.engines.placement.lake_relations import LakeRelations
 from harken.engines.placement.query import LakeQuery
 from harken.engines.placement.reach import reaches
-from harken.engines.protocol import NO_ANSWERS, Answers, Connection, Query
+from harken.engines.protocol import NO_ANSWERS, Answers, Connection, DirectAccess, Query
 from harken.engines.reach import Reach
 from harken.engines.sqlite import engine as sqlite
+from harken.engines.sqlite import events
 from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.faults import read_only
 from harken.engines.sqlite.recursion import Fetch, Kept
@@ -34,6 +35,7 @@ from harken.ir.clauses import Definition, stored_relations
 from harken.ir.relations import Relation, is_extent
 from harken.planner.demand import Demand, demands
 from harken.planner.prepare import Plan, on_demand
+from harken.planner.screen import Alternative
 
 if TYPE_CHECKING:
     from harken.engines.placement.far import FarRelation
@@ -159,7 +161,7 @@ class Placement:
         self.exchange.forget_large(relation)
 
     def flush(self, lazily: bool = False, give_way: bool = False) -> None:
-        self.exchange.flush(lazily, give_way)
+        self.exchange.flush(lazily=lazily, give_way=give_way)
 
     def steady(self) -> AbstractContextManager[None]:
         return self.lake.steady()
@@ -180,6 +182,17 @@ class Placement:
 
     def close(self) -> None:
         self.lake.close()
+
+    # --- captured changes ------------------------------------------------------------------
+
+    def marked(self) -> dict[str, bool]:
+        return events.marked(self.connection)
+
+    def unmark(self) -> None:
+        events.unmark(self.connection)
+
+    def explain_screener(self, alternatives: tuple[Alternative, ...] | None) -> str:
+        return events.passing(alternatives, "NEW")
 
     # --- fetching rows ---------------------------------------------------------------------
 
@@ -208,6 +221,18 @@ class Placement:
         if relation.id in self.far:
             return self.lake.places.find(relation.id) is not None
         return self.resident.exists(relation)
+
+    def create_temporary(self, relation: Relation) -> None:
+        self.resident.create_temporary(relation)
+
+    def drop_temporary(self, relation: Relation) -> None:
+        self.resident.drop_temporary(relation)
+
+    def exists_temporary(self, relation: Relation) -> bool:
+        return self.resident.exists_temporary(relation)
+
+    def direct(self, relation: Relation) -> DirectAccess:
+        return self.resident.direct(relation)
 
     def measure(self) -> None:
         self.resident.measure()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from typing import Any, TypeAlias
 
 import apsw
 
-from harken.engines.protocol import Connection
+from harken.engines.protocol import Connection, DirectAccess
 from harken.engines.sqlite import faults, foreign, layout, many
 from harken.engines.sqlite.aggregates import exact_sum
 from harken.engines.sqlite.compile import Compiler
@@ -221,6 +221,31 @@ class SQLiteEngine:
 
     def exists(self, relation: Relation) -> bool:
         return self.connection.has_table(stored_name(table_name(relation)))
+
+    def create_temporary(self, relation: Relation) -> None:
+        self._drop_temporary(relation)
+        self.connection.run(layout.create_table(relation, temporary=True))
+        self.indexes.temporary.add(relation.id)
+
+    def drop_temporary(self, relation: Relation) -> None:
+        self._drop_temporary(relation)
+        self.indexes.temporary.discard(relation.id)
+        self.indexes.reload()
+
+    def _drop_temporary(self, relation: Relation) -> None:
+        self.connection.run(f"DROP TABLE IF EXISTS temp.{quote(table_name(relation))}")
+
+    def exists_temporary(self, relation: Relation) -> bool:
+        return self.connection.has_table(stored_name(table_name(relation)), "temp")
+
+    def direct(self, relation: Relation) -> DirectAccess:
+        statements, execute = layout_changes(relation), self.connection.execute
+        return DirectAccess(
+            partial(execute, statements.set),
+            partial(execute, statements.get),
+            faults.RAISED,
+            faults.fault,
+        )
 
     def measure(self) -> None:
         """Let SQLite look at tables that have grown a good deal: it plans by their sizes, and by
