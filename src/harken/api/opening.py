@@ -67,7 +67,7 @@ def _initialise(connection: Connection, catalog: Catalog) -> None:
         )
     connection.begin()
     try:
-        if connection.value("SELECT count(*) FROM sqlite_schema") == 0:
+        if connection.is_empty():
             catalog.initialise()
             connection.mark_as_ours()
         connection.commit()

@@ -24,7 +24,6 @@ from harken.database.system import (
     FUNCTION_KIND,
     FUNCTION_NAME,
     MENTIONS,
-    META,
     NULLABLE,
     PROPERTY_OF,
     RESULTS,
@@ -248,9 +247,7 @@ class Catalog:
 
     def initialise(self) -> None:
         """Make the relations of the catalog in a new database."""
-        connection = self._engine.connection
-        connection.run(f"CREATE TABLE {META} (key TEXT PRIMARY KEY, value INTEGER) STRICT")
-        connection.run(f"INSERT INTO {META} VALUES ('version', 0), ('next_oid', {FIRST_USER_OID})")
+        self._engine.numbers.create({"version": 0, "next_oid": FIRST_USER_OID})
         self._engine.create(extent_relation(OBJECT))
         self._engine.create(extent_relation(TYPE), (OBJECT.name,))
         self._engine.create(extent_relation(FUNCTION), (OBJECT.name,))
@@ -283,8 +280,10 @@ class Catalog:
         self.when_reloaded()
 
     def _meta(self, key: str) -> int:
-        connection = self._engine.connection
-        return int(connection.value(f"SELECT value FROM {META} WHERE key = ?", (key,)))
+        found = self._engine.numbers.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
 
     def is_stale(self) -> bool:
         """Has another process changed the schema since it was read?"""
@@ -301,10 +300,7 @@ class Catalog:
     def save_counter(self) -> None:
         """Before a commit: numbers once given are never given again."""
         if self._next_oid != self._saved_oid:
-            self._engine.connection.run(
-                f"UPDATE {META} SET value = max(value, ?) WHERE key = 'next_oid'",
-                (self._next_oid,),
-            )
+            self._engine.numbers.raise_to("next_oid", self._next_oid)
             self._saved_oid = self._next_oid
 
     def refresh_counter(self) -> None:
@@ -321,9 +317,7 @@ class Catalog:
 
     def _write_version(self) -> None:
         self.version += 1
-        self._engine.connection.run(
-            f"UPDATE {META} SET value = ? WHERE key = 'version'", (self.version,)
-        )
+        self._engine.numbers.set("version", self.version)
 
     def add_type(self, name: str, supertypes: tuple[str, ...]) -> Type:
         oid = self.allocate(1)

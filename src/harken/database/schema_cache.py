@@ -154,8 +154,7 @@ def _map(engine: Engine, relation: Relation) -> dict[int, Any]:
 
 
 def _all(engine: Engine, relation: Relation) -> Rows:
-    columns = ", ".join(f"c{i}" for i in range(relation.arity))
-    return engine.connection.rows(f'SELECT {columns} FROM "{relation.id}"')
+    return engine.rows(relation)
 
 
 def _columns(rows: Rows, types: dict[int, Type]) -> dict[int, tuple[Column, ...]]:

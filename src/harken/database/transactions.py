@@ -15,7 +15,6 @@ from contextlib import contextmanager, suppress
 
 from harken.consumers.rules.rules import Rules
 from harken.database.runtime import Runtime
-from harken.database.system import META
 from harken.engines.protocol import SchemaVersions
 from harken.errors import HarkenError, IntegrityError, StorageError
 from harken.propagation.check_phase import RuleRollback
@@ -70,7 +69,7 @@ class Transactions:
 
     def _lock(self) -> None:
         """The first change of a transaction that was begun for reading."""
-        self._connection.lock(META)
+        self._connection.lock()
         if not self._looked:
             self.refresh()
             self._first_oid = self._runtime.catalog.allocate(0)
@@ -89,7 +88,7 @@ class Transactions:
         if self._connection.in_transaction and self._looked:
             return True
         was_lost = self._begun and not self._connection.in_transaction
-        return not was_lost and self._connection.raw.data_version() == self._state
+        return not was_lost and self._connection.seen_version() == self._state
 
     def refresh(self) -> None:
         """See what other processes committed: their objects, the numbers they have given, and
@@ -97,7 +96,7 @@ class Transactions:
         self._notice_loss()
         self._looked = True
         version = self._connection.data_version()
-        self._state = self._connection.raw.data_version()
+        self._state = self._connection.seen_version()
         if version == self._data_version:
             return
         self._runtime.objects.forget()
@@ -397,7 +396,7 @@ class Transactions:
         catalog = self._runtime.catalog
         epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
         waiting = self._rules.check_phase.snapshot()
-        self._connection.run(f"SAVEPOINT {name}")
+        self._connection.begin_savepoint(name)
         outer, self._text_open = self._text_open, True
         try:
             yield
@@ -407,8 +406,7 @@ class Transactions:
                     self._rollback()
             else:
                 tables = self._connection.schema_versions()
-                self._connection.run(f"ROLLBACK TO {name}")
-                self._connection.run(f"RELEASE {name}")
+                self._connection.undo_savepoint(name)
                 self._runtime.drop_variables_from(first_oid)
                 self._rules.check_phase.restore(waiting)
                 self._undo(catalog.epoch != epoch, tables)
@@ -416,7 +414,7 @@ class Transactions:
             raise
         else:
             if self._text_open and self.active:
-                self._connection.run(f"RELEASE {name}")
+                self._connection.end_savepoint(name)
         finally:
             # A foreign procedure may run a text within a text.
             self._text_open = outer and self._text_open

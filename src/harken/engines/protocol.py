@@ -152,6 +152,8 @@ class Store(Protocol):
 
     def is_empty(self, relation: Relation) -> bool: ...
 
+    def rows(self, relation: Relation) -> list[Row]: ...
+
     def contains(self, relation: Relation, row: Sequence[Any]) -> bool: ...
 
     def matching(self, relation: Relation, known: Mapping[int, Any]) -> list[Row]:
@@ -415,7 +417,18 @@ class Transactions(Protocol):
     def snapshot(self) -> AbstractContextManager[None]:
         """Let all that is read in the block be of one state."""
 
-    def lock(self, table: str) -> None:
+    def begin_savepoint(self, name: str) -> None: ...
+
+    def undo_savepoint(self, name: str) -> None:
+        """Undo what came after it, and let go of it."""
+
+    def end_savepoint(self, name: str) -> None:
+        """Let go of it; what came after it stays."""
+
+    def is_empty(self) -> bool:
+        """Is there nothing in the file yet?"""
+
+    def lock(self) -> None:
         """Take the right to write now, and not when the first row changes."""
 
     def without_waiting(self) -> AbstractContextManager[None]:
@@ -423,6 +436,9 @@ class Transactions(Protocol):
 
     def data_version(self) -> int:
         """A number that changes whenever someone else commits."""
+
+    def seen_version(self) -> int:
+        """The same as of the last read, without asking the file again."""
 
     def schema_versions(self) -> SchemaVersions | None:
         """Numbers that change with every table, index or trigger, and come back when that is
@@ -496,6 +512,19 @@ class SystemTables(Protocol):
     def has_table(self, name: str, schema: str = "main") -> bool: ...
 
 
+class Numbers(Protocol):
+    """Whole numbers of the database, by name. Law: a rollback undoes how they were set."""
+
+    def create(self, first: Mapping[str, int]) -> None: ...
+
+    def get(self, name: str) -> int | None: ...
+
+    def set(self, name: str, value: int) -> None: ...
+
+    def raise_to(self, name: str, value: int) -> None:
+        """Set it, unless it is larger already."""
+
+
 class Connection(Transactions, Limits, SystemTables, Protocol):
     """A session with the database file."""
 
@@ -543,6 +572,9 @@ class Engine(Store, Evaluate, Capture, Fetch, Lake, TransactionEnd, Protocol):
 
     @property
     def connection(self) -> Connection: ...
+
+    @property
+    def numbers(self) -> Numbers: ...
 
     @property
     def indexes(self) -> Indexes: ...

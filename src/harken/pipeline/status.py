@@ -15,7 +15,7 @@ from harken.pipeline.reports import HEADINGS, InputStatus, moment
 def show_status(database: harken.Database, *, as_json: bool) -> None:
     runtime = database._runtime
     inputs = [_status(far) for far in runtime.engine.far.values()]
-    at = last_step(runtime.engine.connection)
+    at = last_step(runtime.engine)
     if as_json:
         for each in inputs:
             print(to_json(each.as_json()))

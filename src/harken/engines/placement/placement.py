@@ -29,6 +29,7 @@ from harken.engines.sqlite import engine as sqlite
 from harken.engines.sqlite import events
 from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.faults import read_only
+from harken.engines.sqlite.numbers import Numbers
 from harken.engines.sqlite.recursion import Fetch, Kept
 from harken.errors import EngineError, HarkenError
 from harken.ir.clauses import Definition, stored_relations
@@ -53,6 +54,7 @@ class Placement:
         self.resident = sqlite.SQLiteEngine(connection, self._fetching)
         self.indexes = self.resident.indexes
         self.statistics = self.resident.statistics
+        self.numbers = Numbers(connection)
         self.python = self.resident.python
         self.lake = LakeRelations(self.resident, spark)
         self.exchange = Exchange(self.lake)
@@ -288,6 +290,12 @@ class Placement:
             self.refuse_input(relation)
             self.at_hand.bring_arguments(relation, arguments)
         self.resident.clear(relation, arguments)
+
+    def rows(self, relation: Relation) -> list[Row]:
+        if relation.id in self.far:
+            return self.matching(relation, {})
+        found = self.resident.rows(relation)
+        return found if relation.arity else [() for _ in found]
 
     def contains(self, relation: Relation, row: Sequence[Any]) -> bool:
         if relation.id not in self.far:
