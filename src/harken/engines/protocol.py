@@ -128,8 +128,8 @@ class DirectAccess:
 class Store(Protocol):
     """Keeps the rows of relations.
 
-    Law: a relation has the rows that were put in and not taken out, a set each of them once; a
-    rollback puts back what there was.
+    Law: a relation has the rows that were put in and not taken out, with a key one for each key
+    (all columns are the key of a set); a rollback puts back what there was.
     """
 
     def create(self, relation: Relation, supertypes: tuple[str, ...] = ()) -> None: ...
