@@ -286,6 +286,7 @@ def _check_columns(known: pa.Schema, now: pa.Schema, where: str) -> None:
 
 class DeltaKind:
     name = "delta"
+    title = "Delta table"
     has_versions = True
     keeps_files = False
 

@@ -183,6 +183,7 @@ class DirectorySource(KeptTable):
 
 class DirectoryKind:
     name = "directory"
+    title = "directory of files"
     has_versions = False
     keeps_files = True
 

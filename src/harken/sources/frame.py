@@ -54,6 +54,7 @@ def _quoted(name: str) -> str:
 
 class FrameKind:
     name = "frame"
+    title = "DataFrame"
     has_versions = False
     keeps_files = True
 

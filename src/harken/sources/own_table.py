@@ -33,6 +33,7 @@ class OwnTable(KeptTable):
 
 class OwnKind:
     name = OWN
+    title = "written by Harken"
     has_versions = False
     keeps_files = True
 

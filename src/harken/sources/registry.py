@@ -149,6 +149,10 @@ class SourceKind(Protocol):
     def name(self) -> str: ...
 
     @property
+    def title(self) -> str:
+        """What people call it."""
+
+    @property
     def has_versions(self) -> bool:
         """Can the user say with which version to begin?"""
 
