@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,11 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Without bytecode, every process that a test starts compiles all modules again, which takes longer
+# than its work.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # No deadline: how long an example takes says more about the machine than about the code.
 settings.register_profile("search", deadline=None, print_blob=True)
@@ -31,15 +37,20 @@ SPARK_TIMEOUT = 600
 """Seconds for a test with Spark. One that is interrupted leaves the connection to Java between two
 messages, and all that follow fail; so none is, only because the machine is busy."""
 
+JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -XX:NewRatio=1"
+)
+"""Most of what tests run, runs once: Java's second compiler would only take time from it. With room
+for the code and for young objects, neither is swept again and again."""
+
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The tests with Spark begin at once, about half of them in each of two processes, which stay
-    with their session; the others fill the rest."""
+    """The tests with Spark begin at once, all of them in one process: a second session would take
+    as long again to become quick. The other tests fill the rest."""
     with_spark = [item for item in items if "spark" in getattr(item, "fixturenames", ())]
     for item in with_spark:
-        is_of_engine = item.path.parent.name in ("lake", "laws")
-        item.add_marker(pytest.mark.xdist_group("engine" if is_of_engine else "spark"))
+        item.add_marker(pytest.mark.xdist_group("spark"))
         limited = config.getoption("timeout", None) is not None
         if not limited and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(SPARK_TIMEOUT))
@@ -53,6 +64,14 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(20_000, 10, 10)
 
 
+@pytest.fixture(scope="module")
+def little_garbage() -> None:
+    """A benchmark collects garbage before each timing: let it not look through all that the tests
+    before have left. It is looked through again when the run ends."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_unconfigure() -> None:
     gc.unfreeze()  # else extensions complain at the end that something is left
 
@@ -63,8 +82,7 @@ def spark() -> Iterator[SparkSession]:
     from harken.engines.spark.session import local_session
 
     with pytest.MonkeyPatch.context() as patch:
-        # Most of what tests run, runs once: Java's second compiler would only take time from it.
-        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        patch.setenv("JDK_JAVA_OPTIONS", JAVA_OPTIONS)
         session = local_session(
             cores=2, memory="2g", settings={"spark.sql.shuffle.partitions": "2"}
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from random import Random
 
 from harken import Database
-from harken.propagation.nodes import Node
+from harken.maintenance.nodes import Node
 
 INSTRUCTIONS = 20
 
@@ -17,7 +17,7 @@ INSTRUCTIONS = 20
 class Haste:
     def __init__(self, db: Database, random: Random) -> None:
         self.random = random
-        self._network = db._rules.network
+        self._network = db._network
         self._now = 0.0
         connection = db._connection
         connection.working_time = self._time
@@ -30,7 +30,10 @@ class Haste:
 
     def forget(self) -> None:
         """Think otherwise of every node than before."""
-        nodes: list[Node] = [*self._network._conditions.values(), *self._network.derived()]
+        nodes: list[Node] = [
+            *self._network.graph.nodes.values(),
+            *self._network.graph.derived.values(),
+        ]
         for node in nodes:
             node.experience = None
             if self.random.random() < 0.8:

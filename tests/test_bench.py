@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import time
 from collections.abc import Iterator
@@ -40,6 +39,8 @@ from harken.errors import HarkenError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.usefixtures("little_garbage")
+
 NEEDS = {
     ("point-write", "<= 4"),
     ("point-read", "<= 4"),
@@ -56,17 +57,8 @@ NEEDS = {
 SIZES = {"inventory": [100, 200], "many-rules": [12], "subscribers": [12]}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def little_garbage() -> Iterator[None]:
-    """Before each timing garbage is collected: not that of all the tests before."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
 @pytest.fixture(scope="module")
-def measured() -> list[Figure]:
+def measured(little_garbage: None) -> list[Figure]:
     resident = [
         name for name in bench.BENCHMARKS if name not in ("lake", "sql", "closure", "counting")
     ]

@@ -23,6 +23,8 @@ from harken.bench.record import PUBLISHED, Record, Run, read
 from harken.cli import app
 from harken.errors import HarkenError
 
+pytestmark = pytest.mark.usefixtures("little_garbage")
+
 ROOT = Path(__file__).parents[1]
 RECORD = read(ROOT / "docs/measured.json")
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 from harken.api.database import Database, connect
 from harken.api.handles import FunctionHandle, NoValue
-from harken.consumers.monitors.changes import Change
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.subscription import Subscription
 from harken.consumers.rules.detached import DetachedAction
+from harken.database.changes import Change
 from harken.database.objects import Object
 from harken.database.results import Result, Results
 from harken.errors import (

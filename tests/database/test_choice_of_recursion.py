@@ -9,8 +9,8 @@ import pytest
 
 import harken
 from harken.maintenance.recursive_choice import Turn
-from harken.propagation.nodes import NAIVE
-from harken.propagation.recursive_nodes import EXTERNAL, MATERIALIZED, SHARE, RecursiveNode
+from harken.maintenance.recursive_nodes import SHARE, RecursiveNode
+from harken.maintenance.strategies import Strategy
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -26,12 +26,14 @@ class Course:
     """A followed view, and the ways that its changes went."""
 
     def __init__(self, db: harken.Database, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.takes = {EXTERNAL: 1.0, MATERIALIZED: 1.0, NAIVE: STORING}
+        self.takes = {Strategy.EXTERNAL: 1.0, Strategy.MATERIALIZED: 1.0, Strategy.NAIVE: STORING}
         self.gone: list[str] = []
         self._db, self._now = db, 0.0
         db.datalog(PROGRAM)
         self._view = db.monitor("path")
-        (self.node,) = (n for n in db._rules.network.derived() if isinstance(n, RecursiveNode))
+        (self.node,) = (
+            n for n in db._network.graph.derived.values() if isinstance(n, RecursiveNode)
+        )
         db._connection.working_time = lambda: self._now
         attempt, build, go = Turn._try, RecursiveNode.build, Turn.go
 
@@ -73,34 +75,34 @@ def course(monkeypatch: pytest.MonkeyPatch) -> Iterator[Course]:
 
 
 def test_rows_are_stored_when_going_without_has_taken_many_times_as_long(course: Course) -> None:
-    course.takes[MATERIALIZED] = 0.25
+    course.takes[Strategy.MATERIALIZED] = 0.25
     many = int(STORING / SHARE)
     course.change(many)
     assert not course.is_stored
     course.change(2 * many)
     assert course.is_stored
     course.change(40)
-    assert course.gone[-40:].count(MATERIALIZED) > 35
+    assert course.gone[-40:].count(Strategy.MATERIALIZED) > 35
 
 
 def test_rows_that_make_changes_take_longer_are_dropped_for_long(course: Course) -> None:
-    course.takes[MATERIALIZED] = 9.0
+    course.takes[Strategy.MATERIALIZED] = 9.0
     while not course.is_stored:
         course.change(1)
         assert len(course.gone) < 500
-    course.takes[EXTERNAL] = 1.5  # to bring the rows up to date takes its time as well
+    course.takes[Strategy.EXTERNAL] = 1.5  # to bring the rows up to date takes its time as well
     while course.is_stored:
         course.change(1)
         assert len(course.gone) < 600
     before = len(course.gone)
     course.change(300)
     assert not course.is_stored
-    assert set(course.gone[before:]) == {EXTERNAL}
+    assert set(course.gone[before:]) == {Strategy.EXTERNAL}
 
 
 def test_what_reads_the_rows_counts_as_well(course: Course) -> None:
     """Rederivation is the faster way, but what lies above has to derive the rows again."""
-    course.takes[MATERIALIZED] = 2.0
+    course.takes[Strategy.MATERIALIZED] = 2.0
     known = course.node.course
     for _ in range(40):
         course.change(1)
@@ -113,34 +115,34 @@ def test_what_reads_the_rows_counts_as_well(course: Course) -> None:
 
 
 def test_one_long_change_does_not_end_rows_that_have_saved_time(course: Course) -> None:
-    course.takes[MATERIALIZED] = 0.25
+    course.takes[Strategy.MATERIALIZED] = 0.25
     while not course.is_stored:
         course.change(1)
     course.change(200)
-    course.takes[MATERIALIZED] = 2 * STORING
+    course.takes[Strategy.MATERIALIZED] = 2 * STORING
     course.change(1)
-    course.takes[MATERIALIZED] = 0.25
+    course.takes[Strategy.MATERIALIZED] = 0.25
     course.change(1)
     assert course.is_stored
 
 
 def test_rows_that_were_dropped_are_stored_again_when_they_are_of_use(course: Course) -> None:
-    course.takes[MATERIALIZED] = 9.0
+    course.takes[Strategy.MATERIALIZED] = 9.0
     while not course.is_stored:
         course.change(1)
     while course.is_stored:
         course.change(1)
-    course.takes[MATERIALIZED] = 0.25
+    course.takes[Strategy.MATERIALIZED] = 0.25
     course.change(1_500)
     assert course.is_stored
-    assert course.gone[-40:].count(MATERIALIZED) > 35
+    assert course.gone[-40:].count(Strategy.MATERIALIZED) > 35
 
 
 def test_what_a_short_way_takes_is_learnt_when_it_is_in_use(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first change of a way that was not gone for a while takes longer than the next."""
-    course.takes |= {EXTERNAL: 0.004, MATERIALIZED: 0.0005, NAIVE: 0.001}
+    course.takes |= {Strategy.EXTERNAL: 0.004, Strategy.MATERIALIZED: 0.0005, Strategy.NAIVE: 0.001}
     takes, attempt = dict(course.takes), Turn._try
 
     def trying(turn: Turn, strategy: str) -> None:
@@ -151,13 +153,13 @@ def test_what_a_short_way_takes_is_learnt_when_it_is_in_use(
     monkeypatch.setattr(Turn, "_try", trying)
     monkeypatch.setitem(globals(), "STORING", 0.001)
     course.change(600)
-    assert course.gone[-100:].count(MATERIALIZED) > 80
+    assert course.gone[-100:].count(Strategy.MATERIALIZED) > 80
 
 
 def test_where_the_way_is_settled_most_changes_are_not_chosen_for(
     course: Course, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    course.takes |= {EXTERNAL: 8.0, MATERIALIZED: 0.25}
+    course.takes |= {Strategy.EXTERNAL: 8.0, Strategy.MATERIALIZED: 0.25}
     chosen, choose = 0, type(course.node.course).choose
 
     def choosing(*given: Any) -> str:
@@ -171,6 +173,6 @@ def test_where_the_way_is_settled_most_changes_are_not_chosen_for(
     chosen = 0
     course.change(80)
     assert 8 <= chosen < 40
-    course.takes[MATERIALIZED] = 40.0  # it is noticed all the same
+    course.takes[Strategy.MATERIALIZED] = 40.0  # it is noticed all the same
     course.change(200)
-    assert course.gone[-40:].count(MATERIALIZED) < 10
+    assert course.gone[-40:].count(Strategy.MATERIALIZED) < 10

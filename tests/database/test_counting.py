@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from typer.testing import CliRunner
@@ -16,7 +17,9 @@ from harken.ir.safety import required_inputs
 from harken.maintenance import counting
 from harken.maintenance.counting import Tally
 from harken.maintenance.measurements import Experience
-from harken.propagation.nodes import COUNTING, INCREMENTAL, ConditionNode
+from harken.maintenance.nodes import ViewNode
+from harken.maintenance.strategies import Strategy
+from harken.propagation.wave import ViewChange
 
 PROGRAM = """
 .decl e(x: number, y: number)
@@ -28,8 +31,8 @@ t(x, z) :- t(x, y), e(y, z).
 """
 
 
-def node(db: harken.Database, view: str) -> ConditionNode:
-    found = db._rules.network.node(f"monitor {view}()")
+def node(db: harken.Database, view: str) -> ViewNode:
+    found = db._network.graph.node(f"monitor {view}()")
     assert found is not None
     return found
 
@@ -37,14 +40,16 @@ def node(db: harken.Database, view: str) -> ConditionNode:
 def told(db: harken.Database) -> list[str]:
     """How the change of each condition is found, from now on."""
     found: list[str] = []
-    propagate = db._rules.network.propagate
+    propagate = db._network.propagate
 
-    def listening(*given: object) -> object:
-        changes = propagate(*given)  # type: ignore[arg-type]
-        found.extend(each.strategy for each in changes)
-        return changes
+    def listening(deliver: Callable[[ViewChange], None], *, wants_all: bool = False) -> None:
+        def noting(change: ViewChange) -> None:
+            found.append(change.strategy)
+            deliver(change)
 
-    db._rules.network.propagate = listening  # type: ignore[method-assign,assignment]
+        propagate(noting, wants_all=wants_all)
+
+    db._network.propagate = listening  # type: ignore[method-assign]
     return found
 
 
@@ -77,7 +82,7 @@ def test_a_row_goes_with_its_last_derivation() -> None:
         db.datalog("-e(1, 2). +e(3, 3). +e(3, 4).")
         (change,) = view.changes()
         assert (change.plus, change.minus) == ([(3,)], [(1,)])
-        assert set(ways) == {COUNTING, "no change"} or set(ways) == {COUNTING}
+        assert set(ways) == {Strategy.COUNTING, "no change"} or set(ways) == {Strategy.COUNTING}
         assert "derivations are counted: 2 rows have 3 of them" in str(db.explain("p"))
         view.close()
         assert "derivations" not in str(db.explain("p"))
@@ -117,18 +122,18 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
         view = db.monitor("p")
         tally = node(db, "p").tally
         assert tally is not None
-        network = db._rules.network
+        views = db._network._views
         now = [0.0]
         db._runtime.engine.connection.working_time = lambda: now[0]
-        found = network._found_change
+        found = views._found_change
         counted_takes = [0.0]
 
-        def taking(each: ConditionNode, *others: object) -> object:
+        def taking(each: ViewNode, *others: object) -> object:
             change = found(each, *others)  # type: ignore[arg-type]
-            now[0] += 1.0 if change.strategy == INCREMENTAL else counted_takes[0]
+            now[0] += 1.0 if change.strategy == Strategy.INCREMENTAL else counted_takes[0]
             return change
 
-        network._found_change = taking  # type: ignore[method-assign,assignment]
+        views._found_change = taking  # type: ignore[method-assign,assignment]
         for y in (5, 6):  # the first has its plan to make
             db.datalog(f"+e(0, {y}).")
         assert node(db, "p").tally is tally
@@ -150,7 +155,7 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
 
 
 def test_what_differentials_took_is_forgotten_when_they_read_stored_rows() -> None:
-    known, case = Experience({}), (INCREMENTAL, frozenset({"e"}))
+    known, case = Experience({}), (Strategy.INCREMENTAL, frozenset({"e"}))
     tally = Tally()
     tally.experience(lambda: known)
     tally.note_differentials(case, 1, 1.0, is_fresh=False)
@@ -168,7 +173,10 @@ def test_what_differentials_took_is_forgotten_when_they_read_stored_rows() -> No
 
 def test_differentials_that_take_little_count_as_well() -> None:
     """Counting is ended where most changes are found sooner without, though some take long."""
-    tally, (ours, others) = Tally(), ((COUNTING, frozenset("f")), (INCREMENTAL, frozenset("f")))
+    tally, (ours, others) = (
+        Tally(),
+        ((Strategy.COUNTING, frozenset("f")), (Strategy.INCREMENTAL, frozenset("f"))),
+    )
     for _ in range(4):
         for seconds in (0.0005, 0.00005, 0.00005, 0.00005):
             tally.note_differentials(others, 1, seconds, is_fresh=False)
@@ -180,7 +188,7 @@ def test_differentials_that_take_little_count_as_well() -> None:
 
 
 def test_a_way_that_is_settled_is_watched_now_and_then() -> None:
-    tally, case = Tally(), (INCREMENTAL, frozenset("f"))
+    tally, case = Tally(), (Strategy.INCREMENTAL, frozenset("f"))
     watched = 0
     for _ in range(1000):
         if tally.is_watched():

@@ -160,7 +160,7 @@ def test_a_durable_monitor_is_of_one_function(connect: Connect) -> None:
         db.monitor("quantity", durable="reports")
     with fails("transaction"), db.transaction():
         db.monitor("quantity", durable="others")
-    assert db._rules.monitors.durable("others") is None
+    assert db._monitors.durable("others") is None
 
 
 def test_deleting_ends_it_in_every_session(connect: Connect) -> None:

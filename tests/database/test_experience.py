@@ -17,8 +17,8 @@ from harken import Database
 from harken.engines.protocol import BrokenOff
 from harken.maintenance.choices import UNWATCHED
 from harken.maintenance.measurements import Experience
-from harken.propagation import derived_nodes
-from harken.propagation.nodes import DerivedNode, TotalsNode
+from harken.maintenance.nodes import DerivedNode, TotalsNode
+from harken.propagation import derived_changes
 
 T = TypeVar("T")
 
@@ -58,14 +58,14 @@ def summed(db: Database) -> None:
 
 
 def experience(db: Database) -> Experience:
-    node = db._rules.network.node("materialized total()")
+    node = db._network.graph.node("materialized total()")
     assert node is not None
     assert node.experience is not None
     return node.experience
 
 
 def totals_are_kept(db: Database) -> bool:
-    nodes = [each for each in db._rules.network.derived() if isinstance(each, TotalsNode)]
+    nodes = [each for each in db._network.graph.derived.values() if isinstance(each, TotalsNode)]
     assert nodes
     return all(each.table.validity.holds() for each in nodes)
 
@@ -87,10 +87,10 @@ def check(db: Database) -> None:
 
 SMALL = "UPDATE member SET v = v + 1 WHERE id = 8"
 LARGE = "UPDATE member SET v = v + 1 WHERE id < 500"
-BY_TOTALS = ["kept totals", "incremental, with kept totals"]
-BROKEN_OFF = ["not kept: it took too long", "naive, with a copy of the old state"]
-NAIVELY = ["not kept: all from scratch takes less", "naive, with a copy of the old state"]
-BUILT = ["not kept yet", "naive, with a copy of the old state"]
+BY_TOTALS = ["kept totals", "totals"]
+BROKEN_OFF = ["not kept: it took too long", "copied"]
+NAIVELY = ["not kept: all from scratch takes less", "copied"]
+BUILT = ["not kept yet", "copied"]
 
 
 def test_the_first_evaluation_is_the_first_experience(db: Database) -> None:
@@ -231,7 +231,7 @@ def test_an_attempt_that_was_broken_off_can_be_rolled_back(db: Database) -> None
     before = sorted(db.sql("SELECT * FROM total").rows)
     db._transactions.begin()
     db.sql(LARGE)
-    db._rules.check("deferred")
+    db._reactions.check()
     assert not totals_are_kept(db)
     db.rollback()
     assert sorted(db.sql("SELECT * FROM total").rows) == before
@@ -271,7 +271,7 @@ def test_where_there_is_nothing_to_choose_the_nodes_are_not_timed(db: Database) 
 
 
 def calm(db: Database) -> bool:
-    return bool(db._rules.network.choices._calm)
+    return bool(db._network.choices._calm)
 
 
 def test_calm_is_for_changes_no_larger(db: Database) -> None:
@@ -344,7 +344,7 @@ def test_what_nodes_below_take_counts_for_the_view(db: Database) -> None:
     lines.clear()
     db.sql(LARGE)
     *below, last = [line for line in lines if " from " in line]
-    assert "(naive, with a copy of the old state)" in last
+    assert "(copied)" in last
     assert below
     assert all("passed by" in line or "not kept" in line for line in below)
 
@@ -393,11 +393,13 @@ def test_what_was_followed_in_vain_is_remembered(
     experience(db).note_naive(1.0)
     upper = next(
         each
-        for each in db._rules.network.derived()
+        for each in db._network.graph.derived.values()
         if isinstance(each, TotalsNode) and not each.totals.groups
     )
     begun: list[str] = []
-    monkeypatch.setattr(derived_nodes, "_take_in", taking(60.0, derived_nodes._take_in, db, begun))
+    monkeypatch.setattr(
+        derived_changes, "_take_in", taking(60.0, derived_changes._take_in, db, begun)
+    )
     for _ in range(2):
         upper.table.validity.revoke()
         db.sql("UPDATE member SET v = v + 1 WHERE id < 120")
@@ -413,7 +415,7 @@ def test_a_load_is_evaluated_once_and_not_followed(db: Database) -> None:
     db.load("member", [(n, n % GROUPS, n) for n in range(10_000, 20_000)])
     db.trace(None)
     *below, last = [line for line in lines if " from " in line]
-    assert "(naive, with a copy of the old state)" in last
+    assert "(copied)" in last
     assert below
     assert all("passed by" in line or "not kept" in line for line in below)
 

@@ -178,7 +178,7 @@ def test_a_log_that_nobody_asks_for_is_let_go(connect: Connect, clock: Clock) ->
     clock.pass_by(61)
     put(db, "ink", 2)
     assert (logs(db), kept(db)) == (0, 0)
-    assert list(db._rules.network.conditions()) == []
+    assert list(db._network.graph.views()) == []
     put(db, "ink", 3)
     (change,) = db.monitor("low", since=1).changes()
     assert change.fresh
@@ -240,7 +240,7 @@ def test_what_all_have_read_is_not_kept_in_memory(db: Database) -> None:
         put(db, "ink", turn % 9)
         for sub in subs:
             sub.changes()
-    (audience,) = db._rules.monitors._audiences.values()
+    (audience,) = db._monitors._audiences.values()
     assert len(audience.queue._changes) < 100
 
 

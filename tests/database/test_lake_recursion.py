@@ -15,7 +15,7 @@ import harken
 from harken.engines import fetch_limits as limits
 from harken.engines.protocol import TooManyRows
 from harken.engines.tally import Tally
-from harken.propagation.recursive_nodes import RecursiveNode
+from harken.maintenance.recursive_nodes import RecursiveNode
 
 REACHED = """
 .decl edge(x: number, y: number)

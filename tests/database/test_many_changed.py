@@ -9,8 +9,9 @@ from random import Random
 import pytest
 
 import harken
-from harken.propagation import derived_nodes
-from harken.propagation.nodes import FROM_SCRATCH, ConditionNode
+from harken.maintenance.nodes import ViewNode
+from harken.maintenance.strategies import FROM_SCRATCH
+from harken.propagation import strategy_choice
 
 QUERIES = {
     "joined": "SELECT x1, x{n} FROM {tables} WHERE {joined}",
@@ -51,9 +52,7 @@ def db() -> Iterator[harken.Database]:
 
 def strategies(db: harken.Database) -> set[str]:
     """How the changes of the view were found, in all transactions so far."""
-    (node,) = (
-        node for node in db._rules.network._conditions.values() if isinstance(node, ConditionNode)
-    )
+    (node,) = (node for node in db._network.graph.nodes.values() if isinstance(node, ViewNode))
     return {strategy for strategy, _ in (*node.plans, *node.weighted)}
 
 
@@ -75,9 +74,9 @@ def test_the_plan_is_made_when_going_without_has_taken_as_long(
 ) -> None:
     fill(db, 4)
     db.sql(f"CREATE MATERIALIZED VIEW v AS {chained('joined', 4)}")
-    monkeypatch.setattr(derived_nodes, "SHORT_PLAN", 0.0)
-    monkeypatch.setattr(db._rules.network.choices, "naive_seconds", lambda node: 1.0)
-    monkeypatch.setattr(derived_nodes, "LITERALS", 2.5 / node_length(db, 4) ** 2)
+    monkeypatch.setattr(strategy_choice, "SHORT_PLAN", 0.0)
+    monkeypatch.setattr(db._network.choices, "naive_seconds", lambda node: 1.0)
+    monkeypatch.setattr(strategy_choice, "LITERALS", 2.5 / node_length(db, 4) ** 2)
     random = Random(1)
     for number in range(4):
         change_all(db, 4, random)
@@ -86,7 +85,7 @@ def test_the_plan_is_made_when_going_without_has_taken_as_long(
 
 
 def node_length(db: harken.Database, n: int) -> int:
-    (node,) = db._rules.network._conditions.values()
+    (node,) = db._network.graph.nodes.values()
     changed = frozenset(node.part.stored)
     assert len(changed) == n
     return node.length("incremental", changed)

@@ -25,11 +25,11 @@ from test_recovery import Writers
 import harken
 from harken import Database
 from harken.consumers.monitors.outbox import Outbox
+from harken.consumers.rules.acting import Acting
 from harken.engines.delta.tables import LakeTable
 from harken.engines.placement.catalog import Pending, Places
 from harken.engines.placement.exchange import Exchange
 from harken.engines.sqlite.connection import Connection
-from harken.propagation.check_phase import CheckPhase
 from harken.propagation.network import Network
 from harken.sources.directory import DirectoryInput
 
@@ -40,7 +40,7 @@ FAILPOINTS: dict[str, tuple[type, str]] = {
     "taking an input in": (Exchange, "take_in"),
     "noting the version": (Places, "advance"),
     "propagating": (Network, "propagate"),
-    "the action": (CheckPhase, "act"),
+    "the action": (Acting, "act"),
     "the outbox": (Outbox, "write"),
     "the file's commit": (Connection, "commit"),
     "clearing what is pending": (Pending, "clear"),

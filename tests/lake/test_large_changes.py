@@ -133,7 +133,7 @@ def test_subscriptions_of_one_shape_are_one_question(
             db.monitor("quantity", where=f"quantity > {least} AND item % 3 = {rest}")
             for least, rest in asked
         ]
-        assert len(list(db._rules.network.conditions())) == 1
+        assert len(list(db._network.graph.views())) == 1
         copies = [Counter(sub.rows()) for sub in subs]
         monkeypatch.setattr(limits, "MOST_HELD", held)
         for _ in range(2):

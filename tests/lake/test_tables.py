@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harken.engines.delta.delta_log import change_feed
@@ -58,7 +58,18 @@ def histories(draw: st.DrawFn) -> tuple[list[str], int, bool, int, list[tuple[li
 
 
 @given(histories(), st.data())
+@settings(max_examples=40)
 def test_a_table_is_a_multiset_with_versions(history: tuple, data: st.DataObject) -> None:
+    check_history(history, data)
+
+
+@pytest.mark.nightly
+@given(histories(), st.data())
+def test_a_table_is_a_multiset_with_versions_all_night(history: tuple, data: st.DataObject) -> None:
+    check_history(history, data)
+
+
+def check_history(history: tuple, data: st.DataObject) -> None:
     names, key, bag, rows_per_file, commits = history
     schema = schema_of(names)
     with TemporaryDirectory() as directory:

@@ -13,7 +13,7 @@ from datalog_programs import Maker, RandomProgram, text_of
 
 import harken
 from harken.maintenance import counting, investment
-from harken.propagation.nodes import ConditionNode
+from harken.maintenance.nodes import ViewNode
 from laws.test_recursive_views import Client, Shape, graph_program, random_clock, transaction
 
 PROGRAMS, AT_ONCE, TRANSACTIONS = 36, 6, 15
@@ -51,9 +51,9 @@ def shaped(seed: int) -> tuple[RandomProgram, Random]:
     return graph_program(random, [(groups, rules)]), random
 
 
-def nodes(client: Client) -> list[ConditionNode]:
-    found = client.db._rules.network._conditions.values()
-    return [each for each in found if isinstance(each, ConditionNode)]
+def nodes(client: Client) -> list[ViewNode]:
+    found = client.db._network.graph.nodes.values()
+    return [each for each in found if isinstance(each, ViewNode)]
 
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, AT_ONCE))

@@ -18,7 +18,7 @@ from harken.engines import fetch_limits as limits
 from harken.engines.placement.at_hand import RowsAtHand
 from harken.engines.placement.far import FarRelation
 from harken.engines.protocol import TooManyRows
-from harken.propagation.recursive_nodes import RecursiveNode
+from harken.maintenance.recursive_nodes import RecursiveNode
 
 from .test_recursive_views import Client, follow, question, small_program
 

@@ -19,14 +19,14 @@ from sql_pairs import Difference, Pair
 from sql_scripts import Script, Scripts
 from sql_shrinking import shrink, text_of
 
-from harken.maintenance import chooser
-from harken.propagation import nodes
+from harken.maintenance import chooser, nodes
 
 pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 
 seeds = st.integers(0, 2**32 - 1)
 # A script shrinks by its own parts, and not by the choices that made it.
 as_found = [Phase.explicit, Phase.reuse, Phase.generate]
+few = settings(max_examples=4, phases=as_found, suppress_health_check=list(HealthCheck))
 some = settings(max_examples=8, phases=as_found, suppress_health_check=list(HealthCheck))
 many = settings(max_examples=440, phases=as_found, suppress_health_check=list(HealthCheck))
 
@@ -68,32 +68,65 @@ def compare(script: Script) -> Counter[str]:
 
 
 @given(seeds)
-@some
+@few
 def test_views_have_the_rows_and_changes_that_they_should(tally: Counter[str], seed: int) -> None:
+    tally += compare(Scripts(Random(seed)).script(views=6, transactions=28))
+
+
+@pytest.mark.nightly
+@given(seeds)
+@some
+def test_views_have_the_rows_and_changes_that_they_should_in_long_scripts(
+    tally: Counter[str], seed: int
+) -> None:
     tally += compare(Scripts(Random(seed)).script(views=6, transactions=112))
 
 
-@given(seeds)
-@some
-def test_what_is_broken_off_changes_nothing(tally: Counter[str], seed: int) -> None:
+def break_off(seed: int, transactions: int) -> Counter[str]:
     """Whenever that happens: see `haste`."""
-    script = replace(Scripts(Random(seed)).script(views=4, transactions=25), strategy="adaptive")
+    script = Scripts(Random(seed)).script(views=4, transactions=transactions)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(chooser, "SMALL_CHANGE", 1)
-        tally += Pair(script, Random(seed)).run()
+        return Pair(replace(script, strategy="adaptive"), Random(seed)).run()
 
 
 @given(seeds)
+@few
+def test_what_is_broken_off_changes_nothing(tally: Counter[str], seed: int) -> None:
+    tally += break_off(seed, transactions=12)
+
+
+@pytest.mark.nightly
+@given(seeds)
 @some
-def test_what_is_too_long_for_one_statement_is_found_in_each_state(
-    tally: Counter[str], seed: int
-) -> None:
+def test_what_is_broken_off_changes_nothing_in_long_scripts(tally: Counter[str], seed: int) -> None:
+    tally += break_off(seed, transactions=25)
+
+
+def take_for_too_long(seed: int) -> Counter[str]:
     """Whatever is evaluated from scratch is taken for too long."""
     strategy = ("naive", "adaptive")[seed % 2]
     script = replace(Scripts(Random(seed)).script(views=3, transactions=20), strategy=strategy)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(nodes, "MANY_ITEMS", 0)
-        tally += Pair(script).run()
+        return Pair(script).run()
+
+
+@given(seeds)
+@few
+def test_what_is_too_long_for_one_statement_is_found_in_each_state(
+    tally: Counter[str], seed: int
+) -> None:
+    tally += take_for_too_long(seed)
+
+
+@pytest.mark.nightly
+@given(seeds)
+@some
+def test_what_is_too_long_for_one_statement_is_found_in_each_state_of_more_scripts(
+    tally: Counter[str], seed: int
+) -> None:
+    tally += take_for_too_long(seed)
 
 
 @pytest.mark.nightly

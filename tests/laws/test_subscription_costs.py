@@ -93,7 +93,7 @@ def test_a_transaction_costs_the_same(db: Database, shape: str, keep: bool) -> N
     few = cost_of_change(db)
     watch(db, subs, shape, MANY, keep)
     assert cost_of_change(db) == few
-    assert len(list(db._rules.network.conditions())) == 1
+    assert len(list(db._network.graph.views())) == 1
 
 
 def test_one_more_subscription_costs_the_same(db: Database) -> None:

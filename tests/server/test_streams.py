@@ -13,7 +13,7 @@ from serving import Served, take
 
 import harken
 from harken import Change, HarkenError, Keep
-from harken.consumers.monitors.changes import StoredChange, StoredRows
+from harken.database.changes import StoredChange, StoredRows
 from harken.server.events import net
 from harken.server.feeds import Tail
 from harken.values.types import INTEGER
@@ -112,7 +112,7 @@ def test_many_clients_of_a_view_share_a_feed_and_a_log(served: Served, path: str
     assert [next(changes).plus for changes in streams] == [[("ink", 3)]] * 30
     with harken.connect(path) as db:
         assert db._connection.value("SELECT count(*) FROM harken_changes") == 1
-        assert len(list(db._rules.network.conditions())) == 1
+        assert len(list(db._network.graph.views())) == 1
 
 
 def test_a_client_that_vanishes_is_forgotten(served: Served) -> None:

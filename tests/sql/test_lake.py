@@ -13,7 +13,7 @@ import harken
 from harken.engines import fetch_limits as limits
 from harken.engines.placement.query import LakeQuery
 from harken.engines.sqlite import firsts
-from harken.propagation.nodes import TotalsNode
+from harken.maintenance.nodes import Planning, TotalsNode
 from sql.test_where_engines_go_wrong import CASES
 
 if TYPE_CHECKING:
@@ -158,10 +158,10 @@ def test_what_all_groups_take_is_asked_for_once(tmp_path: Path) -> None:
             CREATE MATERIALIZED VIEW prices AS
                 SELECT name, sum(price * 2) FROM item, kind WHERE kind = kind.id GROUP BY name
         """)
-        network = db._rules.network
-        (totals,) = network.derived()
+        (totals,) = db._network.graph.derived.values()
         assert isinstance(totals, TotalsNode)
-        ((query, _),) = totals.followers_of(frozenset(totals.part.stored), network._planning)
+        planning = Planning(db._runtime.engine, db._runtime.catalog)
+        ((query, _),) = totals.followers_of(frozenset(totals.part.stored), planning)
         assert isinstance(query, LakeQuery)
         asked = {(demand.relation.name, demand.columns) for demand, _ in query.asked}
         assert asked == {("item", (2,)), ("kind", (0,))}

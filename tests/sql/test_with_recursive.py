@@ -14,7 +14,7 @@ import harken
 from harken.api.explain import Explanation
 from harken.engines.spark import recursion as spark_recursion
 from harken.engines.sqlite import recursion
-from harken.propagation.round_nodes import RoundsNode
+from harken.maintenance.round_nodes import RoundsNode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -253,7 +253,9 @@ def test_only_what_changes_in_a_round_is_followed() -> None:
         db.sql(f"INSERT INTO edge VALUES {stored(chain)}")
         db.sql(f"CREATE VIEW ways AS {ROUND_AND_ROUND}")
         view = db.monitor("ways")
-        (node,) = (each for each in db._rules.network.derived() if isinstance(each, RoundsNode))
+        (node,) = (
+            each for each in db._network.graph.derived.values() if isinstance(each, RoundsNode)
+        )
         for text, came, went in (
             ("DELETE FROM edge WHERE x = 59", 0, 60),
             ("INSERT INTO edge VALUES (59, 60), (59, 60)", 120, 0),

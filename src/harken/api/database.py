@@ -18,7 +18,6 @@ from harken.api.handles import FunctionHandle
 from harken.api.opening import open_database, open_file
 from harken.api.step import Step, take_step
 from harken.consumers.monitors.audience import Listener
-from harken.consumers.monitors.changes import Change
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.outbox import OutboxStatus
 from harken.consumers.monitors.subscription import (
@@ -40,6 +39,7 @@ from harken.database.arguments import (
     check_path,
     check_whole,
 )
+from harken.database.changes import Change
 from harken.database.exclusive import Turn, exclusive
 from harken.database.lake import register
 from harken.database.objects import Object
@@ -123,11 +123,14 @@ class Database:
         connection.use(settings)
         self._connection = connection
         try:
-            runtime, rules, transactions = open_database(connection, spark, settings)
-            self._runtime, self._rules, self._transactions = runtime, rules, transactions
-            self._session = Session(runtime, transactions, rules)
-            self._sql = SqlSession(runtime, transactions, rules)
-            self._datalog = DatalogSession(runtime, transactions, rules, self.monitor)
+            opened = open_database(connection, spark, settings)
+            runtime, transactions = opened.runtime, opened.transactions
+            self._runtime, self._transactions = runtime, transactions
+            self._reactions, self._network = opened.reactions, opened.reactions.network
+            self._rules, self._monitors = opened.rules, opened.monitors
+            self._session = Session(runtime, transactions, opened.rules)
+            self._sql = SqlSession(runtime, transactions, opened.materialized)
+            self._datalog = DatalogSession(runtime, transactions, self.monitor)
         except BaseException:
             connection.close()
             raise
@@ -336,7 +339,7 @@ class Database:
             subscription = subscribe(
                 self._runtime,
                 self._transactions,
-                self._rules.monitors,
+                self._monitors,
                 function,
                 name,
                 wishes,
@@ -358,19 +361,19 @@ class Database:
 
     def _snapshot(self, name: str, where: str | Mapping[str, Any] | None) -> tuple[Watched, Change]:
         watched = self._watched(name, where)
-        return watched, read_view(self._transactions, self._rules.monitors, watched, name)
+        return watched, read_view(self._transactions, self._monitors, watched, name)
 
     def _watched(self, name: str, where: str | Mapping[str, Any] | None) -> Watched:
         """What a monitor of this function with this condition watches."""
         self._look_at_others()
         check_text(name, "the name of a function")
-        return watched_view(self._rules.monitors, self._find(name), where)
+        return watched_view(self._monitors, self._find(name), where)
 
     @exclusive
     def outboxes(self) -> list[OutboxStatus]:
         """How full the outbox of each durable monitor is; an `alarm` says if that needs care."""
         self._look_at_others()
-        return self._rules.monitors.outbox.status()
+        return self._monitors.outbox.status()
 
     def _find(self, name: str, rules: Collection[str] = ()) -> Function:
         overloads = self._runtime.catalog.named(name)
@@ -397,15 +400,15 @@ class Database:
         self._look_at_others()
         check_name(name, "the name of a function")
         replaced = foreign.replaced_by(self._runtime, name, function)
-        if self._connection.read_only or not any(map(self._rules.reads, replaced)):
+        if self._connection.read_only or not any(map(self._reactions.reads, replaced)):
             foreign.register_in_session(self._runtime, name, function)
             return
         self._check_committed(f"something depends on {name}: other Python is not put behind it now")
         with foreign.put_back(self._runtime, replaced), self.transaction():
-            self._runtime.monitors.before_change({name})
+            self._reactions.before_schema_change({name})
             foreign.register_in_session(self._runtime, name, function)
             for each in replaced:
-                self._rules.foreign_changed(each)
+                self._reactions.foreign_changed(each)
 
     @exclusive
     def find_modules_in(self, *directories: str | os.PathLike[str]) -> None:
@@ -465,24 +468,24 @@ class Database:
         check_text(name, "the name of a rule or function")
         if name in self._runtime.catalog.rules:
             compiled = self._rules.compiled(name)
-            return explain_rule(self._runtime, self._rules.network, compiled)
+            return explain_rule(self._runtime, self._network, compiled)
         function = self._find(name, self._runtime.catalog.rules)
-        told = followed(self._rules.network, function.id)
-        found = explain_function(self._runtime, function, self._rules.network, told)
-        return replace(found, outboxes=tuple(self._rules.monitors.outboxes_of(function)))
+        told = followed(self._network, function.id)
+        found = explain_function(self._runtime, function, self._network, told)
+        return replace(found, outboxes=tuple(self._monitors.outboxes_of(function)))
 
     @exclusive
     def trace(self, listener: Callable[[str], None] | None) -> None:
         """Be told what happens in each check phase, a line at a time; None ends it."""
         if listener is not None:
             check_callable(listener, "the listener")
-        self._rules.check_phase.trace = listener
+        self._reactions.trace.listener = listener
 
     @exclusive
     def round_limit(self, rounds: int) -> None:
         """How many actions a check phase may run before it is taken for an endless one."""
         check_whole(rounds, "the limit", least=1)
-        self._rules.check_phase.limit = rounds
+        self._reactions.check_phase.limit = rounds
 
     @exclusive
     def detached_actions(self) -> list[DetachedAction]:
@@ -496,7 +499,8 @@ class Database:
         """Try detached actions again, all of them unless told which; how many were tried. Each has
         a transaction of its own; when all have been tried, the first failure is raised."""
         self._check_open()
-        return self._transactions.retry(None if numbers is None else check_numbers(numbers))
+        wanted = None if numbers is None else check_numbers(numbers)
+        return self._transactions.run_later(lambda: self._rules.queue(wanted))
 
     @exclusive
     def discard_actions(self, numbers: Iterable[int]) -> None:
@@ -511,7 +515,7 @@ class Database:
         """On how many tuples a rule may act at once. More are refused, and the transaction is
         undone: for so many, an action is one update over the whole set."""
         check_whole(tuples, "the limit", least=1)
-        self._rules.check_phase.largest = tuples
+        self._rules.acting.limit = tuples
 
     @exclusive
     def monitoring(self, strategy: str) -> None:
@@ -522,7 +526,7 @@ class Database:
                 code="bad-value",
                 hint="it is adaptive, incremental or naive",
             )
-        self._rules.network.choices.forced = None if strategy == "adaptive" else strategy
+        self._network.choices.forced = None if strategy == "adaptive" else strategy
 
     # --- the lake --------------------------------------------------------------------------
 
@@ -572,7 +576,7 @@ class Database:
                 schema=schema,
                 version=version,
             )
-            self._rules.synchronise()
+            self._reactions.synchronise()
         if missing is not None:
             if warn is not None:
                 warn(missing)
@@ -636,7 +640,9 @@ class Database:
             check_callable(warn, "warn")
         self._check_open()
         self._check_committed("a step is a transaction of its own")
-        step = take_step(self._runtime, self._transactions, self._rules, strict=strict)
+        step = take_step(
+            self._runtime, self._transactions, self._network, self._rules, strict=strict
+        )
         for name, sentence in step.left_out.items():
             if warn is not None:
                 warn(f"{name}: {sentence}")
@@ -701,7 +707,7 @@ class Database:
         self._transactions.commit()
         self._sql.drop_temporary()
         self._closed = True
-        self._rules.monitors.close()
+        self._monitors.close()
         try:
             self._runtime.engine.flush(give_way=True)
         finally:

@@ -15,11 +15,11 @@ from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
 from harken.ir.relations import Kind
 from harken.ir.schema import Function, FunctionKind
-from harken.maintenance.materialized_views import kept_name
 from harken.planner.change_methods import untold
 from harken.planner.prepare import prepare
 from harken.propagation.network import Network
 from harken.statements.datalog.text import is_datalog
+from harken.statements.sql.materialized_views import kept_name
 from harken.statements.sql.tables import is_materialized, is_sql
 
 
@@ -77,8 +77,8 @@ def explain_function(
     clauses = expanded = ""
     maintenance: tuple[str, ...] = ()
     recursion: tuple[str, ...] = ()
-    kept = network.node(kept_name(function.id))
-    warnings = () if kept is None else untold(kept.condition.program)
+    kept = network.graph.node(kept_name(function.id))
+    warnings = () if kept is None else untold(kept.view.program)
     if relation.kind is Kind.DERIVED:
         program = assemble(relation, (), runtime.catalog)
         plan = prepare(program, runtime.catalog.hierarchy, range(relation.inputs))

@@ -61,13 +61,13 @@ def delete_facts(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None
     """Delete rows of a relation, or of what is stated of one with rules."""
     with db._transactions.statement():
         remove_facts(db._runtime, name, rows)
-        db._rules.synchronise()
+        db._reactions.synchronise()
 
 
 def insert_facts(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
     with db._transactions.statement():
         add_facts(db._runtime, name, rows)
-        db._rules.synchronise()  # a relation with rules may have got a place for facts
+        db._reactions.synchronise()  # a relation with rules may have got a place for facts
 
 
 def _insert(runtime: Runtime, relation: Relation, rows: list[Row]) -> None:

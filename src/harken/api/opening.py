@@ -7,11 +7,15 @@ again whenever the catalog is read again.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
+from harken.consumers.constraints.constraints import Constraints
+from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
 from harken.database.objects import Objects
+from harken.database.reactions import Reactions
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.engines.placement.opening import open_file as open_file
@@ -25,18 +29,37 @@ from harken.settings import Settings
 from harken.statements import definitions
 from harken.statements.amosql import foreign
 from harken.statements.amosql.build import syntax_of
+from harken.statements.amosql.rules import AmosqlRules
+from harken.statements.sql.constraints import compile_constraints
+from harken.statements.sql.materialized_views import KeptViews
 
 
-def open_database(
-    connection: Connection, spark: Any, settings: Settings
-) -> tuple[Runtime, Rules, Transactions]:
-    """What all sessions on the connection share."""
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What all sessions on a connection share."""
+
+    runtime: Runtime
+    reactions: Reactions
+    transactions: Transactions
+    monitors: Monitors
+    materialized: KeptViews
+    rules: Rules
+
+
+def open_database(connection: Connection, spark: Any, settings: Settings) -> Opened:
     runtime = _open_runtime(connection, spark, settings)
-    rules = Rules(runtime)
-    runtime.rules, runtime.monitors = rules, rules.monitors
-    transactions = Transactions(runtime, rules)
-    rules.synchronise()
-    return runtime, rules, transactions
+    reactions = runtime.reactions = Reactions(runtime)
+    network, check_phase = reactions.network, reactions.check_phase
+    monitors = Monitors(runtime, network, check_phase)
+    materialized = KeptViews(runtime, network)
+    constraints = Constraints(runtime, network, compile_constraints)
+    rules = Rules(runtime, network, check_phase, AmosqlRules(runtime))
+    runtime.rules, runtime.monitors = rules, monitors
+    for consumer in (monitors, materialized, constraints, rules):
+        reactions.register(consumer)
+    reactions.synchronise()
+    transactions = Transactions(runtime, reactions)
+    return Opened(runtime, reactions, transactions, monitors, materialized, rules)
 
 
 def _open_runtime(connection: Connection, spark: Any, settings: Settings) -> Runtime:

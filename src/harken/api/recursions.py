@@ -3,7 +3,8 @@
 Which strategies there are does not depend on who watches it; which one is in use, and what is
 stored for it, is read off the nodes of the network.
 
-Law: what is said is what `rules.between` does, with the reason where everything is computed again.
+Law: what is said is what `propagation.derived_changes` does, with the reason where everything is
+computed again.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from harken.database.runtime import Runtime
 from harken.ir.clauses import Program, stored_relations
 from harken.ir.relations import Relation
 from harken.ir.strata import Stratum, reachable, stratify
+from harken.maintenance.recursive_nodes import STRATEGIES, RecursiveNode
+from harken.maintenance.round_nodes import RoundsNode
+from harken.maintenance.strategies import Strategy
 from harken.planner.change_methods import rounds_again, spoken
 from harken.propagation.network import Network
-from harken.propagation.nodes import NAIVE
-from harken.propagation.recursive_nodes import EXTERNAL, MATERIALIZED, STRATEGIES, RecursiveNode
-from harken.propagation.round_nodes import RoundsNode
 
 AGAIN = "computed again at each change, and compared"
 STORED = (
@@ -80,24 +81,30 @@ class _Recursion:
             return "none, nothing that is watched here depends on it"
         if forced is not None:
             return f'{forced}, by db.monitoring("{forced}")'
-        first = (each for each in (NAIVE, MATERIALIZED, EXTERNAL) if each in wanted)
+        first = (
+            each
+            for each in (Strategy.NAIVE, Strategy.MATERIALIZED, Strategy.EXTERNAL)
+            if each in wanted
+        )
         strategy = next(first, min(wanted))
         return f"{strategy}; {self._done(strategy)}"
 
     def _wanted(self) -> Iterator[str]:
-        for each in self._network.conditions():
+        for each in self._network.graph.views():
             if self._relation.id in each.program.definitions:
                 yield each.strategy
 
     def _done(self, strategy: str) -> str:
         again = f"{self._what} are {AGAIN}"
-        if self._refused is not None or strategy == NAIVE:
+        if self._refused is not None or strategy == Strategy.NAIVE:
             return again
-        derived = {each.id: each for each in self._network.derived()}
+        derived = {each.id: each for each in self._network.graph.derived.values()}
         node = derived.get(self._relation.id)
         if isinstance(node, RoundsNode):
             if node.refused is not None:
-                reason = "external stores nothing" if strategy == EXTERNAL else node.refused
+                reason = (
+                    "external stores nothing" if strategy == Strategy.EXTERNAL else node.refused
+                )
                 return f"{again}, because {reason}"
             if node.table.validity.holds():
                 return f"the rounds are stored, {node.table.size()} rows"

@@ -45,12 +45,17 @@ class Step:
 
 
 def take_step(
-    runtime: Runtime, transactions: Transactions, rules: Rules, *, strict: bool = True
+    runtime: Runtime,
+    transactions: Transactions,
+    network: Network,
+    rules: Rules,
+    *,
+    strict: bool = True,
 ) -> Step:
     """Take everything in that is new, in a transaction of its own. A file of a directory that
     cannot be read ends a step that is `strict`; otherwise it is set aside."""
     started = time.monotonic()
-    network, fired = rules.network, rules.firings()
+    fired = rules.firings()
     views: dict[str, float] = {}
     network.timing = views
     try:
@@ -58,7 +63,7 @@ def take_step(
             step, written = take_in(runtime, network, strict=strict)
     finally:
         network.timing = None
-        network.forget_large()
+        network.captures.forget_large()
     now = runtime.engine.connection.now().timestamp()
     return replace(
         step,
@@ -94,9 +99,9 @@ def take_in(
         if missing is not None:
             left_out[far.relation.name] = str(missing)
         if isinstance(change, int):
-            network.note_large(far.relation.id, change)
+            network.captures.note_large(far.relation.id, change)
         else:
-            network.note_changes(far.relation.id, change)
+            network.captures.note_changes(far.relation.id, change)
         taken[far.relation.name] = change if isinstance(change, int) else _size(change)
         versions[far.relation.name] = version
         when = far.table.written(version)

@@ -14,7 +14,7 @@ from typing import Any
 
 from harken.api.database import Database
 from harken.api.json_changes import delete_facts, delete_rows, insert_facts, insert_rows
-from harken.consumers.monitors.changes import Change
+from harken.database.changes import Change
 from harken.database.json_values import read_json, reader
 from harken.database.results import Result
 from harken.errors import HarkenError, SafetyFault, Span, TypeFault

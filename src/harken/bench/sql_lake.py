@@ -115,7 +115,7 @@ class _Turns:
         transaction = transaction_for(query, self.change, self.refresh)
         db._transactions.begin()
         times.changing.append(seconds(partial(apply, transaction, self.lake), cpu_time))
-        times.check.append(seconds(partial(db._rules.check, "deferred")))
+        times.check.append(seconds(db._reactions.check))
         with self.lake.writing_later():
             times.commit.append(seconds(db.commit, cpu_time))
         times.lake.append(seconds(self.lake.write))

@@ -184,7 +184,7 @@ class _Turns:
         db = self.store.db
         db.monitoring(strategy)
         with self.turn(), limit():
-            return seconds(partial(db._rules.check, "deferred"), self.clock)
+            return seconds(db._reactions.check, self.clock)
 
     def _probe(self, patience: float) -> float:
         """What differentials take, as long as there is patience: those of a large change may never

@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 from urllib.parse import urlencode, urlsplit
 
 from harken.client.copies import Copy
-from harken.consumers.monitors.changes import Change
 from harken.database.arguments import (
     LONGEST_TIME,
     check_flag,
@@ -29,6 +28,7 @@ from harken.database.arguments import (
     check_whole,
     wrong,
 )
+from harken.database.changes import Change
 from harken.database.json_values import Row, column_type, read_json, row_reader
 from harken.errors import HarkenError, StorageError, TypeFault, ValueFault
 from harken.server.events import API, address

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from harken.consumers.monitors.changes import Change
+from harken.database.changes import Change
 from harken.errors import ValueFault
 
 Row = tuple[Any, ...]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harken.database.catalog import Catalog
 from harken.database.objects import Object, Objects
@@ -19,6 +19,9 @@ from harken.lang.amosql.translate import literal_type
 from harken.settings import Settings
 from harken.values.types import Type
 
+if TYPE_CHECKING:
+    from harken.database.reactions import Reactions
+
 CALL_DEPTH = 500
 """How deep procedures may call each other before we take it for a loop without end."""
 
@@ -31,8 +34,6 @@ class RuleSwitch(Protocol):
     def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None: ...
 
     def before_remaking(self, function: Function) -> None: ...
-
-    def foreign_changed(self, function: Function) -> None: ...
 
 
 class Watcher(Protocol):
@@ -47,8 +48,6 @@ class Watcher(Protocol):
 
 class MonitorWatch(Protocol):
     """What a change of the schema must know of monitors."""
-
-    def before_change(self, names: Collection[str] | None) -> None: ...
 
     def check(self) -> None: ...
 
@@ -75,6 +74,7 @@ class Runtime:
     depth: int = 0
     rules: RuleSwitch = field(init=False)
     monitors: MonitorWatch = field(init=False)
+    reactions: Reactions = field(init=False)
     all_in_lake: bool = False
     """Do stored functions go to the lake even where nothing says so?"""
     immediate_rules: bool = False
@@ -99,6 +99,12 @@ class Runtime:
 
     def show_row(self, row: tuple[Any, ...]) -> str:
         return Result("rows", (), [row], self.name_object).lines()[0]
+
+    def show_rows(self, rows: list[tuple[Any, ...]]) -> str:
+        """Some rows in one line; of many the first ten."""
+        shown = [self.show_row(row) for row in rows[:10]]
+        more = [f"and {len(rows) - 10} more"] if len(rows) > 10 else []
+        return ", ".join([*shown, *more])
 
     def count_firing(self, rule_oid: int, times: int) -> None:
         """Remember how often a rule has acted: `fired(rule)`."""

@@ -10,20 +10,20 @@ committed in between, that change is refused with `stale-snapshot`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from harken.consumers.rules.rules import Rules
+from harken.database.actions import TransactionUndone
+from harken.database.reactions import Reactions
 from harken.database.runtime import Runtime
 from harken.engines.protocol import SchemaVersions
 from harken.errors import HarkenError, IntegrityError, StorageError
-from harken.propagation.check_phase import RuleRollback
 
 
 class Transactions:
-    def __init__(self, runtime: Runtime, rules: Rules) -> None:
+    def __init__(self, runtime: Runtime, reactions: Reactions) -> None:
         self._runtime = runtime
-        self._rules = rules
+        self._reactions = reactions
         self._connection = runtime.engine.connection
         self._first_oid = 0
         self._first_epoch = -1
@@ -36,9 +36,6 @@ class Transactions:
         self._state = -1
         self._looked = True
         """Does the open transaction, if there is one, know the state of the file that it reads?"""
-        self._detached = rules.detached
-        self._due: list[int] = []
-        """The detached actions that are to be carried out next, by their numbers."""
 
     @property
     def active(self) -> bool:
@@ -106,8 +103,8 @@ class Transactions:
             self._runtime.catalog.refresh_counter()
             if self._runtime.catalog.is_stale():
                 self._reread()
-            elif self._rules.monitors.is_stale():
-                self._rules.monitors.synchronise()
+            else:
+                self._reactions.refresh()
         self._data_version = version
 
     def commit(self) -> None:
@@ -124,17 +121,23 @@ class Transactions:
         if not self._connection.in_transaction:
             return
         self._check_and_commit(lambda: None)
-        self._end(list(self._run_detached()))
+        self._end()
 
-    def _end(self, failures: list[HarkenError]) -> None:
-        self._rules.check_phase.forget()
+    def _end(self) -> None:
+        """After a commit: consumers act in transactions of their own, and tell their listeners."""
+        failures = list(self._reactions.act_later(self._in_own_transaction))
+        self._reactions.forget()
         failures += self._tell()
         if failures:
             raise failures[0]
 
-    def retry(self, numbers: Iterable[int] | None) -> int:
-        """Try recorded detached actions again, all of them unless told which; how many there were.
-        Each is tried, whether others fail or not; the first failure is raised."""
+    def _in_own_transaction(self, act: Callable[[], None]) -> None:
+        self.begin()
+        self._check_and_commit(act)
+
+    def run_later(self, queue: Callable[[], int]) -> int:
+        """Let consumers act in transactions of their own on what `queue` sets up; how many there
+        were. Each is tried, whether others fail or not; the first failure is raised."""
         self._refuse_in_statement("to retry an action")
         if self.active or self._blocks:
             raise IntegrityError(
@@ -143,90 +146,27 @@ class Transactions:
                 hint="commit first",
             )
         self.refresh()
-        self._due = self._detached.numbers(numbers)
-        tried = len(self._due)
-        self._end(list(self._run_detached("")))
+        tried = queue()
+        self._end()
         return tried
 
     def _tell(self) -> list[HarkenError]:
         """Listeners are told when all is over: they may begin a transaction of their own."""
         blocks, self._blocks = self._blocks, 0
         try:
-            return self._rules.monitors.tell()
+            return self._reactions.tell()
         finally:
             self._blocks = blocks
-
-    def _run_detached(
-        self, after: str = "the transaction is committed, but "
-    ) -> Iterator[HarkenError]:
-        """Detached rules act after the commit that triggered them, each activation in a
-        transaction of its own; one that fails does not keep the others from acting."""
-        tried = 0
-        fired: list[str] = []
-        try:
-            while self._due:
-                if len(fired) >= self._rules.check_phase.limit + tried:
-                    yield self._rules.check_phase.never_settles(fired)
-                    return
-                due, self._due = self._due, []
-                tried = tried or len(due)
-                for number in due:
-                    failure = self._act_detached(number, fired)
-                    if failure is not None:
-                        yield _not_done(number, failure, after)
-        finally:
-            self._due = []
-
-    def _act_detached(self, number: int, fired: list[str]) -> HarkenError | None:
-        def act() -> None:
-            recorded = self._detached.cross_out(number)
-            if recorded is not None:
-                fired.append(recorded.rule)
-                self._rules.act_on(recorded)
-
-        try:
-            self.begin()
-            self._check_and_commit(act)
-        except HarkenError as error:
-            self._note_failure(number, error)
-            return error
-        return None
-
-    def _note_failure(self, number: int, error: HarkenError) -> None:
-        """If not even that can be written, the action is on record without it."""
-        with suppress(HarkenError):
-            self.begin()
-            self._check_and_commit(lambda: self._detached.note_failure(number, error))
-
-    def _check(self) -> list[int]:
-        """The check phase. What detached rules are to do is recorded in the transaction that
-        triggers it, and the record may be watched in turn."""
-        check_phase = self._rules.check_phase
-        due: list[int] = []
-        fired: list[str] = []
-        self._rules.check("deferred")
-        while triggered := check_phase.take("detached"):
-            if len(fired) >= check_phase.limit:
-                raise check_phase.never_settles(fired)
-            if not self._detached.is_declared:
-                self._detached.declare()
-                self._rules.synchronise()
-            for activation, rows in triggered:
-                fired.append(activation.name)
-                due.append(self._detached.record(activation, rows))
-            self._rules.check("deferred")
-        return due
 
     def _check_and_commit(self, first: Callable[[], None]) -> None:
         """The check phase and the commit: all of it or nothing."""
         self._statements += 1
         only_read = self._connection.only_reads
-        due: list[int] = []
         try:
             if not only_read:
                 first()
-                due = self._check()
-                self._rules.monitors.before_commit()
+                self._reactions.check()
+                self._reactions.before_commit()
             if not only_read and not self._connection.read_only:
                 self._runtime.catalog.save_counter()
                 self._runtime.engine.before_commit()
@@ -236,7 +176,6 @@ class Transactions:
             raise
         finally:
             self._statements -= 1
-        self._due += due
         self._runtime.catalog.changed = False
         self._begun = False
         self._looked = True
@@ -244,8 +183,7 @@ class Transactions:
         self._runtime.engine.indexes.make_postponed()
         if only_read:
             return
-        self._rules.monitors.after_commit()
-        self._rules.after_transaction()
+        self._reactions.after_commit()
         self._write_to_lake()
 
     def _write_to_lake(self) -> None:
@@ -274,9 +212,9 @@ class Transactions:
         tables = self._connection.schema_versions() if was_open else None
         self._connection.rollback()
         self._runtime.drop_variables_from(self._first_oid)
-        self._rules.check_phase.forget()
+        self._reactions.forget()
         self._undo(self._runtime.catalog.changed, tables)
-        self._rules.after_transaction()
+        self._reactions.after_transaction()
         self._keep_counter()
 
     def _notice_loss(self) -> None:
@@ -315,8 +253,8 @@ class Transactions:
             with self._all_or_nothing():
                 yield
                 if self._statements == 1:
-                    self._rules.after_statement()
-        except RuleRollback:
+                    self._reactions.after_statement()
+        except TransactionUndone:
             self._rollback()
             raise
         finally:
@@ -326,7 +264,7 @@ class Transactions:
     def _all_or_nothing(self) -> Iterator[None]:
         catalog = self._runtime.catalog
         epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
-        waiting = self._rules.check_phase.snapshot()
+        waiting = self._reactions.snapshot()
         tables: SchemaVersions | None = None
         try:
             with self._connection.savepoint():
@@ -340,7 +278,7 @@ class Transactions:
                 self._rollback()
             else:
                 self._runtime.drop_variables_from(first_oid)
-                self._rules.check_phase.restore(waiting)
+                self._reactions.restore(waiting)
                 self._undo(catalog.epoch != epoch, tables)
                 catalog.changed = changed
             raise
@@ -395,7 +333,7 @@ class Transactions:
         name = "whole_text"
         catalog = self._runtime.catalog
         epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
-        waiting = self._rules.check_phase.snapshot()
+        waiting = self._reactions.snapshot()
         self._connection.begin_savepoint(name)
         outer, self._text_open = self._text_open, True
         try:
@@ -408,7 +346,7 @@ class Transactions:
                 tables = self._connection.schema_versions()
                 self._connection.undo_savepoint(name)
                 self._runtime.drop_variables_from(first_oid)
-                self._rules.check_phase.restore(waiting)
+                self._reactions.restore(waiting)
                 self._undo(catalog.epoch != epoch, tables)
                 catalog.changed = changed
             raise
@@ -433,12 +371,12 @@ class Transactions:
             self._reread()
         same_schema = not (schema_changed or catalog.changed or catalog.epoch != self._first_epoch)
         if not (same_schema and same_tables):
-            self._rules.after_undo()
+            self._reactions.after_undo()
 
     def _reread(self) -> None:
         self._runtime.catalog.reload()
         self._runtime.engine.indexes.reload()
-        self._rules.synchronise()
+        self._reactions.synchronise()
 
 
 def _rolled_back() -> IntegrityError:
@@ -447,14 +385,3 @@ def _rolled_back() -> IntegrityError:
         code="rolled-back",
         hint="to leave the block undone, let this error pass or raise one of your own",
     )
-
-
-def _not_done(number: int, error: HarkenError, after: str) -> HarkenError:
-    """The failure of a detached action, as whoever had it carried out is told."""
-    error.message = f"{after}detached action {number} failed: {error.message}"
-    error.hint = (
-        f"it is on record in detached_actions: mend what failed, then try it again with "
-        f"db.retry_actions([{number}]) or `harken actions retry {number}`, or give it up with "
-        f"db.discard_actions([{number}])"
-    )
-    return error

@@ -20,11 +20,12 @@ from harken.engines.protocol import Statistics
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
 from harken.maintenance.measurements import Experience
+from harken.maintenance.nodes import Costs, Monitored, TotalsNode, ViewNode
+from harken.maintenance.recursive_nodes import RecursiveNode
+from harken.maintenance.strategies import Strategy
 from harken.planner.cost import CostModel
 from harken.planner.network import Part, Reason
 from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
-from harken.propagation.nodes import NAIVE, ConditionNode, Costs, Monitored, TotalsNode
-from harken.propagation.recursive_nodes import RecursiveNode
 
 MANY = 1_000.0
 """Changed rows, for which an estimate is made beside the one for a single row."""
@@ -99,23 +100,27 @@ class Choices:
     ) -> str:
         """How to compute the change of a node; `sizes` are those of the Δ-sets it reads, `changed`
         those of all that changed. Where experience does not tell, the estimates do."""
-        if self.forced == NAIVE or node.part.relation.in_rounds:
-            return NAIVE
+        if self.forced == Strategy.NAIVE or node.part.relation.in_rounds:
+            return Strategy.NAIVE
         if self.forced is not None:
             return incremental
         if node.part.reason is Reason.RECURSIVE:
-            return incremental if isinstance(node, RecursiveNode) and not node.refused else NAIVE
+            return (
+                incremental
+                if isinstance(node, RecursiveNode) and not node.refused
+                else Strategy.NAIVE
+            )
         known = prefers_naive()
         if known is not None:
-            return NAIVE if known else incremental
+            return Strategy.NAIVE if known else incremental
         if sum(sizes.values()) < SMALL_CHANGE or self._is_small_part(node, changed):
             return incremental
         far = self._far_changes(node, sizes)
         if sum(far.values()) > MANY_FAR:
             rows = sum(self.statistics.rows(node.part.influents[name]) for name in far)
-            return NAIVE if CHANGED_ROW * sum(far.values()) > rows else incremental
+            return Strategy.NAIVE if CHANGED_ROW * sum(far.values()) > rows else incremental
         costs = self.costs(node)
-        return NAIVE if costs.whole < costs.by_differentials(sizes) else incremental
+        return Strategy.NAIVE if costs.whole < costs.by_differentials(sizes) else incremental
 
     def _is_small_part(self, node: Monitored, changed: Mapping[str, int]) -> bool:
         """Has little changed of every relation below? Estimates of queries of many relations can
@@ -276,9 +281,9 @@ class Choices:
         updates = self.statistics.updates.get(relation.id)
         changes = max(1.0, updates.lately) if updates is not None else 1.0
         simple = 0 < len(nodes) <= ALTERNATIVES and all(
-            isinstance(node, ConditionNode)
+            isinstance(node, ViewNode)
             and node.kept is None
-            and not (node.condition.events or node.condition.moves)
+            and not (node.view.events or node.view.moves)
             for node in nodes
         )
         if not simple:

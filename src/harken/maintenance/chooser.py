@@ -20,20 +20,11 @@ from harken.engines.protocol import BrokenOff, Connection
 from harken.errors import HarkenError, SafetyFault
 from harken.maintenance.choices import SMALL_CHANGE, Choices
 from harken.maintenance.measurements import SPARE, Case, Experience
-from harken.propagation.nodes import (
-    COUNTING,
-    FROM_SCRATCH,
-    INCREMENTAL,
-    WITH_TOTALS,
-    ConditionNode,
-    DerivedNode,
-    Node,
-    TotalsNode,
-)
+from harken.maintenance.nodes import DerivedNode, Node, TotalsNode, ViewNode
+from harken.maintenance.strategies import FROM_SCRATCH, Strategy
 
 T = TypeVar("T")
 
-FOLLOWED = "totals followed"
 WORTHWHILE = 0.001
 """What takes fewer seconds is not remembered, unless there is something to compare it with."""
 
@@ -135,13 +126,13 @@ class Ways:
 
     def _strategy(self, node: Node) -> str:
         if isinstance(node, TotalsNode):
-            return FOLLOWED
-        for part, strategy in ((node.counted, COUNTING), (node.kept, WITH_TOTALS)):
+            return Strategy.FOLLOWED
+        for part, strategy in ((node.counted, Strategy.COUNTING), (node.kept, Strategy.TOTALS)):
             below = [self.derived.get(each.relation.id) for each in part.totals] if part else []
             kept = all(isinstance(t, TotalsNode) and self.choices.wants_totals(t) for t in below)
             if part is not None and kept:
                 return strategy
-        return INCREMENTAL
+        return Strategy.INCREMENTAL
 
     def depends_on_missed(self, node: Node) -> bool:
         return not self.missed.isdisjoint(node.part.influents)
@@ -165,7 +156,9 @@ class Ways:
         known = self._experience(node) if self.choices.is_of_far(node) else None
         if known is None or not known.taken:
             return False
-        return known.expected(*self._case(node, FOLLOWED)) < self.choices.naive_seconds(node)
+        return known.expected(*self._case(node, Strategy.FOLLOWED)) < self.choices.naive_seconds(
+            node
+        )
 
     def is_first(self, node: Node) -> bool:
         """Is there no experience to go by, neither of the node nor of anything above?"""
@@ -279,12 +272,12 @@ class Ways:
             if node.id not in self._noted and self.goes_naive(node) is False:
                 self.note(node, self._expected_strategy(node))
 
-    def sample(self, query: Callable[[ConditionNode], Callable[[], object]]) -> None:
+    def sample(self, query: Callable[[ViewNode], Callable[[], object]]) -> None:
         """Where only the first evaluation of a view is known, and differentials took a part of it
         that counts, find out what naive evaluation takes, if it does not take longer than they."""
         for node in self._asked.values() if self.is_timed else ():
             known = self._experience(node)
-            if not isinstance(node, ConditionNode) or known is None or self.goes_naive(node):
+            if not isinstance(node, ViewNode) or known is None or self.goes_naive(node):
                 continue
             spent = self._spent(node)
             if spent >= WORTHWHILE and known.wants_sample(spent):

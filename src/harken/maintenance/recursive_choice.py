@@ -16,15 +16,9 @@ from dataclasses import dataclass
 from harken.engines.protocol import BrokenOff, TooManyRows
 from harken.maintenance.choices import COPY_LIMIT, Choices
 from harken.maintenance.measurements import Experience
-from harken.propagation.nodes import NAIVE, Planning
-from harken.propagation.recursive_nodes import (
-    EXTERNAL,
-    MATERIALIZED,
-    NEAR,
-    REMEMBERED,
-    TAKEN_IN,
-    RecursiveNode,
-)
+from harken.maintenance.nodes import Planning
+from harken.maintenance.recursive_nodes import NEAR, REMEMBERED, TAKEN_IN, RecursiveNode
+from harken.maintenance.strategies import Strategy
 
 
 @dataclass(slots=True)
@@ -47,7 +41,7 @@ class Turn:
         if wanted is None:
             return self._go_by_experience()
         gone = self._go(wanted)
-        if wanted == EXTERNAL:
+        if wanted == Strategy.EXTERNAL:
             self.node.kept_rows.drop()
         return gone
 
@@ -59,16 +53,16 @@ class Turn:
             self._try(strategy)
         except TooManyRows:
             node.delta.clear()
-            if strategy != NAIVE:
-                return self._go(NAIVE)
+            if strategy != Strategy.NAIVE:
+                return self._go(Strategy.NAIVE)
             node.kept_rows.drop()
             node.differ(self.stored, self.planning)
         return strategy
 
     def _try(self, strategy: str) -> None:
-        if strategy == EXTERNAL:
+        if strategy == Strategy.EXTERNAL:
             self.node.rederive(self.changed, self.planning)
-        elif strategy == MATERIALIZED:
+        elif strategy == Strategy.MATERIALIZED:
             self.node.maintain(self.changed, self.stored, self.planning)
         else:
             self.node.recompute(self.stored, self.planning)
@@ -90,9 +84,9 @@ class Turn:
         was_stored = node.kept_rows.holds()
         stored = node.kept_rows if was_stored else None
         strategy = course.choose(known, self.case, self.size, stored)
-        if strategy == EXTERNAL and not self._rederive(known, was_stored):
-            strategy = MATERIALIZED if was_stored else NAIVE
-        if strategy != EXTERNAL:
+        if strategy == Strategy.EXTERNAL and not self._rederive(known, was_stored):
+            strategy = Strategy.MATERIALIZED if was_stored else Strategy.NAIVE
+        if strategy != Strategy.EXTERNAL:
             started = self._clock()
             strategy = self._go(strategy)
             self._note(strategy, started, known, was_stored)
@@ -107,13 +101,13 @@ class Turn:
         started = self._clock()
         try:
             with self.planning.engine.connection.limited(limit):
-                self._try(EXTERNAL)
+                self._try(Strategy.EXTERNAL)
         except (BrokenOff, TooManyRows):
             took = self._clock() - started
-            for way in (EXTERNAL, TAKEN_IN) if was_stored else (EXTERNAL,):
+            for way in (Strategy.EXTERNAL, TAKEN_IN) if was_stored else (Strategy.EXTERNAL,):
                 known.note((way, self.case), self.size, took, broken_off=True)
             return False
-        self._note(EXTERNAL, started, known, was_stored)
+        self._note(Strategy.EXTERNAL, started, known, was_stored)
         if was_stored:
             self.node.kept_rows.take_in(self.node.delta)
             self._note(TAKEN_IN, started, known, was_stored)
@@ -123,20 +117,20 @@ class Turn:
         """What takes longer because plans are made in it is not remembered."""
         took, course = self._clock() - started, self.node.course
         is_fresh, self.node.is_fresh = self.node.is_fresh, False
-        if strategy == NAIVE:
+        if strategy == Strategy.NAIVE:
             known.note_naive(took, is_first=is_fresh)
         if is_fresh or self._is_cold(strategy, took, known):
             return
         known.note((strategy, self.case), self.size, took)
-        if strategy in (MATERIALIZED, TAKEN_IN):
-            course.note_with(took, known, (EXTERNAL, self.case), self.size)
-        elif strategy == EXTERNAL and not was_stored:
+        if strategy in (Strategy.MATERIALIZED, TAKEN_IN):
+            course.note_with(took, known, (Strategy.EXTERNAL, self.case), self.size)
+        elif strategy == Strategy.EXTERNAL and not was_stored:
             course.note_without(took)
 
     def _is_cold(self, strategy: str, took: float, known: Experience) -> bool:
         """Did it take longer because it was not in use? What took very long is not tried on."""
         case, course = (strategy, self.case), self.node.course
-        way = EXTERNAL if strategy == TAKEN_IN else strategy
+        way = Strategy.EXTERNAL if strategy == TAKEN_IN else strategy
         if not known.is_measured(case, self.size) or not course.is_cold(way):
             return False
         if took <= NEAR * known.expected(case, self.size):
@@ -146,13 +140,15 @@ class Turn:
 
     def _store_or_drop(self, strategy: str, known: Experience, was_stored: bool) -> None:
         rows, course = self.node.kept_rows, self.node.course
-        if strategy == EXTERNAL and not was_stored:
+        if strategy == Strategy.EXTERNAL and not was_stored:
             if course.is_worth_a_try:
                 self._try_to_store(known)
         elif was_stored and course.wants_no_rows(known):
             rows.drop()
             course.give_up_rows(known)
-        elif (strategy == NAIVE or course.was_looked_at) and rows.are_more_than(COPY_LIMIT):
+        elif (strategy == Strategy.NAIVE or course.was_looked_at) and rows.are_more_than(
+            COPY_LIMIT
+        ):
             rows.drop()
 
     def _try_to_store(self, known: Experience) -> None:

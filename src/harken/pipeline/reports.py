@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harken.api.step import Step
-from harken.consumers.monitors.changes import Change
+from harken.database.changes import Change
 from harken.database.json_values import NameObject
 from harken.database.results import Result, to_json
 from harken.sources.registry import kind_named

@@ -18,8 +18,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 import harken
 from harken.api.step import Step
-from harken.consumers.monitors.changes import Change
 from harken.consumers.monitors.subscription import Subscription
+from harken.database.changes import Change
 from harken.errors import HarkenError
 from harken.pipeline.reports import step_json, step_line, step_set_aside
 
@@ -43,7 +43,7 @@ class Views:
 
     def refresh(self) -> None:
         """Others may have made a monitor, or deleted one."""
-        outbox = self._database._rules.monitors.outbox
+        outbox = self._database._monitors.outbox
         wanted = {durable.view for durable in outbox.durables().values()}
         for view in self._watched.keys() - wanted:
             self._watched.pop(view).close()

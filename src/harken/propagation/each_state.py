@@ -20,8 +20,8 @@ from harken.engines.sqlite.before import Before
 from harken.engines.sqlite.events import Capture
 from harken.errors import HarkenError, is_of_data
 from harken.ir.clauses import Program, stored_relations
+from harken.maintenance.nodes import Planning, Row, ViewNode
 from harken.propagation.evaluation_times import Moments
-from harken.propagation.nodes import ConditionNode, Planning, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +30,16 @@ class States:
     captures: Mapping[str, Capture]
     moments: Moments
 
-    def now(self, node: ConditionNode) -> list[Row]:
+    def now(self, node: ViewNode) -> list[Row]:
         return node.whole(self.planning).rows(())
 
-    def before(self, node: ConditionNode, changed: frozenset[str]) -> list[Row] | None:
+    def before(self, node: ViewNode, changed: frozenset[str]) -> list[Row] | None:
         """The rows before these stored relations changed; None if they cannot be computed."""
         if node.old_state is not None:
             return self.planning.engine.matching(node.old_state, {})
         try:
-            if node.condition.moves:
-                with self.planning.engine.connection.at(self.moments.last(node.condition.name)):
+            if node.view.moves:
+                with self.planning.engine.connection.at(self.moments.last(node.view.name)):
                     return node.rows_before(changed, self.planning).rows(())
             if self.can_take_back(node.part.program, changed):
                 return self.taken_back(node.whole(self.planning), changed)

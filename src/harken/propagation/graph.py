@@ -1,9 +1,8 @@
-"""The shape of the propagation network: which nodes there are, and who depends on whom.
+"""The graph of the propagation network: which nodes there are, and who depends on whom.
 
-Level 0 holds a node for each stored relation that a watched condition depends on; its Δ-set is kept
-by triggers. Above it are the derived relations that have nodes (`planner.network` says which) and,
-above those, the conditions, of activated rules and of monitors. Two conditions that share a part
-share its node.
+Level 0 holds the stored relations that a watched view depends on; `captures` keeps their changes.
+Above them are the derived relations that have nodes (`planner.network` says which) and, above
+those, the watched views. Two views that share a part share its node.
 
 Law: a node is one level higher than the highest it depends on, and exists while something above it
 does: those it `affects` are its reference count.
@@ -11,29 +10,34 @@ does: those it `affects` are its reference count.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harken.calculus.counting import Derivations
 from harken.calculus.firsts import FirstRows
 from harken.calculus.rederivation import is_rederivable
 from harken.calculus.rounds import rounds_of
 from harken.calculus.totals import Kept, Totals
-from harken.consumers.rules.definition import CompiledRule
-from harken.database.catalog import Catalog
-from harken.database.system import ACTIVATED, is_activations, is_parameters
 from harken.engines.protocol import Connection, Engine
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.counts import CountsTable
-from harken.engines.sqlite.events import Capture, DeltaSet
+from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.firsts import FirstRowsTable
 from harken.engines.sqlite.kept import KeptRows
 from harken.engines.sqlite.rounds import RoundsTable
 from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Kind, Relation
+from harken.ir.schema import Schema
 from harken.ir.strata import depends_on, reachable
 from harken.maintenance.choices import Choices
 from harken.maintenance.counting import Tally
+from harken.maintenance.nodes import DerivedNode, MadeFrom, Node, TotalsNode, ViewNode
+from harken.maintenance.recursive_nodes import RecursiveNode, kept_relations
+from harken.maintenance.round_nodes import RoundsNode
+from harken.maintenance.strategies import Strategy
+from harken.maintenance.watched import WatchedView
 from harken.planner.change_methods import rounds_again
 from harken.planner.network import (
     Part,
@@ -46,216 +50,180 @@ from harken.planner.network import (
     with_kept_totals,
 )
 from harken.planner.screen import Screener
-from harken.propagation.nodes import (
-    COUNTING,
-    ConditionNode,
-    DerivedNode,
-    MadeFrom,
-    Node,
-    Row,
-    TotalsNode,
-)
-from harken.propagation.recursive_nodes import EXTERNAL, RecursiveNode, kept_relations
-from harken.propagation.round_nodes import RoundsNode
-from harken.propagation.watched import Condition
-from harken.statements.amosql import steps
+from harken.propagation.captures import Captures
+
+if TYPE_CHECKING:
+    from harken.propagation.consumer import Consumer
 
 
-class Topology:
-    def __init__(self, engine: Engine, catalog: Catalog) -> None:
+@dataclass(frozen=True, slots=True)
+class SpecialRelations:
+    """Stored relations that the network treats in a way of their own."""
+
+    told: Callable[[Relation], bool] = lambda _: False
+    """Do its changes come by `note_rows`, and not by triggers? There may be ten thousand rules
+    without parameters, each with such a relation."""
+    fixed: Callable[[Relation], bool] = lambda _: False
+    """Does it change between transactions only, and is that no event?"""
+    noticed: frozenset[str] = frozenset()
+    """The network knows which views read one of these."""
+
+
+class Graph:
+    def __init__(
+        self,
+        engine: Engine,
+        schema: Schema,
+        choices: Choices,
+        captures: Captures,
+        special: SpecialRelations,
+    ) -> None:
         self._engine = engine
-        self._catalog = catalog
+        self._schema = schema
+        self._choices = choices
+        self._special = special
         self._sharing = Sharing()
-        self._conditions: dict[str, ConditionNode] = {}
-        self._derived: dict[str, DerivedNode] = {}
-        self._captures: dict[str, Capture] = {}
-        self._affects: dict[str, dict[str, Node]] = {}
-        self.watching_rules: set[str] = set()
-        """The conditions that are about rules themselves."""
+        self.captures = captures
+        self.nodes: dict[str, ViewNode] = {}
+        """The watched views, by name."""
+        self.consumers: dict[str, Consumer | None] = {}
+        """Who wants the changes of each view."""
+        self.derived: dict[str, DerivedNode] = {}
+        """The nodes between the stored relations and the views."""
+        self.affects: dict[str, dict[str, Node]] = {}
+        """For each relation that has a Δ-set, the nodes that read it."""
+        self.noticed: set[str] = set()
+        """The views that read one of the relations that are to be noticed."""
         self.redefined: set[str] = set()
-        """The conditions that the open transaction defined again: the next propagation compares
-        them as a whole with what is stored of them."""
-        self.choices = Choices(engine.statistics, engine.is_far, lambda: engine.has_spark)
+        """The views that the open transaction defined again: the next propagation compares them as
+        a whole with what is stored of them."""
 
     @property
     def is_empty(self) -> bool:
-        return not self._conditions
+        return not self.nodes
 
     def __contains__(self, name: str) -> bool:
-        return name in self._conditions
+        return name in self.nodes
 
-    def node(self, name: str) -> ConditionNode | None:
-        return self._conditions.get(name)
+    def node(self, name: str) -> ViewNode | None:
+        return self.nodes.get(name)
 
-    def derived(self) -> Iterator[DerivedNode]:
-        yield from self._derived.values()
+    def views(self) -> Iterator[WatchedView]:
+        return (node.view for node in self.nodes.values())
 
-    def conditions(self) -> Iterator[Condition]:
-        return (node.condition for node in self._conditions.values())
+    def views_of(self, consumer: Consumer | None) -> list[WatchedView]:
+        """The views of a consumer; without one, those that the network stores itself."""
+        return [n.view for name, n in self.nodes.items() if self.consumers[name] is consumer]
 
-    def rules(self) -> list[CompiledRule]:
-        """The rules among the conditions."""
-        return [each for each in self.conditions() if isinstance(each, CompiledRule)]
-
-    def rule(self, name: str) -> CompiledRule | None:
-        node = self._conditions.get(name)
-        rule = node.condition if node is not None else None
-        return rule if isinstance(rule, CompiledRule) else None
-
-    def action(self, rule_name: str) -> steps.Step | None:
-        """The compiled action of a rule, made again when the schema has changed."""
-        node, rule = self._conditions.get(rule_name), self.rule(rule_name)
-        if node is None or rule is None:
-            return None
-        if node.action is None or node.action_epoch != self._catalog.epoch:
-            node.action = rule.build_action()
-            node.action_epoch = self._catalog.epoch
-        return node.action
-
-    def influent(self, name: str) -> Relation:
-        return self._captures[name].relation
-
-    def note_activation(self, rule_name: str, before: list[Row], after: list[Row]) -> None:
-        """The activations of a rule have changed; those of one with parameters have triggers."""
-        rule = self.rule(rule_name)
-        capture = self._captures.get(rule.rule.activations.id) if rule is not None else None
-        if capture is not None and capture.is_told:
-            for rows, weight in ((before, -1), (after, 1)):
-                for row in rows:
-                    capture.note(row, weight)
-
-    def note_changes(self, name: str, rows: list[Row]) -> None:
-        """A stored relation has changed elsewhere: these rows, each with its weight."""
-        capture = self._captures.get(name)
-        if capture is not None:
-            capture.note_many(rows)
-
-    def note_large(self, name: str, size: int) -> None:
-        """A stored relation has changed elsewhere, too much to be held here."""
-        capture = self._captures.get(name)
-        if capture is not None:
-            capture.note_elsewhere(size)
-
-    def forget_large(self) -> None:
-        """What was noted as elsewhere is undone."""
-        self._engine.forget_large()
-        for capture in self._captures.values():
-            capture.elsewhere = 0
+    def consumer_of(self, name: str) -> Consumer | None:
+        return self.consumers.get(name)
 
     # --- growing and shrinking -------------------------------------------------------------
 
-    def insert(self, condition: Condition) -> None:
-        """Add a condition, or put another in its place; Δ-sets that both need are kept."""
-        name = condition.name
-        others = self._sharing.remove(name) if name in self._conditions else set()
-        others |= self._sharing.add(name, condition.program)
-        if ACTIVATED.id in condition.program.definitions:
-            self.watching_rules.add(name)
-        self._attach(condition)
+    def insert(self, view: WatchedView, consumer: Consumer | None) -> None:
+        """Add a view, or put another in its place; Δ-sets that both need are kept. A view without
+        a consumer is stored by the network, in the relation that it names."""
+        assert consumer is not None or view.stored is not None
+        name = view.name
+        others = self._sharing.remove(name) if name in self.nodes else set()
+        others |= self._sharing.add(name, view.program)
+        if not self._special.noticed.isdisjoint(view.program.definitions):
+            self.noticed.add(name)
+        self.consumers[name] = consumer
+        self.attach(view)
         for other in others - {name}:
-            self._attach(self._conditions[other].condition)
+            self.attach(self.nodes[other].view)
 
     def remove(self, name: str) -> None:
-        node = self._conditions.pop(name)
-        self.watching_rules.discard(name)
+        node = self.nodes.pop(name)
+        del self.consumers[name]
+        self.noticed.discard(name)
         others = self._sharing.remove(name)
         self._disconnect(node)
         for other in others:
-            self._attach(self._conditions[other].condition)
+            self.attach(self.nodes[other].view)
 
-    def hold(self, kind: type[Condition], wanted: Iterable[Condition]) -> list[str]:
-        """Of the conditions of this kind, have those that are wanted and no others; the names of
-        those that are new or not what they were."""
+    def hold(self, consumer: Consumer | None, wanted: Iterable[WatchedView]) -> list[str]:
+        """Let a consumer have the views that are wanted and no others; the names of those that are
+        new or not what they were."""
         named = {each.name: each for each in wanted}
-        for condition in list(self.conditions()):
-            if isinstance(condition, kind) and condition.name not in named:
-                self.remove(condition.name)
+        for view in self.views_of(consumer):
+            if view.name not in named:
+                self.remove(view.name)
         changed = []
         for name, each in named.items():
             node = self.node(name)
             if node is None or not node.is_for(each):
-                self.insert(each)
+                self.insert(each, consumer)
                 changed.append(name)
         return changed
 
-    def reading(self, relation: Relation) -> list[Condition]:
+    def reading(self, relation: Relation) -> list[WatchedView]:
         """The conditions that a relation has a part in."""
         return [
             each
-            for each in self.conditions()
+            for each in self.views()
             if any(relation.id in depends_on(d) for d in each.program.definitions.values())
         ]
 
-    def rebuild(self, conditions: Collection[Condition]) -> None:
-        """Make the nodes of these conditions anew, with nothing kept from before."""
-        for each in conditions:
+    def rebuild(self, views: Collection[WatchedView]) -> None:
+        """Make the nodes of these views anew, with nothing kept from before."""
+        consumers = {each.name: self.consumers[each.name] for each in views}
+        for each in views:
             self.remove(each.name)
-        for each in conditions:
-            self.insert(each)
+        for each in views:
+            self.insert(each, consumers[each.name])
 
-    def _attach(self, condition: Condition) -> None:
-        before = self._conditions.get(condition.name)
+    def attach(self, condition: WatchedView) -> None:
+        before = self.nodes.get(condition.name)
         part = self.plan(condition)
-        same = before is not None and before.condition.says_the_same(condition)
+        same = before is not None and before.view.says_the_same(condition)
         node = _condition_node(part, condition, before.tally if before and same else None)
         if before is not None and same:
             node.experience = before.experience
-        self._conditions[condition.name] = node
+        self.nodes[condition.name] = node
         self._connect(node, condition.program)
         if before is not None:
             self._disconnect(before)
 
-    def plan(self, condition: Condition) -> Part:
+    def plan(self, condition: WatchedView) -> Part:
         name, program = condition.name, condition.program
         kept = self._sharing.nodes(name) if name in self._sharing.programs else ()
-        return plan_part(program, program.goal, Reason.CONDITION, kept, self._catalog.hierarchy)
+        return plan_part(program, program.goal, Reason.CONDITION, kept, self._schema.hierarchy)
 
     def _connect(self, node: Node, program: Program) -> None:
         """Connect a node to those it depends on, which are made if they are missing."""
         below = {part.relation.id: part for part in node.part.below}
         totals = node.keeps()
         for name, relation in node.depends_on().items():
-            if is_parameters(relation):
-                continue  # they change between transactions only, and that is no event
+            if self._special.fixed(relation):
+                continue
             if name in totals:
                 self._ensure_totals(totals[name], node, program)
             elif relation.kind is Kind.DERIVED:
                 self._ensure_derived(relation, node, program, below)
-            elif name not in self._affects or self._is_of_another(relation):
-                self._capture(relation)
-            self._affects.setdefault(name, {})[node.id] = node
+            elif name not in self.affects or self.captures.is_of_another(relation):
+                self.captures.capture(relation, told=self._special.told(relation))
+            self.affects.setdefault(name, {})[node.id] = node
             node.level = max(node.level, 1 + self._level(name))
             self._screen(name)
 
-    def _is_of_another(self, relation: Relation) -> bool:
-        """Are the changes of a table kept that had this name, and other columns? Conditions over
-        the old one are replaced one after another."""
-        capture = self._captures.get(relation.id)
-        return capture is not None and capture.relation != relation
-
-    def _capture(self, relation: Relation) -> None:
-        """Keep the changes of a relation; perhaps they were kept earlier in the transaction."""
-        idle = self._captures.get(relation.id)
-        if idle is not None and idle.relation != relation:
-            idle.release()
-            idle = None
-        # There may be ten thousand rules without parameters: they take no triggers.
-        told = is_activations(relation) and not relation.inputs
-        schema = self._engine.schema_of(relation)
-        capture = idle or Capture(self._engine.connection, relation, told, schema)
-        self._captures[relation.id] = capture
-        capture.capture()
-
     def _screen(self, name: str) -> None:
         """Choose the screener of a stored relation for those it affects now."""
-        capture = self._captures.get(name)
+        relation = self.captures.relation(name)
         # The constraints of a table that was dropped are let go of one after another.
-        if capture is not None and self._engine.exists(capture.relation):
-            nodes = self._affects.get(name, {}).values()
-            capture.screen(self.choices.screener(capture.relation, nodes))
+        if relation is not None and self._engine.exists(relation):
+            nodes = self.affects.get(name, {}).values()
+            self.captures.screen(name, self._choices.screener(relation, nodes))
+
+    def refresh_screeners(self, names: Iterable[str]) -> None:
+        """Choose screeners again where the data has changed since they were chosen."""
+        for name in names:
+            if self._choices.is_outdated(self.captures.screener(name)):
+                self._screen(name)
 
     def _level(self, name: str) -> int:
-        return self._derived[name].level if name in self._derived else 0
+        return self.derived[name].level if name in self.derived else 0
 
     def _ensure_derived(
         self, relation: Relation, above: Node, program: Program, recursive: dict[str, Part]
@@ -274,7 +242,7 @@ class Topology:
             relation,
             _reason(source[relation.id]),
             kept,
-            self._catalog.hierarchy,
+            self._schema.hierarchy,
         )
         connection = self._engine.connection
         delta = DeltaSet(connection, relation)
@@ -308,23 +276,23 @@ class Topology:
 
     def _may_keep(self, node: Node) -> bool:
         """May anything be stored for what is above?"""
-        if isinstance(node, ConditionNode):
-            return node.condition.strategy != EXTERNAL
+        if isinstance(node, ViewNode):
+            return node.view.strategy != Strategy.EXTERNAL
         return node.kept is not None or any(
-            map(self._may_keep, self._affects.get(node.id, {}).values())
+            map(self._may_keep, self.affects.get(node.id, {}).values())
         )
 
     def _lacks_counts(self, name: str, above: Node) -> bool:
         """Was a node made before someone wanted its derivations counted?"""
-        node = self._derived[name]
+        node = self.derived[name]
         lacks = node.counted is None and not isinstance(node, RecursiveNode)
         return lacks and self._must_count(above) and with_counted_derivations(node.part) is not None
 
     def _must_count(self, node: Node) -> bool:
         """Are derivations to be counted for what is above?"""
-        if isinstance(node, ConditionNode):
-            return node.condition.strategy == COUNTING
-        return any(map(self._must_count, self._affects.get(node.id, {}).values()))
+        if isinstance(node, ViewNode):
+            return node.view.strategy == Strategy.COUNTING
+        return any(map(self._must_count, self.affects.get(node.id, {}).values()))
 
     def _ensure_totals(self, totals: Kept, above: Node, program: Program) -> None:
         made_from = _made_from(_members_of(totals, above), above, program)
@@ -343,22 +311,22 @@ class Topology:
         )
 
     def _is_there(self, name: str, made_from: MadeFrom) -> bool:
-        return name in self._derived and self._derived[name].made_from == made_from
+        return name in self.derived and self.derived[name].made_from == made_from
 
     def _put(self, node: DerivedNode, program: Program) -> None:
         """Take a node in, perhaps in place of one that was planned from something else."""
-        before = self._derived.get(node.id)
+        before = self.derived.get(node.id)
         if before is not None:
             before.drop()
         node.delta.create()
-        self._derived[node.id] = node
+        self.derived[node.id] = node
         self._connect(node, program)
         if before is not None:
             self._disconnect(before)
             self._raise_above(node)
 
     def _raise_above(self, node: DerivedNode) -> None:
-        for above in self._affects.get(node.id, {}).values():
+        for above in self.affects.get(node.id, {}).values():
             if above.level <= node.level:
                 above.level = node.level + 1
                 if isinstance(above, DerivedNode):
@@ -367,58 +335,107 @@ class Topology:
     def _disconnect(self, node: Node) -> None:
         """Let go of what a node depends on; what nothing depends on any more goes as well."""
         for name in node.depends_on():
-            affected = self._affects.get(name, {})
+            affected = self.affects.get(name, {})
             if affected.get(node.id) is not node:
                 continue  # another has taken its place
             del affected[node.id]
             if affected:
                 self._screen(name)
             else:
-                del self._affects[name]
+                del self.affects[name]
                 self._forget(name)
 
     def _forget(self, name: str) -> None:
         """Nothing depends on it any more. The changes of a stored relation are kept until the
         transaction ends: what is switched off may be switched on again."""
-        if name in self._derived:
-            node = self._derived.pop(name)
+        if name in self.derived:
+            node = self.derived.pop(name)
             node.drop()
             self._disconnect(node)
-        elif self._engine.exists(self._captures[name].relation):
+        elif self.captures.exists(name):
             self._screen(name)
         else:
-            self._captures.pop(name).release()
+            self.captures.release(name)
 
     def _idle(self) -> list[str]:
-        if len(self._captures) + len(self._derived) == len(self._affects):
+        if len(self.captures) + len(self.derived) == len(self.affects):
             return []
-        return [name for name in self._captures if name not in self._affects]
+        return [name for name in self.captures.names() if name not in self.affects]
 
     def release_idle(self) -> None:
         """The transaction has ended: stop keeping changes that nothing depends on."""
         for name in self._idle():
-            self._captures.pop(name).release()
+            self.captures.release(name)
 
     def release_missing(self) -> None:
         """Let go of stored relations that were deleted."""
         for name in self._idle():
-            if not self._engine.exists(self._captures[name].relation):
-                self._captures.pop(name).release()
+            if not self.captures.exists(name):
+                self.captures.release(name)
 
     def capture_again(self) -> None:
         """Something was undone, perhaps triggers with it: make them as they should be."""
-        for name, capture in self._captures.items():
-            if name in self._affects:
-                capture.capture_again()
-        for node in self._derived.values():
+        self.captures.capture_again(name for name in self.captures.names() if name in self.affects)
+        for node in self.derived.values():
             node.delta.create()
+
+    # --- walking it ------------------------------------------------------------------------
+
+    def above(self, node: DerivedNode) -> Collection[Node]:
+        return self.affects[node.id].values()
+
+    def views_above(self, node: Node) -> Iterator[WatchedView]:
+        if isinstance(node, ViewNode):
+            yield node.view
+        else:
+            for above in self.affects[node.id].values():
+                yield from self.views_above(above)
+
+    def is_for_stored_views(self, node: Node, through_totals: bool = False) -> bool:
+        """Is all that lies above views that have their old rows, with nothing kept between?"""
+        if isinstance(node, ViewNode):
+            return node.old_state is not None
+        if node.copy is not None or (isinstance(node, TotalsNode) and not through_totals):
+            return False
+        above = self.affects[node.id].values()
+        return all(self.is_for_stored_views(each, through_totals) for each in above)
+
+    def a_view_above(self, node: Node) -> WatchedView:
+        while isinstance(node, DerivedNode):
+            node = next(iter(self.affects[node.id].values()))
+        return node.view
+
+    def totals_below(self, node: Node) -> Iterator[TotalsNode]:
+        for name in node.depends_on():
+            below = self.derived.get(name)
+            if below is not None:
+                yield from self.totals_below(below)
+            if isinstance(below, TotalsNode):
+                yield below
+
+    def rounds_below(self, node: Node) -> Iterator[RoundsNode]:
+        for name in node.depends_on():
+            below = self.derived.get(name)
+            if below is not None:
+                yield from self.rounds_below(below)
+            if isinstance(below, RoundsNode):
+                yield below
+
+    def stored_below(self, node: Node) -> frozenset[str]:
+        """The recursive relations below a node whose rows are stored."""
+        found = set[str]()
+        for below in filter(None, map(self.derived.get, node.depends_on())):
+            found |= self.stored_below(below)
+            if isinstance(below, RecursiveNode) and below.kept_rows.is_built:
+                found.add(below.id)
+        return frozenset(found)
 
     # --- looking at it ---------------------------------------------------------------------
 
-    def preview(self, condition: Condition) -> tuple[ConditionNode, dict[str, DerivedNode]]:
+    def preview(self, condition: WatchedView) -> tuple[ViewNode, dict[str, DerivedNode]]:
         """A condition and the nodes below it, as they are, or as they would be if it were
         active."""
-        known = self._conditions.get(condition.name)
+        known = self.nodes.get(condition.name)
         part = self.plan(condition)
         node = known or _condition_node(part, condition)
         found: dict[str, DerivedNode] = {}
@@ -431,7 +448,7 @@ class Topology:
         for name, relation in node.depends_on().items():
             if relation.kind is not Kind.DERIVED and name not in totals:
                 continue
-            below = found.get(name) or self._derived.get(name)
+            below = found.get(name) or self.derived.get(name)
             goal = _members_of(totals[name], node) if name in totals else relation
             made_from = _made_from(goal, node, program)
             if below is None and name in totals:
@@ -444,26 +461,26 @@ class Topology:
 
     def screener(self, relation: Relation, above: Collection[Node]) -> Screener:
         """The screener of a stored relation as it is, or as it would be for these nodes."""
-        if relation.id in self._affects:
-            return self._captures[relation.id].screener
-        return self.choices.screener(relation, above)
+        if relation.id in self.affects:
+            return self.captures.screener(relation.id)
+        return self._choices.screener(relation, above)
 
 
-def _condition_node(part: Part, condition: Condition, tally: Tally | None = None) -> ConditionNode:
+def _condition_node(part: Part, condition: WatchedView, tally: Tally | None = None) -> ViewNode:
     """What is kept of a condition that moves would be that of another time."""
-    keeping = not condition.moves and condition.strategy != EXTERNAL
+    keeping = not condition.moves and condition.strategy != Strategy.EXTERNAL
     kept = with_kept_totals(part) if keeping else None
-    counting = keeping and condition.strategy == COUNTING
+    counting = keeping and condition.strategy == Strategy.COUNTING
     if keeping and kept is None and _may_count(part, condition):
         tally = tally or Tally()
         counting = tally.is_counting
     else:
         tally = None
     counted = with_counted_derivations(part) if counting else None
-    return ConditionNode(part, kept, counted, condition=condition, tally=tally)
+    return ViewNode(part, kept, counted, view=condition, tally=tally)
 
 
-def _may_count(part: Part, condition: Condition) -> bool:
+def _may_count(part: Part, condition: WatchedView) -> bool:
     """Is it left open whether its derivations are counted? They are where all that it gains and
     loses is wanted every time, and may have to be looked for."""
     return (

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from harken.consumers.rules.events import Changes
 from harken.engines.protocol import NO_ANSWERS, Answers
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
 from harken.maintenance.chooser import Ways
-from harken.propagation.nodes import ConditionNode, Node, Row, TotalsNode
-from harken.propagation.round_nodes import RoundsNode
-from harken.propagation.watched import Condition
+from harken.maintenance.nodes import Node, Row, TotalsNode, ViewNode
+from harken.maintenance.round_nodes import RoundsNode
+from harken.maintenance.watched import WatchedView
+from harken.propagation.events import Changes
 
 
 @dataclass(frozen=True, slots=True)
-class ConditionChange:
+class ViewChange:
     """What a condition gained and lost, and how that was found out."""
 
-    condition: Condition
+    view: WatchedView
     plus: list[Row]
     minus: list[Row]
     changed: frozenset[str]
@@ -29,7 +29,7 @@ class ConditionChange:
     failure: HarkenError | None = None
     """Why it has no rows for now, if they cannot be computed: they are to be asked for again at the
     end of the transaction."""
-    gathered: Changes | None = None
+    summed: Changes | None = None
     """What the functions of its events gained and lost, if that is to be summed up: then `plus` is
     not yet restricted to what the events are about."""
 
@@ -57,8 +57,6 @@ class Wave:
     sizes: dict[str, int] = field(default_factory=dict)
     """The rows of the Δ-sets."""
     ways: Ways = field(kw_only=True)
-    gathers: Callable[[Condition], bool] = field(default=lambda _: False, kw_only=True)
-    """Are the events of a condition only summed up for now?"""
     to_build: list[TotalsNode] = field(default_factory=list)
     """Totals that are wanted and not kept: they are computed when all has settled."""
     to_store: list[RoundsNode] = field(default_factory=list)
@@ -67,7 +65,7 @@ class Wave:
     """The seconds that it took to follow counted derivations."""
     fresh: set[str] = field(default_factory=set)
     """What is kept and was followed by plans that were made for it just now."""
-    to_turn: list[ConditionNode] = field(default_factory=list)
+    to_turn: list[ViewNode] = field(default_factory=list)
     """Conditions whose derivations are to be counted from now on, or are not any more."""
     waiting: set[str] = field(default_factory=set)
     """Nodes that go naive because the plan for what changed would take longer to make."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from harken.consumers.monitors.changes import Change, Row, StoredChange, net_change
+from harken.database.changes import Change, Row, StoredChange, net_change
 from harken.database.results import to_json
 from harken.errors import HarkenError
 from harken.server.values import change_json

@@ -19,10 +19,10 @@ from itertools import takewhile
 
 from harken.api.database import Database
 from harken.api.opening import open_file
-from harken.consumers.monitors.changes import Change, StoredChange
 from harken.consumers.monitors.log import Logs, News
 from harken.consumers.monitors.subscription import Subscription
 from harken.consumers.monitors.view import Watched
+from harken.database.changes import Change, StoredChange
 from harken.errors import HarkenError
 from harken.server.events import change_event
 from harken.server.values import described_json

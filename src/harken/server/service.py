@@ -13,9 +13,9 @@ from typing import Any
 
 import harken
 from harken.api.database import Database
-from harken.consumers.monitors.changes import Change
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.subscription import check_position
+from harken.database.changes import Change
 from harken.database.results import to_json
 from harken.errors import StorageError, ValueFault
 from harken.ir.relations import Kind
@@ -156,7 +156,7 @@ class Service:
         def take(db: Database) -> str:
             if not keep:
                 watched, change = db._snapshot(view, where)
-                return snapshot_json(db, watched, change, db._rules.monitors.warnings(watched))
+                return snapshot_json(db, watched, change, db._monitors.warnings(watched))
             with db.monitor(view, where=where, keep=self._keep, warn=_nobody) as found:
                 return snapshot_json(db, found.watched, found.snapshot(), found.warnings)
 
@@ -169,7 +169,7 @@ class Service:
         where there is none, the answer is a fresh change."""
 
         def take(db: Database) -> tuple[list[Change], list[dict[str, Any]], int]:
-            watched, logs = db._watched(view, where), db._rules.monitors.logs
+            watched, logs = db._watched(view, where), db._monitors.logs
             columns = columns_json(db, watched)
             if logs.find(watched) is None:
                 check_position(since, logs.position())
@@ -182,7 +182,7 @@ class Service:
 
     async def check_position(self, since: int) -> None:
         """Refuse one that was never given."""
-        now = await self._readers.do(lambda db: db._rules.monitors.logs.position())
+        now = await self._readers.do(lambda db: db._monitors.logs.position())
         check_position(since, now)
 
     async def write(self, work: Callable[[Database], Any]) -> tuple[Any, int]:
@@ -190,7 +190,7 @@ class Service:
         before the others are told."""
 
         def done(db: Database) -> tuple[Any, int]:
-            return work(db), db._rules.monitors.logs.position()
+            return work(db), db._monitors.logs.position()
 
         return await self._writer.do(done)
 
@@ -294,7 +294,7 @@ def _views(db: Database) -> str:
         }
         for name, function in sorted(names.items())
     ]
-    return to_json({"views": views, "position": db._rules.monitors.logs.position()})
+    return to_json({"views": views, "position": db._monitors.logs.position()})
 
 
 def _has_rows(function: Function) -> bool:

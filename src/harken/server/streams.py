@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import groupby
 
 from harken.api.database import Database
-from harken.consumers.monitors.changes import Change
 from harken.consumers.monitors.subscription import snapshots
+from harken.database.changes import Change
 from harken.errors import HarkenError
 from harken.server.desk import Desk
 from harken.server.events import HEARTBEAT, Quality, event, failure_event, without_id
@@ -90,7 +90,7 @@ class Stream:
         begin anew."""
 
         def read(db: Database) -> tuple[Found | None, int | None]:
-            logs = db._rules.monitors.logs
+            logs = db._monitors.logs
             with db._connection.snapshot():
                 stored = [logs.after(feed.watched, position) for feed in self._feeds]
                 now = logs.position()
@@ -108,7 +108,7 @@ class Stream:
         changes."""
 
         def take(db: Database) -> list[tuple[Change, str]]:
-            logs = db._rules.monitors.logs
+            logs = db._monitors.logs
             position = logs.position()
             known = [
                 feed.snapshot

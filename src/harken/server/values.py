@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from harken.api.database import Database
-from harken.consumers.monitors.changes import Change
 from harken.consumers.monitors.view import Watched
+from harken.database.changes import Change
 from harken.database.results import Result, to_json
 from harken.ir.relations import Column
 from harken.statements.sql.restricted import row_columns

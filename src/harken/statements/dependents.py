@@ -11,21 +11,22 @@ columns of its query; otherwise the error names the one that objects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from harken.consumers.constraints.constraints import compile_constraints
-from harken.consumers.rules.definition import compile_rule, read_rule
 from harken.database.catalog import Catalog
+from harken.database.dependency_order import dependents_in_order
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.system import relation_of
 from harken.errors import HarkenError, IntegrityError, LanguageError
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.parser import statements
-from harken.maintenance.materialized_views import compile_kept, put_rows, rows_of
 from harken.statements import definitions
 from harken.statements.amosql.build import Builder, syntax_of
+from harken.statements.amosql.rules import compile_rule, read_rule
+from harken.statements.sql.constraints import compile_constraints
+from harken.statements.sql.materialized_views import compile_kept, put_rows, rows_of
 from harken.statements.sql.tables import is_materialized, is_sql, is_table, is_view_of_sql
 from harken.statements.sql.views import read_view
 
@@ -86,31 +87,6 @@ def recheck_watchers(runtime: Runtime, name: str) -> None:
     for rule in sorted({rule for each in names for rule in catalog.rules_that_call(each)}):
         _check_rule(runtime, rule)
     runtime.monitors.check()
-
-
-def dependents_in_order(catalog: Catalog, name: str) -> list[Function]:
-    """All that depend on functions of a name, each after those that it depends on."""
-    if not catalog.dependents(name):
-        return []
-    readers: dict[str, list[Function]] = {}
-    for function in catalog.functions():
-        for called in catalog.dependencies(function.id).functions:
-            readers.setdefault(called, []).append(function)
-    found: dict[str, Function] = {}
-    open_: list[tuple[Function | None, Iterator[Function]]]
-    open_ = [(None, iter(readers.get(name, ())))]
-    seen = set[str]()
-    while open_:
-        below, rest = open_[-1]
-        above = next((each for each in rest if each.id not in seen), None)
-        if above is not None:
-            seen.add(above.id)
-            open_.append((above, iter(readers.get(above.name, ()))))
-            continue
-        open_.pop()
-        if below is not None:
-            found[below.id] = below
-    return list(reversed(found.values()))
 
 
 def refuse_circle(catalog: Catalog, name: str, called: Iterable[str]) -> None:

@@ -105,8 +105,8 @@ class Lakehouse:
         yield
         self._write_outside({name: (minus, plus) for name, (plus, minus) in changes.items()})
         with self.db.transaction():
-            take_in(self.db._runtime, self.db._rules.network)
-            self.db._rules.network.forget_large()
+            take_in(self.db._runtime, self.db._network)
+            self.db._network.captures.forget_large()
 
     def _write_outside(self, changes: Mapping[str, Change]) -> None:
         """First what goes, then what comes: both at once take twice the memory."""
@@ -120,14 +120,14 @@ class Lakehouse:
     @contextmanager
     def undone_step(self) -> Iterator[None]:
         """Inside, what was written is taken in, and not checked yet; then it is undone."""
-        network = self.db._rules.network
+        network = self.db._network
         try:
             with suppress(Undone), self.db.transaction():
                 take_in(self.db._runtime, network)
                 yield
                 raise Undone
         finally:
-            network.forget_large()
+            network.captures.forget_large()
 
     def recomputed(self, name: str) -> list[Row]:
         return [tuple(row) for row in self._spark.sql(query(name)).collect()]

@@ -1,13 +1,8 @@
-"""UNIQUE, CHECK and FOREIGN KEY: a query for each, whose rows are what breaks it.
+"""Constraints: views that must stay empty.
 
-    UNIQUE (a)        SELECT a FROM t WHERE a IS NOT NULL GROUP BY a HAVING count(*) > 1
-    CHECK (c)         SELECT * FROM t WHERE NOT (c)
-    FOREIGN KEY (a)   SELECT a FROM t WHERE a IS NOT NULL
-    REFERENCES u (b)      AND NOT EXISTS (SELECT 1 FROM u WHERE u.b = t.a)
-
-The network watches them as it watches views. A table begins empty, so what such a query gains in a
+The network watches them like any other view. A table begins empty, so what such a view gains in a
 transaction, after all rules have acted, undoes the transaction. Where a constraint is new, or what
-it reads was defined again, all rows of its query count as gained.
+it reads was defined again, all its rows count as gained.
 
 Law: after a commit none of them has a row.
 """
@@ -15,42 +10,25 @@ Law: after a commit none of them has a row.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
-
-from sqlglot import exp
 
 from harken.database.catalog import Catalog
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
-from harken.errors import IntegrityError, LanguageError, TypeFault, counted
-from harken.ir.assemble import assemble
+from harken.errors import IntegrityError
 from harken.ir.schema import Function
-from harken.lang.sql.draft import unknown_column, unknown_table
-from harken.lang.sql.parser import Statement, statements
-from harken.planner.prepare import prepare
+from harken.maintenance.strategies import Strategy
+from harken.maintenance.watched import WatchedView
+from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
-from harken.propagation.nodes import REDEFINED
-from harken.propagation.watched import Condition
-from harken.propagation.wave import ConditionChange
-from harken.statements.sql.tables import SqlTables, is_table
-from harken.statements.sql.views import translate_query
+from harken.propagation.wave import ViewChange
 from harken.values.types import Type
 
 
-@dataclass(frozen=True, slots=True)
-class Constraint:
-    """`said` is how it is written, `query` what breaks it, `parent` the table it refers to."""
-
-    said: str
-    query: exp.Expr
-    parent: str | None = None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedConstraint(Condition):
+class WatchedConstraint(WatchedView):
     table: str
     said: str
     number: int
@@ -72,247 +50,77 @@ class WatchedConstraint(Condition):
         return True
 
 
-# --- from syntax to queries ----------------------------------------------------------------
+CompileConstraints = Callable[[Function, Catalog], Iterable[WatchedConstraint]]
+"""The constraints of a function, if it is a table that has any."""
 
 
-def declared(schema: exp.Expr) -> Iterator[tuple[exp.Expr, exp.Expr | None]]:
-    """The constraints of CREATE TABLE, each with the column that it stands behind."""
-    for each in schema.expressions:
-        match each:
-            case exp.ColumnDef():
-                for one in each.constraints:
-                    yield one.args["kind"], each
-            case exp.Constraint():
-                for one in each.expressions:
-                    yield one, None
-            case _:
-                yield each, None
+class Constraints(Consumer):
+    """Watches the constraints of every table of the catalog, and refuses what breaks one."""
 
-
-def constraints_of(statement: Statement, catalog: Catalog) -> list[Constraint]:
-    """What a CREATE TABLE says that its rows must be."""
-    node = statement.node
-    schema = node.this
-    if not isinstance(schema, exp.Schema):
-        return []
-    table = schema.this.name.lower()
-    columns = [e.name.lower() for e in schema.expressions if isinstance(e, exp.ColumnDef)]
-    found = []
-    for each, column in declared(schema):
-        match each:
-            case exp.UniqueColumnConstraint():
-                names = [column.name] if column is not None else _names(each.this.expressions)
-                found.append(_unique(table, _known(names, columns, table, statement)))
-            case exp.CheckColumnConstraint():
-                found.append(_check(table, each, statement))
-            case exp.ForeignKey() | exp.Reference():
-                own = [column.name] if column is not None else _names(each.expressions)
-                reference = each if isinstance(each, exp.Reference) else each.args["reference"]
-                _known(own, columns, table, statement)
-                found.append(_foreign_key(table, own, reference, statement, catalog))
-    return found
-
-
-def _names(nodes: Iterable[exp.Expr]) -> list[str]:
-    return [each.name.lower() for each in nodes]
-
-
-def _known(
-    names: Sequence[str], columns: Sequence[str], table: str, statement: Statement
-) -> list[str]:
-    lowered = [name.lower() for name in names]
-    unknown = next((name for name in lowered if name not in columns), None)
-    if unknown is not None:
-        raise unknown_column(table, unknown, columns, statement.span)
-    return lowered
-
-
-def _present(table: str, names: Sequence[str]) -> exp.Expr:
-    tests = [exp.column(name, table=table).is_(exp.Null()).not_() for name in names]
-    return exp.and_(*tests)
-
-
-def _unique(table: str, names: Sequence[str]) -> Constraint:
-    columns = [exp.column(name, table=table) for name in names]
-    query = exp.select(*columns).from_(exp.to_table(table)).where(_present(table, names))
-    several = exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
-    query = query.group_by(*(each.copy() for each in columns)).having(several)
-    return Constraint(f"UNIQUE ({', '.join(names)})", query)
-
-
-def _check(table: str, node: exp.Expr, statement: Statement) -> Constraint:
-    if node.find(exp.Query, exp.AggFunc, exp.Window) is not None:
-        raise LanguageError(
-            "CHECK is about one row: queries and aggregates cannot stand in it",
-            code="unsupported",
-            span=statement.place(node),
-        )
-    query = exp.select("*").from_(exp.to_table(table)).where(exp.not_(node.this.copy()))
-    return Constraint(f"CHECK ({node.this.sql('spark')})", query)
-
-
-def _foreign_key(
-    table: str, own: Sequence[str], node: exp.Expr, statement: Statement, catalog: Catalog
-) -> Constraint:
-    if node.args.get("options"):
-        raise LanguageError(
-            f"{' '.join(map(str, node.args['options']))} is not there",
-            code="unsupported",
-            span=statement.span,
-            hint="a rule can do it",
-        )
-    target = node.this
-    parent = (target.this if isinstance(target, exp.Schema) else target).name.lower()
-    given = _names(target.expressions) if isinstance(target, exp.Schema) else []
-    keys = _keys_of(parent, table, statement, catalog)
-    names = given or next(iter(keys), [])
-    if sorted(names) not in [sorted(key) for key in keys]:
-        raise IntegrityError(
-            f"{parent} may have several rows with the same {', '.join(names)}"
-            if names
-            else f"{parent} has no PRIMARY KEY to refer to",
-            code="not-unique",
-            span=statement.span,
-            hint="refer to its PRIMARY KEY, or to columns that are UNIQUE",
-        )
-    if len(names) != len(own):
-        raise TypeFault(
-            f"{counted(len(own), 'column')} {'refers' if len(own) == 1 else 'refer'} to "
-            f"{len(names)}",
-            code="arity",
-            span=statement.span,
-            hint=f"name the columns of {parent} that are meant",
-        )
-    pairs = zip(own, names, strict=True)
-    same = (
-        exp.EQ(this=exp.column(n, table="parent"), expression=exp.column(o, table=table))
-        for o, n in pairs
-    )
-    there = exp.select("1").from_(exp.alias_(exp.to_table(parent), "parent", table=True))
-    query = exp.select(*(exp.column(name, table=table) for name in own))
-    query = query.from_(exp.to_table(table)).where(_present(table, own))
-    query = query.where(exp.not_(exp.Exists(this=there.where(exp.and_(*same)))))
-    said = f"FOREIGN KEY ({', '.join(own)}) REFERENCES {parent} ({', '.join(names)})"
-    return Constraint(said, query, parent)
-
-
-def _keys_of(parent: str, table: str, statement: Statement, catalog: Catalog) -> list[list[str]]:
-    """The columns that tell the rows of a table apart: its key first, then what is UNIQUE."""
-    if parent == table:
-        return _unique_columns(statement)
-    tables = SqlTables(catalog)
-    function = tables.function(parent)
-    if function is None:
-        raise unknown_table(tables, parent, statement.span, "table")
-    key = [column.name for column in function.parameters]
-    found = [key] if key and not function.bag else []
-    if is_table(function):
-        found += _unique_columns(statements(function.text)[0])
-    return found
-
-
-def keys_of(table: str, catalog: Catalog, statement: Statement) -> list[list[str]]:
-    """The columns that tell the rows of a table apart, each of them once."""
-    found = _keys_of(table, "", statement, catalog)
-    return [key for i, key in enumerate(found) if sorted(key) not in map(sorted, found[:i])]
-
-
-def _unique_columns(statement: Statement) -> list[list[str]]:
-    keys, unique = [], []
-    for each, column in declared(statement.node.this):
-        match each:
-            case exp.PrimaryKey():
-                keys.append(_names(each.expressions))
-            case exp.PrimaryKeyColumnConstraint() if column is not None:
-                keys.append([column.name.lower()])
-            case exp.UniqueColumnConstraint() if column is not None:
-                unique.append([column.name.lower()])
-            case exp.UniqueColumnConstraint():
-                unique.append(_names(each.this.expressions))
-    return [*keys, *unique]
-
-
-# --- watching ------------------------------------------------------------------------------
-
-
-def compile_constraints(function: Function, catalog: Catalog) -> list[WatchedConstraint]:
-    """The constraints of a table as conditions; raises where one of them means nothing."""
-    if not _may_have(function.text):
-        return []
-    (statement,) = statements(function.text)
-    made = []
-    for number, each in enumerate(constraints_of(statement, catalog)):
-        owner = f"constraint {function.name} {number}"
-        rows, draft, _ = translate_query(statement, each.query, catalog, owner)
-        program = assemble(rows.relation, draft.definitions.values(), catalog)
-        prepare(program, catalog.hierarchy)
-        made.append(
-            WatchedConstraint(program=program, table=function.name, said=each.said, number=number)
-        )
-    return made
-
-
-@lru_cache(maxsize=1024)
-def _may_have(text: str) -> bool:
-    (statement,) = statements(text)
-    schema = statement.node.this
-    kinds = exp.UniqueColumnConstraint | exp.CheckColumnConstraint | exp.ForeignKey | exp.Reference
-    return isinstance(schema, exp.Schema) and any(
-        isinstance(each, kinds) for each, _ in declared(schema)
-    )
-
-
-class Constraints:
-    """Sees to it that the network watches the constraints of every table of the catalog."""
-
-    def __init__(self, runtime: Runtime, network: Network) -> None:
+    def __init__(
+        self, runtime: Runtime, network: Network, compile_constraints: CompileConstraints
+    ) -> None:
         self._runtime = runtime
         self._network = network
+        self._compile = compile_constraints
         self._epoch = -1
+        self._changes: list[ViewChange] = []
 
     def synchronise(self) -> None:
         catalog = self._runtime.catalog
         if catalog.epoch == self._epoch:
             return
         self._epoch = catalog.epoch
-        wanted = [
-            each
-            for function in catalog.functions()
-            if is_table(function)
-            for each in compile_constraints(function, catalog)
-        ]
-        found = self._network.hold(WatchedConstraint, wanted)
+        functions = catalog.functions()
+        wanted = [each for function in functions for each in self._compile(function, catalog)]
+        found = self._network.graph.hold(self, wanted)
         if catalog.changed:  # else another session did it, and has checked
-            self._network.redefined |= set(found)
+            self._network.graph.redefined |= set(found)
+
+    def note_redefined(self, view: WatchedView) -> None:
+        self._network.graph.redefined.add(view.name)
+
+    def receive(self, change: ViewChange) -> None:
+        self._changes.append(change)
+
+    def settle(self) -> None:
+        """Raise if a constraint is broken by what the transaction did, all in all."""
+        weights: dict[str, Counter[tuple[Any, ...]]] = {}
+        views: dict[str, WatchedView] = {}
+        for change in self._changes:
+            views[change.view.name] = change.view
+            if (
+                change.strategy == Strategy.REDEFINED
+            ):  # all rows are in it, also those gained before
+                weights.pop(change.view.name, None)
+            weight = weights.setdefault(change.view.name, Counter())
+            if change.fresh:
+                weight.clear()
+            weight.update(change.plus)
+            weight.subtract(change.minus)
+        for name, weight in weights.items():
+            broken = next((row for row, count in weight.items() if count > 0), None)
+            if broken is not None:
+                raise _broken(self._runtime, views[name], broken)
+
+    def snapshot(self) -> object:
+        return len(self._changes)
+
+    def restore(self, state: object) -> None:
+        assert isinstance(state, int)
+        del self._changes[state:]
+
+    def forget(self) -> None:
+        self._changes.clear()
 
 
-def enforce(runtime: Runtime, changes: Iterable[ConditionChange]) -> None:
-    """Raise if a constraint is broken by what the transaction did, all in all."""
-    weights: dict[str, Counter[tuple[Any, ...]]] = {}
-    conditions: dict[str, WatchedConstraint] = {}
-    for change in changes:
-        assert isinstance(change.condition, WatchedConstraint)
-        conditions[change.condition.name] = change.condition
-        if change.strategy == REDEFINED:  # all rows are in it, also those that were gained before
-            weights.pop(change.condition.name, None)
-        weight = weights.setdefault(change.condition.name, Counter())
-        if change.fresh:
-            weight.clear()
-        weight.update(change.plus)
-        weight.subtract(change.minus)
-    for name, weight in weights.items():
-        broken = next((row for row, count in weight.items() if count > 0), None)
-        if broken is not None:
-            raise _broken(runtime, conditions[name], broken)
-
-
-def _broken(runtime: Runtime, condition: WatchedConstraint, row: tuple[Any, ...]) -> IntegrityError:
-    columns = condition.program.goal.columns
+def _broken(runtime: Runtime, view: WatchedView, row: tuple[Any, ...]) -> IntegrityError:
+    columns = view.program.goal.columns
     types: tuple[Type, ...] = tuple(column.type for column in columns)
     (shown,) = decode_rows([row], types, runtime.catalog.home)
     values = ", ".join(f"{c.name} = {_sql(v)}" for c, v in zip(columns, shown, strict=True))
     return IntegrityError(
-        f"{condition.said} of {condition.table} does not hold: {values}",
+        f"{view.title} does not hold: {values}",
         code="constraint",
         hint="the transaction is rolled back",
     )

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from harken.consumers.monitors.changes import Change
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.queue import Queue
 from harken.consumers.monitors.view import Watched
+from harken.database.changes import Change
 
 Listener = Callable[[Change], object]
 

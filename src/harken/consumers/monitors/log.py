@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from harken.consumers.monitors.changes import StoredChange, read_change
 from harken.consumers.monitors.view import Watched
 from harken.database.arguments import check_number, check_whole
+from harken.database.changes import StoredChange, read_change
 from harken.database.system import META
 from harken.engines.protocol import Connection
 from harken.errors import StorageError

@@ -22,38 +22,36 @@ from dataclasses import replace
 
 from harken.calculus.states import in_old_state
 from harken.consumers.monitors.audience import Audience, Receiver
-from harken.consumers.monitors.changes import (
-    Change,
-    Row,
-    StoredChange,
-    Types,
-    net_change,
-    stored_rows,
-)
 from harken.consumers.monitors.log import Log, Logs
 from harken.consumers.monitors.outbox import Durable, Outbox
 from harken.consumers.monitors.places import Places
 from harken.consumers.monitors.view import MonitoredView, Selection, Views, Watched
+from harken.database.changes import Change, Row, StoredChange, Types, net_change, stored_rows
 from harken.database.runtime import Runtime, Watcher
 from harken.engines.protocol import Query
 from harken.errors import ForeignFault, HarkenError, IntegrityError, is_of_data
 from harken.ir.clauses import Program
 from harken.ir.schema import Function
+from harken.maintenance.nodes import Planning
+from harken.maintenance.watched import WatchedView
 from harken.planner.prepare import prepare
 from harken.propagation.check_phase import CheckPhase
+from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
-from harken.propagation.nodes import Planning
+from harken.propagation.wave import ViewChange
 
 MOST_PLANS = 200
 """For how many views and shapes of conditions a session keeps the plan that reads all rows. SQLite
 itself keeps 1,024 statements ready."""
 
 
-class Monitors:
+class Monitors(Consumer):
     def __init__(self, runtime: Runtime, network: Network, check_phase: CheckPhase) -> None:
         self._runtime = runtime
         self._network = network
         self._check_phase = check_phase
+        self._received: list[ViewChange] = []
+        """What views gained and lost in the open transaction, one wave after another."""
         self._planning = Planning(runtime.engine, runtime.catalog)
         self._moments = network.moments
         self._selections = Views(runtime.catalog)
@@ -153,7 +151,7 @@ class Monitors:
             self._broken.pop(watched, None)
             self._refresh(watched)
         if not self._runtime.engine.connection.in_transaction:
-            self._network.release_idle()
+            self._network.graph.release_idle()
 
     def _is_wanted(self, watched: Watched) -> bool:
         audience = self._audiences.get(watched)
@@ -182,20 +180,38 @@ class Monitors:
         return found
 
     def _views(self) -> Iterator[MonitoredView]:
-        for condition in self._network.conditions():
-            if isinstance(condition, MonitoredView):
-                yield condition
+        for view in self._network.graph.views_of(self):
+            if isinstance(view, MonitoredView):
+                yield view
 
     def _views_named(self, names: Iterable[str]) -> Iterator[MonitoredView]:
         """Those of these names that are watched; the others are not looked at."""
         for name in dict.fromkeys(names):
-            node = self._network.node(name)
-            if node is not None and isinstance(node.condition, MonitoredView):
-                yield node.condition
+            node = self._network.graph.node(name)
+            if node is not None and isinstance(node.view, MonitoredView):
+                yield node.view
 
-    def is_stale(self) -> bool:
-        """Has another session begun or ended to watch something in the file?"""
-        return self.logs.version() != self._version
+    def refresh(self) -> None:
+        if self.logs.version() != self._version:
+            self.synchronise()
+
+    # --- the open transaction --------------------------------------------------------------
+
+    def receive(self, change: ViewChange) -> None:
+        if change.plus or change.minus or change.fresh:
+            self._received.append(change)
+
+    def snapshot(self) -> object:
+        return len(self._received)
+
+    def restore(self, state: object) -> None:
+        assert isinstance(state, int)
+        del self._received[state:]
+
+    def forget(self) -> None:
+        self._received.clear()
+
+    # --- what the file says is watched -----------------------------------------------------
 
     def touch(self) -> None:
         """In a transaction: other sessions are to look again at what the file says is watched."""
@@ -242,7 +258,7 @@ class Monitors:
             self._leave(watched)
             return
         view, before = selection.view, self._places.view(watched)
-        node = self._network.node(view.name)
+        node = self._network.graph.node(view.name)
         is_new = node is None or node.is_other_way(view)
         if before is not None and before.name != view.name:
             self._leave(watched)  # the same text means something else now
@@ -254,17 +270,17 @@ class Monitors:
         elif node is not None and not node.is_for(view):
             self._redefined.update(self._places.at(view))
             self._places.open(view)
-            self._network.insert(view)
+            self._network.graph.insert(view, self)
             if view.moves and self._runtime.engine.connection.in_transaction:
                 self._moments.note(view.name)  # all its rows are compared, those of now
         self._places.join(watched, selection)
 
     def _insert(self, view: MonitoredView) -> None:
         self._places.open(view)
-        self._network.insert(view)
-        made = self._network.node(view.name)
+        self._network.graph.insert(view, self)
+        made = self._network.graph.node(view.name)
         if made is not None and made.counted is not None:
-            self._network.build_kept(made)
+            self._network.kept.build_kept(made)
         if view.moves:
             self._moments.begin(view.name)
 
@@ -272,13 +288,12 @@ class Monitors:
         """Watch it no longer; what nobody watches is not in the network."""
         view = self._places.leave(watched) if watched in self._places else None
         if view is not None:
-            self._network.remove(view.name)
+            self._network.graph.remove(view.name)
             self._places.close(view)
             if view.moves:
                 self._moments.end(view.name)
 
-    def restore(self) -> None:
-        """Something was undone: see that the subscriptions are as they should be."""
+    def after_undo(self) -> None:
         self._places.restore()
 
     def check_receiver(self, receiver: Receiver) -> None:
@@ -291,8 +306,8 @@ class Monitors:
                 hint="close it, and monitor something else",
             ) from error
 
-    def check_durables(self) -> None:
-        """Before a commit: what is durable must not miss a change. A log that would is ended, and
+    def before_check(self) -> None:
+        """What is durable must not miss a change. A log that would is ended, and
         its clients begin anew."""
         if not self._broken:
             return
@@ -318,8 +333,7 @@ class Monitors:
 
     # --- changes of the schema -------------------------------------------------------------
 
-    def before_change(self, names: Collection[str] | None) -> None:
-        """The schema is about to change: functions of these names, or anything."""
+    def before_schema_change(self, names: Collection[str] | None) -> None:
         for view in list(self._views()):
             here = self._places.at(view)
             concerned = names is None or not self._mentioned(here[0]).isdisjoint(names)
@@ -330,8 +344,8 @@ class Monitors:
                     before = None if rows is None else split.get(each, Counter())
                     self._at_start.setdefault(each, (view.types, before))
 
-    def note_redefined(self, view: MonitoredView) -> None:
-        """What a view is computed by has changed, though its clauses say the same."""
+    def note_redefined(self, view: WatchedView) -> None:
+        assert isinstance(view, MonitoredView)
         self._redefined.update(self._places.at(view))
 
     def _mentioned(self, watched: Watched) -> set[str]:
@@ -350,7 +364,7 @@ class Monitors:
 
     def _rows_at_start(self, view: MonitoredView) -> Counter[Row] | None:
         """Those before the last propagation, without what earlier ones found out."""
-        log = [each for each in self._check_phase.monitored if each.condition.name == view.name]
+        log = [each for each in self._received if each.view.name == view.name]
         if any(change.fresh for change in log):
             return None
         if view.name in self._check_phase.failing:
@@ -369,7 +383,7 @@ class Monitors:
 
     def _rows_last_told(self, view: MonitoredView) -> Counter[Row]:
         """Those before what has changed since the last propagation."""
-        node = self._network.node(view.name)
+        node = self._network.graph.node(view.name)
         assert node is not None
         part = node.part
         marked = self._runtime.engine.marked() if part.stored else {}
@@ -420,7 +434,7 @@ class Monitors:
     def before_commit(self) -> None:
         """Sum up what the transaction did to each view, and write it down."""
         changes = self._net_changes()
-        self._check_phase.monitored.clear()
+        self._received.clear()
         self._committing = None
         if not changes:
             return
@@ -449,16 +463,16 @@ class Monitors:
 
     def _net_changes(self) -> dict[Watched, StoredChange]:
         whole = self._redefined & self._at_start.keys()
-        log = self._check_phase.monitored
+        log = self._received
         if not whole and not log:
             return {}
         weights: dict[str, Counter[Row]] = {}
         fresh = set[str]()
         for change in log:
-            weight = weights.setdefault(change.condition.name, Counter())
+            weight = weights.setdefault(change.view.name, Counter())
             if change.fresh:
                 weight.clear()
-                fresh.add(change.condition.name)
+                fresh.add(change.view.name)
             weight.update(change.plus)
             weight.subtract(change.minus)
         found = {

@@ -17,8 +17,8 @@ import datetime
 import logging
 from dataclasses import dataclass, field
 
-from harken.consumers.monitors.changes import Change, StoredChange, read_change
 from harken.consumers.monitors.view import Watched
+from harken.database.changes import Change, StoredChange, read_change
 from harken.engines.protocol import Connection
 from harken.settings import Settings
 

@@ -14,9 +14,9 @@ from collections.abc import Iterator, KeysView
 from dataclasses import dataclass, field
 from itertools import count
 
-from harken.consumers.monitors.changes import Row
 from harken.consumers.monitors.parameters import Parameters
 from harken.consumers.monitors.view import MonitoredView, Selection, Watched
+from harken.database.changes import Row
 from harken.engines.protocol import Engine
 
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterable
 from itertools import islice
 
-from harken.consumers.monitors.changes import Change
+from harken.database.changes import Change
 
 ROOM = 10_000
 

@@ -8,12 +8,12 @@ from types import TracebackType
 from typing import Any
 
 from harken.consumers.monitors.audience import Listener, Receiver
-from harken.consumers.monitors.changes import Change, netted
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.monitors.outbox import Durable
 from harken.consumers.monitors.view import Watched
 from harken.database.arguments import check_callable, check_flag
+from harken.database.changes import Change, netted
 from harken.database.exclusive import Turn, exclusive
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
@@ -27,7 +27,7 @@ from harken.errors import (
     ValueFault,
 )
 from harken.ir.schema import Function
-from harken.propagation.recursive_nodes import check_strategy
+from harken.maintenance.recursive_nodes import check_strategy
 from harken.statements.sql.restricted import condition_text
 
 

@@ -27,10 +27,10 @@ from harken.ir.clauses import Atom, Clause, Definition, Program, with_terms
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.schema import Function
 from harken.ir.terms import Constant, Parameter, Term, Value, Variable
+from harken.maintenance.watched import WatchedView
 from harken.planner.change_methods import moving, untold
 from harken.planner.lift import compared_with
 from harken.planner.prepare import prepare
-from harken.propagation.watched import Condition
 from harken.statements.complaints import cannot_be_watched
 from harken.statements.sql.restricted import Restriction, constant_variable, restricted
 from harken.values.encoding import encoder
@@ -54,7 +54,7 @@ class Watched:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MonitoredView(Condition):
+class MonitoredView(WatchedView):
     label: str
     """What is watched: where subscriptions share a condition, its shape."""
     types: tuple[Type, ...]

@@ -19,14 +19,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from harken.consumers.monitors.changes import StoredRows, read_rows
+from harken.consumers.rules.conflict_set import Activation
+from harken.database.changes import StoredRows, read_rows
 from harken.database.evaluation import decode_rows
+from harken.database.functions import store
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError, IntegrityError, NameFault, ValueFault
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, FunctionKind
-from harken.propagation.check_phase import Activation
-from harken.statements.amosql.schema_changes import store
 from harken.values.encoding import decode_timestamp, encode_timestamp
 from harken.values.types import INTEGER, TEXT, TIMESTAMP
 

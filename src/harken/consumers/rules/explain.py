@@ -15,14 +15,14 @@ from harken.engines.sqlite.counts import CountsTable
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
 from harken.maintenance import choices
+from harken.maintenance.nodes import DerivedNode, Monitored, Node, TotalsNode, ViewNode
+from harken.maintenance.recursive_nodes import RecursiveNode
+from harken.maintenance.round_nodes import RoundsNode
 from harken.planner.change_methods import untold
 from harken.planner.network import Reason
 from harken.planner.prepare import prepare
 from harken.planner.screen import Alternative
 from harken.propagation.network import Network
-from harken.propagation.nodes import ConditionNode, DerivedNode, Monitored, Node, TotalsNode
-from harken.propagation.recursive_nodes import RecursiveNode
-from harken.propagation.round_nodes import RoundsNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +147,13 @@ class RuleExplanation:
 
 def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> RuleExplanation:
     rule = compiled.rule
-    condition, derived = network.preview(compiled)
+    condition, derived = network.graph.preview(compiled)
     return RuleExplanation(
         name=rule.name,
         text=rule.text,
         semantics="nervous" if rule.nervous else "strict",
         coupling=rule.coupling,
-        active=rule.name in network,
+        active=rule.name in network.graph,
         condition=print_program(condition.part.program),
         influents=tuple(
             _influent(runtime, condition, relation)
@@ -164,9 +164,9 @@ def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> 
     )
 
 
-def _influent(runtime: Runtime, node: ConditionNode, relation: Relation) -> InfluentExplanation:
+def _influent(runtime: Runtime, node: ViewNode, relation: Relation) -> InfluentExplanation:
     part = node.part
-    change = differentiate(part.program, {relation.id}, node.condition.strict, part.nodes)
+    change = differentiate(part.program, {relation.id}, node.view.strict, part.nodes)
 
     def clauses(sign: int) -> tuple[str, ...]:
         return tuple(_shown(each) for each in change.differentials if each.sign == sign)
@@ -194,7 +194,7 @@ class _Nodes:
     network: Network
 
     def explained(
-        self, condition: ConditionNode, derived: dict[str, DerivedNode]
+        self, condition: ViewNode, derived: dict[str, DerivedNode]
     ) -> list[NodeExplanation]:
         """From the condition down to the tables."""
         inner = sorted(derived.values(), key=lambda node: (-node.level, node.id))
@@ -216,7 +216,7 @@ class _Nodes:
         costs = None if isinstance(node, TotalsNode) else self.network.choices.costs(node)
         recursive = node.part.reason is Reason.RECURSIVE
         return NodeExplanation(
-            id=node.part.relation.name if isinstance(node, ConditionNode) else node.id,
+            id=node.part.relation.name if isinstance(node, ViewNode) else node.id,
             level=node.level,
             kind=node.part.reason.value,
             influents=tuple(node.depends_on()),
@@ -254,7 +254,7 @@ class _Nodes:
         return ""
 
     def _table(self, relation: Relation, above: list[Node]) -> NodeExplanation:
-        screener = self.network.screener(relation, above)
+        screener = self.network.graph.screener(relation, above)
         updates = self.network.choices.statistics.updates.get(relation.id)
         return NodeExplanation(
             id=relation.id,
@@ -284,10 +284,10 @@ def followed(network: Network, function: str) -> tuple[str, ...]:
     has taken."""
     lines: list[str] = []
     for name in (f"materialized {function}", f"monitor {function}"):
-        node = network.node(name)
+        node = network.graph.node(name)
         if node is None:
             continue
-        below = [each for each in network.derived() if each.id in node.keeps()]
+        below = [each for each in network.graph.derived.values() if each.id in node.keeps()]
         tables = [each.table for each in below if isinstance(each, TotalsNode)]
         lines += [counted(table) for table in tables if isinstance(table, CountsTable)]
         if node.tally is not None and node.counted is None:

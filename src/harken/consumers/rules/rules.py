@@ -1,4 +1,4 @@
-"""The rules of a database: creating, activating and checking them.
+"""The rules of a database: activating them, checking them, and letting them act.
 
 A rule is an object with a name and a text; its activations are rows of a stored relation. The
 network in memory is only a reading of both: whatever undoes a transaction, or changes the schema
@@ -7,95 +7,93 @@ under it, makes it be read again.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from harken.consumers.constraints.constraints import Constraints
-from harken.consumers.monitors.monitors import Monitors
-from harken.consumers.monitors.view import MonitoredView
-from harken.consumers.rules.definition import (
-    CompiledRule,
-    Rule,
-    compile_action,
-    compile_rule,
-    read_rule,
-    rule_of,
-)
+from harken.consumers.rules.acting import Acting
+from harken.consumers.rules.conflict_set import Activation, ConflictSet, ConflictState, Key
+from harken.consumers.rules.definition import CompiledRule, Rule, RuleCompiler
 from harken.consumers.rules.detached import DetachedActions, Recorded
+from harken.database.dependency_order import dependents_in_order
 from harken.database.runtime import Runtime
 from harken.database.system import FIRED
-from harken.errors import HarkenError, IntegrityError, NameFault, Span, ValueFault
+from harken.errors import HarkenError, IntegrityError, Span, ValueFault
 from harken.ir.schema import Function
-from harken.lang.amosql import syntax
-from harken.maintenance.materialized_views import KeptViews
-from harken.propagation.check_phase import Activation, CheckPhase
+from harken.maintenance.watched import WatchedView
+from harken.propagation.check_phase import CheckPhase
+from harken.propagation.consumer import Consumer, InOwnTransaction, PendingAction
 from harken.propagation.network import Network
+from harken.propagation.wave import ViewChange
 from harken.statements.complaints import unknown_rule
-from harken.statements.dependents import dependents_in_order
+
+AFTER_COMMIT = "the transaction is committed, but "
+"""How the failure of a detached action begins where the commit that triggered it reports it."""
 
 
-class Rules:
-    def __init__(self, runtime: Runtime) -> None:
+class Rules(Consumer):
+    def __init__(
+        self, runtime: Runtime, network: Network, check_phase: CheckPhase, compiler: RuleCompiler
+    ) -> None:
         self._runtime = runtime
-        self.network = Network(runtime.engine, runtime.catalog)
-        self.check_phase = CheckPhase(runtime, self.network)
+        self._network = network
+        self._check_phase = check_phase
+        self._compiler = compiler
+        self._conflicts = ConflictSet()
+        self.acting = Acting(runtime, check_phase.trace)
         self.detached = DetachedActions(runtime)
-        self.monitors = Monitors(runtime, self.network, self.check_phase)
-        self._kept_views = KeptViews(runtime, self.network)
-        self._constraints = Constraints(runtime, self.network)
         self._read: dict[str, Rule] = {}
         self._broken: dict[str, HarkenError] = {}
         self._epoch = -1
+        self._is_checking = False
+        """Has the check of the transaction begun? Then each wave is a check of its own."""
+        self._recorded: list[tuple[int, str]] = []
+        """The detached actions that the open transaction has recorded: number, and rule."""
+        self._due: list[int] = []
+        """The detached actions that are to be carried out next, by their numbers."""
+        self._prefix = AFTER_COMMIT
 
-    # --- statements ------------------------------------------------------------------------
+    # --- activations ---------------------------------------------------------------------------
 
-    def create(self, node: syntax.CreateRule, text: str) -> None:
+    def activate(self, name: str, arguments: tuple[Any, ...], priority: int) -> None:
+        """Activate for these arguments (stored values); again changes only the priority."""
+        rule = self.find(name, None)
+        if rule.name not in self._network.graph:
+            self._insert(self._compiler.compile(rule))
+        known = self._runtime.engine.results(rule.activations, arguments)
+        sequence = known[0][1] if known else self._runtime.catalog.allocate(1)
+        self._runtime.engine.set_row(rule.activations, (*arguments, priority, sequence))
+        self._network.captures.note_rows(rule.activations, known, [(priority, sequence)])
+
+    def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None:
+        rule = self.find(name, None)
+        if rule.name in self._network.graph:
+            known = self._runtime.engine.results(rule.activations, arguments)
+            self._network.captures.note_rows(rule.activations, known, [])
+        self._runtime.engine.clear(rule.activations, arguments)
+        if rule.name in self._network.graph and self._runtime.engine.is_empty(rule.activations):
+            self._network.graph.remove(rule.name)
+            self._runtime.catalog.touch_rules()
+
+    def remove(self, rule: Rule) -> None:
+        """Delete a rule with its activations."""
         catalog = self._runtime.catalog
-        if node.name in catalog.rules:
-            raise NameFault(
-                f"there is already a rule {node.name}",
-                code="exists",
-                span=node.span,
-                hint=f"delete it first: delete rule {node.name}",
-            )
-        rule = rule_of(node, text, 0, catalog)
-        compiled = compile_rule(rule, self._runtime.engine, catalog, node)
-        if rule.coupling == "detached":
-            self.detached.declare()
-        self._runtime.engine.create(rule.activations)
-        oid = catalog.add_rule(rule.name, text, rule.parameters, compiled.dependencies)
-        # Only now, because an action may name its own rule: to deactivate it, for instance.
-        _, needed = compile_action(rule, node.action, self._runtime.engine, catalog)
-        catalog.add_rule_dependencies(rule.name, oid, needed)
-        self._follow(catalog.epoch)
-
-    def delete(self, node: syntax.DeleteRule) -> None:
-        rule = self.find(node.name, node.span)
-        catalog = self._runtime.catalog
-        names = (f"rule {rule.name}", f"{rule.name}_activations")
-        users = {function.id for name in names for function in catalog.dependents(name)}
-        users |= {f"rule {each}" for name in names for each in catalog.rules_that_call(name)}
-        users.discard(f"rule {rule.name}")
-        if users:
-            raise IntegrityError(
-                f"the rule {rule.name} cannot be deleted: it is used by {', '.join(sorted(users))}",
-                code="in-use",
-                span=node.span,
-                hint="delete those first",
-            )
-        if self.network.watching_rules:
-            self.monitors.before_change(None)
-        if rule.name in self.network:
-            self.network.remove(rule.name)
+        if self._network.graph.noticed:
+            self._runtime.reactions.before_schema_change(None)
+        if rule.name in self._network.graph:
+            self._network.graph.remove(rule.name)
+        self.acting.forget(rule.name)
         self._runtime.engine.drop(rule.activations)
-        self.network.release_missing()
+        self._network.graph.release_missing()
         catalog.remove_rule(rule.name)
         self._runtime.objects.forget()
-        self._follow(catalog.epoch)
+        self.follow(catalog.epoch)
 
-    def _follow(self, epoch: int) -> None:
-        """A rule more or less changes no condition, unless one is about rules themselves."""
-        if self.network.watching_rules:
-            self.synchronise()
+    def follow(self, epoch: int) -> None:
+        """A rule more or less changes no view, unless one is about rules themselves."""
+        if self._network.graph.noticed:
+            self._runtime.reactions.synchronise()
         else:
             self._epoch = epoch
 
@@ -105,37 +103,17 @@ class Rules:
         rules = self._runtime.catalog.rules
         return {name: times[oid] for name, (oid, _) in rules.items() if oid in times}
 
-    def activate(self, name: str, arguments: tuple[Any, ...], priority: int) -> None:
-        """Activate for these arguments (stored values); again changes only the priority."""
-        rule = self.find(name, None)
-        if rule.name not in self.network:
-            self._insert(self._compile(rule))
-        known = self._runtime.engine.results(rule.activations, arguments)
-        sequence = known[0][1] if known else self._runtime.catalog.allocate(1)
-        self._runtime.engine.set_row(rule.activations, (*arguments, priority, sequence))
-        self.network.note_activation(name, known, [(priority, sequence)])
-
-    def deactivate(self, name: str, arguments: tuple[Any, ...]) -> None:
-        rule = self.find(name, None)
-        if rule.name in self.network:
-            known = self._runtime.engine.results(rule.activations, arguments)
-            self.network.note_activation(name, known, [])
-        self._runtime.engine.clear(rule.activations, arguments)
-        if rule.name in self.network and self._runtime.engine.is_empty(rule.activations):
-            self.network.remove(rule.name)
-            self._runtime.catalog.touch_rules()
-
     def before_remaking(self, function: Function) -> None:
         """A table is about to be made again with other columns, which is no event to rules. Refuse
         it if the open transaction has changed rows that rules above it have not been told of."""
         catalog, relation = self._runtime.catalog, function.relation
-        node = self.network.node(f"materialized {function.id}")
+        node = self._network.graph.node(f"materialized {function.id}")
         below = set(node.part.stored) if node is not None else set()
-        if relation is None or not self.network.has_pending(below | {relation.id}):
+        if relation is None or not self._network.captures.has_pending(below | {relation.id}):
             return
         names = {function.name, *(e.name for e in dependents_in_order(catalog, function.name))}
         rules = {rule for each in names for rule in catalog.rules_that_call(each)}
-        watching = sorted(rule for rule in rules if rule in self.network)
+        watching = sorted(rule for rule in rules if rule in self._network.graph)
         if watching:
             raise IntegrityError(
                 f"{function.name} gets other columns, and this transaction has changed rows that "
@@ -144,23 +122,6 @@ class Rules:
                 hint="commit the changes first",
             )
 
-    def reads(self, function: Function) -> bool:
-        """Does anything that is watched depend on a foreign function?"""
-        return function.relation is not None and bool(self.network.reading(function.relation))
-
-    def foreign_changed(self, function: Function) -> None:
-        """Other Python is behind a foreign function: nothing computed by the old one is right. To
-        rules that is no event."""
-        if function.relation is None:
-            return
-        conditions = self.network.reading(function.relation)
-        self.network.rebuild(conditions)
-        for each in conditions:
-            if isinstance(each, MonitoredView):
-                self.monitors.note_redefined(each)
-            elif not isinstance(each, CompiledRule):
-                self.network.redefined.add(each.name)
-
     def find(self, name: str, span: Span | None) -> Rule:
         known = self._runtime.catalog.rules
         if name not in known:
@@ -168,70 +129,55 @@ class Rules:
         oid, text = known[name]
         rule = self._read.get(name)
         if rule is None or (rule.oid, rule.text) != (oid, text):
-            rule = self._read[name] = read_rule(text, oid, self._runtime.catalog)
+            rule = self._read[name] = self._compiler.read(text, oid)
         return rule
 
-    # --- the network -----------------------------------------------------------------------
+    def compiled(self, name: str) -> CompiledRule:
+        return self._compiler.compile(self.find(name, None))
+
+    # --- the network ---------------------------------------------------------------------------
 
     def _insert(self, compiled: CompiledRule) -> None:
-        self.network.insert(compiled)
+        self._network.graph.insert(compiled, self)
         self._runtime.catalog.touch_rules()
         self._runtime.immediate_rules |= compiled.rule.coupling == "immediate"
 
-    def _compile(self, rule: Rule) -> CompiledRule:
-        return compile_rule(rule, self._runtime.engine, self._runtime.catalog)
+    def watched(self) -> list[CompiledRule]:
+        """The rules that are active."""
+        views = self._network.graph.views_of(self)
+        return [view for view in views if isinstance(view, CompiledRule)]
+
+    def _active_rule(self, name: str) -> CompiledRule | None:
+        node = self._network.graph.node(name)
+        view = node.view if node is not None else None
+        return view if isinstance(view, CompiledRule) else None
 
     def synchronise(self) -> None:
-        """Let the network be what the catalog, the activations and the monitors say; Δ-sets
-        stay."""
         catalog = self._runtime.catalog
-        self.network.release_missing()
-        self.monitors.synchronise()
-        self._kept_views.synchronise()
-        self._constraints.synchronise()
         if catalog.epoch == self._epoch and self._fits():
             return
         self._epoch = catalog.epoch
         active = self._active()
-        for name in [rule.name for rule in self.network.rules()]:
-            if name not in active:
-                self.network.remove(name)
+        for rule in self.watched():
+            if rule.name not in active:
+                self._network.graph.remove(rule.name)
         self._broken.clear()
         for name in active:
             self._refresh(name)
-        self._notice_coupling()
-
-    def fill(self, view: Function) -> None:
-        """Give a materialized view that is new the rows that its query has now."""
-        self._kept_views.fill(view)
-
-    def refresh(self, view: Function) -> None:
-        """Have a materialized view computed again when the transaction ends."""
-        self._kept_views.refresh(view)
+        couplings = {compiled.rule.coupling for compiled in self.watched()}
+        self._runtime.immediate_rules = "immediate" in couplings
 
     def _refresh(self, name: str) -> None:
         """Bring the node of an active rule up to date. A rule that cannot be compiled here, for
         want of a Python function perhaps, must not keep the database from being opened."""
         try:
-            compiled = self._compile(self.find(name, None))
+            compiled = self.compiled(name)
         except HarkenError as error:
             self._broken[name] = error
             return
-        node = self.network.node(name)
+        node = self._network.graph.node(name)
         if node is None or not node.is_for(compiled):
-            self.network.insert(compiled)
-
-    def synchronise_broken(self) -> None:
-        """Before a check, every active rule must be there; say which one is not, and why."""
-        for name in list(self._broken):
-            del self._broken[name]
-            self._refresh(name)
-        for name, error in self._broken.items():
-            raise IntegrityError(
-                f"the rule {name} is active but cannot be checked: {error.message}",
-                code="in-use",
-                hint="register what it needs with db.foreign, or delete the rule",
-            ) from error
+            self._network.graph.insert(compiled, self)
 
     def _active(self) -> list[str]:
         engine = self._runtime.engine
@@ -242,41 +188,158 @@ class Rules:
         ]
 
     def _fits(self) -> bool:
-        known = {rule.name for rule in self.network.rules()} | set(self._broken)
+        known = {rule.name for rule in self.watched()} | set(self._broken)
         return known == set(self._active())
 
-    def _notice_coupling(self) -> None:
-        couplings = {compiled.rule.coupling for compiled in self.network.rules()}
-        self._runtime.immediate_rules = "immediate" in couplings
+    def before_check(self) -> None:
+        """Every active rule must be there; say which one is not, and why."""
+        for name in list(self._broken):
+            del self._broken[name]
+            self._refresh(name)
+        for name, error in self._broken.items():
+            raise IntegrityError(
+                f"the rule {name} is active but cannot be checked: {error.message}",
+                code="in-use",
+                hint="register what it needs with db.foreign, or delete the rule",
+            ) from error
 
-    # --- moments ---------------------------------------------------------------------------
+    # --- the check phase -----------------------------------------------------------------------
 
-    def after_statement(self) -> None:
-        if self._runtime.immediate_rules:
-            self.check_phase.run("immediate")
+    def receive(self, change: ViewChange) -> None:
+        assert isinstance(change.view, CompiledRule)
+        rule = change.view.rule
+        keep_losses = self._runtime.immediate_rules and rule.coupling != "immediate"
+        self._conflicts.add(change, len(rule.parameters), keep_losses)
 
-    def check(self, coupling: str) -> None:
-        """The check phase for the rules of a coupling."""
-        if self._broken:
-            self.synchronise_broken()
-        self.monitors.check_durables()
-        if not self.network.is_empty:
-            self.check_phase.run(coupling)
+    def wants_minus(self, view: str) -> bool:
+        """What a condition lost matters if it waits, and if it may gain it back before commit."""
+        return self._runtime.immediate_rules or self._conflicts.waits(view)
 
-    def after_undo(self) -> None:
-        """Triggers and Δ-sets were undone with the rest: see that they fit what is left."""
-        if not self.network.is_empty or self._runtime.catalog.rules:
-            self.monitors.restore()
-            self.synchronise()
-            self.network.capture_again()
+    def sums_events(self, view: WatchedView) -> bool:
+        if self._is_checking or not (self._runtime.immediate_rules or self._conflicts.events):
+            return False
+        return isinstance(view, CompiledRule) and view.rule.coupling != "immediate"
 
-    def after_transaction(self) -> None:
-        self.monitors.after_transaction()
-        self.network.release_idle()
+    def begin_check(self) -> None:
+        self._is_checking = True
+        self._conflicts.settle_losses()
+        for name, summed in self._conflicts.events.items():
+            rule = self._active_rule(name)
+            if rule is not None:
+                holds = [] if rule.acts_on_gains else self._network.rows_now(name)
+                self._conflicts.settle_events(rule, summed, holds)
+        self._conflicts.events.clear()
 
-    def act_on(self, recorded: Recorded) -> None:
-        """Carry out a recorded action of a detached rule, as the rule is defined now."""
-        rule = self.network.rule(recorded.rule) or self.compiled(recorded.rule)
+    def end_check(self) -> None:
+        self._is_checking = False
+
+    def next_action(self, coupling: str) -> PendingAction | None:
+        chosen = self._choose(coupling)
+        if chosen is None:
+            return None
+        return PendingAction(chosen.name, partial(self._act, chosen))
+
+    def _act(self, activation: Activation) -> None:
+        self.acting.act(activation, self._conflicts.take(activation.key))
+
+    def _choose(self, coupling: str) -> Activation | None:
+        """The most urgent activation in the conflict set; one that was deactivated drops out."""
+        triggered = []
+        for key in self._conflicts.waiting():
+            activation = self._activation(key)
+            if activation is None:
+                self._conflicts.drop(key)
+            elif activation.rule.rule.coupling == coupling and self._conflicts.gained(key):
+                triggered.append(activation)
+        return min(triggered, key=lambda a: (-a.priority, a.sequence), default=None)
+
+    def _activation(self, key: Key) -> Activation | None:
+        name, arguments = key
+        rule = self._active_rule(name)
+        if rule is None:
+            return None
+        rows = self._runtime.engine.results(rule.rule.activations, arguments)
+        return Activation(rule, arguments, *rows[0]) if rows else None
+
+    def snapshot(self) -> object:
+        return self._conflicts.snapshot(), len(self._recorded)
+
+    def restore(self, state: object) -> None:
+        match state:
+            case (ConflictState() as conflicts, int(recorded)):
+                self._conflicts.restore(conflicts)
+                del self._recorded[recorded:]
+
+    def forget(self) -> None:
+        self._conflicts.clear()
+        self._recorded.clear()
+
+    # --- detached rules ------------------------------------------------------------------------
+
+    def record(self) -> bool:
+        """Detached rules act after the commit that triggers them. What they are to do is recorded
+        in the transaction."""
+        found = False
+        while (chosen := self._choose("detached")) is not None:
+            if len(self._recorded) >= self._check_phase.limit:
+                raise self._check_phase.never_settles([name for _, name in self._recorded])
+            if not self.detached.is_declared:
+                self.detached.declare()
+                self._runtime.reactions.synchronise()
+            rows = self._conflicts.take(chosen.key)
+            self._recorded.append((self.detached.record(chosen, rows), chosen.name))
+            found = True
+        return found
+
+    def after_commit(self) -> None:
+        self._due += [number for number, _ in self._recorded]
+        self._recorded.clear()
+
+    def queue(self, numbers: Iterable[int] | None) -> int:
+        """Have recorded actions carried out again, all of them unless told which; how many."""
+        self._due = self.detached.numbers(numbers)
+        self._prefix = ""
+        return len(self._due)
+
+    def act_later(self, run: InOwnTransaction) -> Iterator[HarkenError]:
+        """Each activation acts in a transaction of its own; one that fails does not keep the
+        others from acting."""
+        first = len(self._due)
+        acted: list[str] = []
+        try:
+            while self._due:
+                if len(acted) >= self._check_phase.limit + first:
+                    yield self._check_phase.never_settles(acted)
+                    return
+                due, self._due = self._due, []
+                for number in due:
+                    failure = self._act_detached(number, acted, run)
+                    if failure is not None:
+                        yield _not_done(number, failure, self._prefix)
+        finally:
+            self._due = []
+            self._prefix = AFTER_COMMIT
+
+    def _act_detached(
+        self, number: int, acted: list[str], run: InOwnTransaction
+    ) -> HarkenError | None:
+        def act() -> None:
+            recorded = self.detached.cross_out(number)
+            if recorded is not None:
+                acted.append(recorded.rule)
+                self._act_on(recorded)
+
+        try:
+            run(act)
+        except HarkenError as error:
+            with suppress(HarkenError):  # if that cannot be written, the action is still recorded
+                run(partial(self.detached.note_failure, number, error))
+            return error
+        return None
+
+    def _act_on(self, recorded: Recorded) -> None:
+        """Carry out a recorded action, as the rule is defined now."""
+        rule = self._active_rule(recorded.rule) or self.compiled(recorded.rule)
         columns = (*rule.rule.parameters, *rule.rule.variables)
         if tuple(column.type for column in columns) != recorded.rows.types:
             raise ValueFault(
@@ -285,7 +348,15 @@ class Rules:
                 hint="define it as it was, or discard the action",
             )
         activation = Activation(rule, recorded.arguments, 0, 0)
-        self.check_phase.act(activation, recorded.rows.rows)
+        self.acting.act(activation, recorded.rows.rows, later=True)
 
-    def compiled(self, name: str) -> CompiledRule:
-        return self._compile(self.find(name, None))
+
+def _not_done(number: int, error: HarkenError, prefix: str) -> HarkenError:
+    """The failure of a detached action, as whoever had it carried out is told."""
+    error.message = f"{prefix}detached action {number} failed: {error.message}"
+    error.hint = (
+        f"it is on record in detached_actions: mend what failed, then try it again with "
+        f"db.retry_actions([{number}]) or `harken actions retry {number}`, or give it up with "
+        f"db.discard_actions([{number}])"
+    )
+    return error

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from harken.database.catalog import Catalog
+from harken.database.functions import store
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.system import relation_of
@@ -34,7 +35,7 @@ MAX_NAME = 200
 def change_schema(runtime: Runtime, node: syntax.Statement, text: str) -> bool:
     """Carry out a schema statement; false if the statement is not one. `text` is its own."""
     functions = syntax.CreateFunction | syntax.DeleteFunction
-    runtime.monitors.before_change({node.name} if isinstance(node, functions) else None)
+    runtime.reactions.before_schema_change({node.name} if isinstance(node, functions) else None)
     match node:
         case syntax.CreateType():
             create_type(runtime, node)
@@ -160,27 +161,6 @@ def create_function(runtime: Runtime, node: syntax.CreateFunction, text: str) ->
     recheck(runtime, function.name, skip=function.id)
 
 
-def store(
-    runtime: Runtime,
-    function: Function,
-    property_of: str | None = None,
-    in_lake: bool = False,
-    dependencies: Dependencies | None = None,
-    resident: bool = False,
-) -> Function:
-    """`resident` says that it stays here even where everything else goes to the lake."""
-    made = runtime.catalog.add_function(
-        function, dependencies or Dependencies(), property_of=property_of
-    )
-    assert made.relation is not None
-    engine = runtime.engine
-    if in_lake or (runtime.all_in_lake and not resident):
-        engine.create_own(made.relation)
-    else:
-        engine.create(made.relation)
-    return made
-
-
 def declare_stored(runtime: Runtime, function: Function) -> Function:
     """Write down a stored function whose rows are already somewhere."""
     _check_function_name(function.name, None)
@@ -200,7 +180,7 @@ def _create_foreign(runtime: Runtime, function: Function, node: syntax.CreateFun
     made = catalog.add_function(function)
     register_declared(runtime, made, node)
     if known is not None and (replaced is not None or known.text != function.text):
-        runtime.rules.foreign_changed(made)
+        runtime.reactions.foreign_changed(made)
 
 
 def _create_derived(runtime: Runtime, function: Function, node: syntax.CreateFunction) -> None:

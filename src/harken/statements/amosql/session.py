@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from harken.consumers.rules.rules import Rules
+from harken.database.actions import RollbackRequest
 from harken.database.evaluation import Frame
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
@@ -20,6 +21,7 @@ from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.shapes import Parsed, reparse, statements
 from harken.statements.amosql import steps
 from harken.statements.amosql.build import Builder
+from harken.statements.amosql.rules import create_rule, delete_rule
 from harken.statements.amosql.schema_changes import change_schema
 from harken.values.types import Type
 
@@ -84,13 +86,13 @@ class Session:
                 located = node if parsed.shape is None else reparse(parsed)
                 with self._transactions.statement():
                     change_schema(self._runtime, located, parsed.text.strip())
-                    self._rules.synchronise()
+                    self._runtime.reactions.synchronise()
             case syntax.CreateRule():
                 with self._transactions.statement():
-                    self._rules.create(node, parsed.text.strip())
+                    create_rule(self._runtime, self._rules, node, parsed.text.strip())
             case syntax.DeleteRule():
                 with self._transactions.statement():
-                    self._rules.delete(node)
+                    delete_rule(self._runtime, self._rules, node)
             case _:
                 self._run_step(parsed)
 
@@ -106,7 +108,7 @@ class Session:
         try:
             with self._transactions.statement():
                 step.run(self._runtime, frame)
-        except steps.RollbackRequest:
+        except RollbackRequest:
             self._transactions.rollback()
 
     def _step_again(self, step: steps.Step, parsed: Parsed) -> steps.Step:

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from harken import limits
+from harken.database.actions import RollbackRequest
 from harken.database.evaluation import Evaluation, Frame, decode_rows
 from harken.database.objects import Object
+from harken.database.prefetch import foreseen
 from harken.database.runtime import CALL_DEPTH, Runtime
 from harken.engines.foreign_calls import call as call_python
 from harken.engines.foreign_calls import stored_rows
@@ -24,7 +26,6 @@ from harken.lang.amosql.resolve import Argument, resolve
 from harken.stack import room_for
 from harken.statements.amosql import updates
 from harken.statements.amosql.foreign import no_python
-from harken.statements.amosql.prefetch import foreseen
 from harken.values.types import BOOLEAN, Type
 
 PYTHON_FRAMES = 40 * CALL_DEPTH
@@ -33,10 +34,6 @@ PYTHON_FRAMES = 40 * CALL_DEPTH
 
 class Step(Protocol):
     def run(self, runtime: Runtime, frame: Frame) -> None: ...
-
-
-class RollbackRequest(Exception):
-    """A `rollback` inside a procedure: unwinds to the session, which undoes the transaction."""
 
 
 class ReturnRequest(Exception):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from harken.database.functions import store
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.system import relation_of
@@ -23,7 +24,6 @@ from harken.lang.datalog.cycles import refuse_negative_cycles
 from harken.lang.datalog.known import Known, unknown_relation
 from harken.lang.datalog.parser import Program as Text
 from harken.planner.prepare import check
-from harken.statements.amosql.schema_changes import store
 from harken.statements.datalog.clauses import facts_relation, translate_rules
 from harken.statements.datalog.reading import mentioning
 from harken.statements.datalog.relations import CatalogRelations, columns_of, types_of
@@ -85,7 +85,7 @@ class Schema:
         changed = {name: each for name, each in self._wanted.items() if each.changed}
         if not changed:
             return
-        self._runtime.monitors.before_change(set(changed))
+        self._runtime.reactions.before_schema_change(set(changed))
         made = [self._provide(name, each) for name, each in changed.items()]
         self._check([each for each in made if each is not None])
         for name, each in changed.items():
@@ -273,7 +273,7 @@ class Schema:
         wanted = Wanted(
             text.declaration, list(text.rules), list(text.rule_texts), text.limit, function, True
         )
-        self._runtime.monitors.before_change({name})
+        self._runtime.reactions.before_schema_change({name})
         made = self._provide(name, wanted)
         assert made is not None
         self._check([made])

@@ -12,8 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from harken.consumers.monitors.changes import Change
-from harken.consumers.rules.rules import Rules
+from harken.database.changes import Change
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, Span, SyntaxFault
@@ -42,12 +41,9 @@ class DatalogWarning(UserWarning):
 class DatalogSession:
     """`watch` begins to tell of the changes of a relation."""
 
-    def __init__(
-        self, runtime: Runtime, transactions: Transactions, rules: Rules, watch: Watch
-    ) -> None:
+    def __init__(self, runtime: Runtime, transactions: Transactions, watch: Watch) -> None:
         self.runtime = runtime
         self.transactions = transactions
-        self.rules = rules
         self.watch = watch
         self.watched: set[str] = set()
         """The ids of the functions whose changes are told: once, however often that is asked."""
@@ -119,7 +115,7 @@ class _Run:
             with self._transactions.statement():
                 self._schema.define()
                 self._state()
-                self._session.rules.synchronise()
+                self._session.runtime.reactions.synchronise()
         for statement in statements:
             with located(statement.span):
                 self._step(statement)
@@ -153,7 +149,7 @@ class _Run:
             case syntax.Change():
                 with self._transactions.statement():
                     self._facts.change(statement)
-                    self._session.rules.synchronise()
+                    self._session.runtime.reactions.synchronise()
             case syntax.Commit():
                 self._transactions.commit()
             case syntax.Query():

@@ -81,7 +81,7 @@ def alter(runtime: Runtime, statement: Statement) -> None:
 
 def _put(runtime: Runtime, known: Function, text: str, edited: Edited) -> None:
     """Let the table be what the text says, with its rows and with all that depends on it."""
-    runtime.monitors.before_change({known.name})
+    runtime.reactions.before_schema_change({known.name})
     try:
         function = schema.table_function(runtime, statements(text)[0])
         _refuse_taken(runtime, function, known)

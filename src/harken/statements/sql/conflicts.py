@@ -13,12 +13,12 @@ from typing import Any
 
 from sqlglot import exp
 
-from harken.consumers.constraints.constraints import keys_of
 from harken.database.evaluation import decode_rows
 from harken.errors import IntegrityError, LanguageError, NameFault, nearest
 from harken.lang.sql.draft import Table
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.types import shown
+from harken.statements.sql.constraints import keys_of
 from harken.statements.sql.reading import Found
 from harken.statements.sql.row_changes import Row, RowChanges
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from harken.consumers.constraints.constraints import compile_constraints, constraints_of
+from harken.database.functions import store
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.system import relation_of
@@ -19,11 +19,11 @@ from harken.lang.sql.draft import unknown_table
 from harken.lang.sql.parser import Statement, statements, text_after
 from harken.lang.sql.recursion import mentions
 from harken.lang.sql.types import shown, type_of
-from harken.maintenance.materialized_views import compile_kept, put_rows, rows_of
 from harken.statements import definitions
-from harken.statements.amosql.schema_changes import store
 from harken.statements.dependents import recheck, refuse_circle
+from harken.statements.sql.constraints import compile_constraints, constraints_of
 from harken.statements.sql.located import create_located
+from harken.statements.sql.materialized_views import compile_kept, put_rows, rows_of
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.row_changes import defaults
 from harken.statements.sql.tables import SqlTables, is_materialized, is_sql
@@ -76,7 +76,7 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
             span=statement.place(node.this),
         )
     _check_properties(node, statement)
-    runtime.monitors.before_change({name})
+    runtime.reactions.before_schema_change({name})
     if kind == "VIEW":
         return _create_view(runtime, statement, known)
     _create_table(runtime, statement, node, name, known)
@@ -502,7 +502,7 @@ def _drop(
 ) -> None:
     """`doomed` are those that are being dropped already: relations may depend on each other."""
     catalog = runtime.catalog
-    runtime.monitors.before_change({function.name})
+    runtime.reactions.before_schema_change({function.name})
     doomed |= {function.id}
     dependents = [f for f in catalog.dependents(function.name) if f.id not in doomed]
     views = [f for f in dependents if is_view(f)]

@@ -12,7 +12,6 @@ from functools import partial
 
 from sqlglot import exp
 
-from harken.consumers.rules.rules import Rules
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
@@ -22,6 +21,7 @@ from harken.stack import NESTED, room_for
 from harken.statements.sql import schema
 from harken.statements.sql.altering import alter
 from harken.statements.sql.changes import Changes
+from harken.statements.sql.materialized_views import KeptViews
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.set_statement import is_setting, set_value, show_settings
 from harken.statements.sql.show import answer, check_index, is_index, refreshed_view
@@ -30,10 +30,12 @@ from harken.statements.sql.temporary import Temporary
 
 
 class SqlSession:
-    def __init__(self, runtime: Runtime, transactions: Transactions, rules: Rules) -> None:
+    def __init__(
+        self, runtime: Runtime, transactions: Transactions, materialized: KeptViews
+    ) -> None:
         self._runtime = runtime
         self._transactions = transactions
-        self._rules = rules
+        self._materialized = materialized
         self._watch = runtime.engine.connection.watch
         self._reading = Reading(runtime)
         self._changes = Changes(runtime, self._reading)
@@ -122,7 +124,9 @@ class SqlSession:
                 answer(self._runtime, self._reading, statement)
             case exp.Refresh() if not statement.explained:
                 self._changing(
-                    lambda: self._rules.refresh(refreshed_view(self._runtime, statement))
+                    lambda: self._materialized.compare_again(
+                        refreshed_view(self._runtime, statement)
+                    )
                 )
             case exp.Create() | exp.Drop() if is_index(node) and not statement.explained:
                 check_index(self._runtime, statement)
@@ -171,19 +175,19 @@ class SqlSession:
             else:
                 with self._temporary.staying(node):
                     alter(self._runtime, statement)
-            self._rules.synchronise()
+            self._runtime.reactions.synchronise()
             there = self.views()
             self._dropped += [name for name in known if name not in there]
             return
         assert isinstance(node, exp.Create)
         self._temporary.check(statement)
         if schema.make_room(self._runtime, statement):
-            self._rules.synchronise()
+            self._runtime.reactions.synchronise()
         kept = schema.create(self._runtime, statement)
         self._temporary.note(node)
-        self._rules.synchronise()
+        self._runtime.reactions.synchronise()
         if kept is not None:
-            self._rules.fill(kept)
+            self._materialized.fill(kept)
         for name in self.views():
             if name not in known:
                 self._created.append(name)

@@ -1,8 +1,8 @@
 """Materialized views: the rows of a query in a table, which follows at every commit.
 
-The table is a stored function like any other; the network watches its query, and the check phase
-puts what the query gained and lost into the table. That is a change in turn, for whatever reads the
-table: views, rules, other materialized views.
+The table is a stored function like any other; the network watches its query and puts what the
+query gained and lost into the table. That is a change in turn, for whatever reads the table: views,
+rules, other materialized views.
 
 When the query comes to mean something else, because a view or function that it reads was defined
 again, the next propagation compares the table with all rows of the query.
@@ -24,11 +24,11 @@ from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
 from harken.ir.schema import Function
 from harken.lang.sql.parser import statements
+from harken.maintenance.watched import WatchedView
 from harken.planner.change_methods import moving
 from harken.planner.prepare import prepare
+from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
-from harken.propagation.watched import Condition
-from harken.propagation.wave import ConditionChange
 from harken.statements.sql.tables import is_materialized
 from harken.statements.sql.views import translate_query
 
@@ -39,7 +39,7 @@ def kept_name(function: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptView(Condition):
+class KeptView(WatchedView):
     function: str
     table: Relation
     asks_time: bool = False
@@ -82,20 +82,12 @@ def compile_kept(function: Function, catalog: Catalog) -> KeptView:
     )
 
 
-def follow(runtime: Runtime, change: ConditionChange) -> None:
-    """Put what the query gained and lost into the table."""
-    kept = change.condition
-    assert isinstance(kept, KeptView)
-    runtime.engine.remove_many(kept.table, change.minus)
-    runtime.engine.insert_many(kept.table, change.plus)
-
-
 INDEXED = 4
 """By so many columns a row is looked for when it goes."""
 
 
-class KeptViews:
-    """Sees to it that the network watches every materialized view of the catalog."""
+class KeptViews(Consumer):
+    """Sees to it that the network stores every materialized view of the catalog."""
 
     def __init__(self, runtime: Runtime, network: Network) -> None:
         self._runtime = runtime
@@ -107,34 +99,36 @@ class KeptViews:
         if catalog.epoch == self._epoch:
             return
         self._epoch = catalog.epoch
-        tables = {each.name: each.stored for each in self._network.conditions()}
+        tables = {each.name: each.stored for each in self._network.graph.views_of(None)}
         kept = [compile_kept(f, catalog) for f in catalog.functions() if is_materialized(f)]
         wanted = {each.name: each for each in kept}
-        for name in self._network.hold(KeptView, wanted.values()):
+        for name in self._network.graph.hold(None, wanted.values()):
             # If another session did it, that session brought the tables along.
             if catalog.changed and name in tables:
                 is_new = tables[name] != wanted[name].table
-                if not is_new or self._network.has_pending(stored_relations(wanted[name].program)):
-                    self._network.redefined.add(name)
+                if not is_new or self._network.captures.has_pending(
+                    stored_relations(wanted[name].program)
+                ):
+                    self._network.graph.redefined.add(name)
 
     def fill(self, function: Function) -> None:
         """Let the table of a new view have the rows that its query has now. What that takes is the
         first that is known of the view, and what it wants to keep is there before any change."""
-        node = self._network.node(kept_name(function.id))
+        node = self._network.graph.node(kept_name(function.id))
         assert node is not None
-        assert isinstance(node.condition, KeptView)
+        assert isinstance(node.view, KeptView)
         connection = self._runtime.engine.connection
         started, elsewhere = connection.working_time(), connection.answered_elsewhere
-        rows = rows_of(self._runtime, node.condition)
+        rows = rows_of(self._runtime, node.view)
         took = connection.working_time() - started
         by_spark = connection.answered_elsewhere > elsewhere
         self._network.choices.note_first(node, took, by_spark)
-        put_rows(self._runtime, node.condition, rows)
-        self._network.build_kept(node)
+        put_rows(self._runtime, node.view, rows)
+        self._network.kept.build_kept(node)
 
-    def refresh(self, function: Function) -> None:
+    def compare_again(self, function: Function) -> None:
         """Compare the table with all rows of its query when the transaction ends."""
-        self._network.redefined.add(kept_name(function.id))
+        self._network.graph.redefined.add(kept_name(function.id))
 
 
 def rows_of(runtime: Runtime, kept: KeptView) -> list[tuple[Any, ...]]:

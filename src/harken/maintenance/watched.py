@@ -1,7 +1,7 @@
-"""What the propagation network watches: a relation whose changes someone wants.
+"""What the propagation network watches: a view whose changes someone wants.
 
-A rule wants them to act on, a monitor to hand them to its client. To the network both are the same:
-a program whose goal is watched, under a name.
+A rule wants them to act on, a monitor to hand them to its client, a materialised view to store
+them. To the network all are the same: a program whose goal is watched, under a name.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from harken.consumers.rules.event_bindings import Binding
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
+from harken.maintenance.event_bindings import Binding
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +24,9 @@ class CompiledEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Condition(ABC):
+class WatchedView(ABC):
     program: Program
-    """The condition with all its definitions, none of them expanded."""
+    """The view with all its definitions, none of them expanded."""
     events: tuple[CompiledEvent, ...] = ()
     """What must happen for the condition to be considered."""
     strategy: str = "auto"
@@ -36,7 +36,7 @@ class Condition(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What it is called in the network; no two conditions have the same."""
+        """What it is called in the network; no two views have the same name."""
 
     @property
     @abstractmethod
@@ -81,8 +81,8 @@ class Condition(ABC):
 
     @property
     def stored(self) -> Relation | None:
-        """Where its rows stand as they were after the last propagation, if they are kept."""
+        """The relation that the network keeps its rows in, if it is materialised."""
         return None
 
-    def says_the_same(self, other: Condition) -> bool:
+    def says_the_same(self, other: WatchedView) -> bool:
         return self.program == other.program and self.events == other.events

@@ -10,10 +10,8 @@ from harken.calculus.rounds import Rounds
 from harken.engines.protocol import Query
 from harken.engines.sqlite.rounds import RoundsTable
 from harken.ir.clauses import Program, stored_relations
+from harken.maintenance.nodes import DerivedNode, Planning
 from harken.planner.prepare import prepare
-from harken.propagation.nodes import DerivedNode, Planning
-
-IN_ROUNDS = "rounds followed"
 
 
 @dataclass(slots=True, eq=False)
@@ -60,5 +58,5 @@ class RoundsNode(DerivedNode):
     def _compile_step(
         self, program: Program, planning: Planning, tables: Mapping[str, str]
     ) -> Query:
-        plan = prepare(program, planning.catalog.hierarchy)
+        plan = prepare(program, planning.schema.hierarchy)
         return planning.engine.compile_reading(plan, tables)

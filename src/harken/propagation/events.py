@@ -19,14 +19,14 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from harken.calculus.differentials import Change, changed_relation, differentiate
-from harken.consumers.rules.event_bindings import Binding
 from harken.errors import HarkenError, is_of_data
 from harken.ir.clauses import Atom, Clause, Definition, Program, stored_relations
 from harken.ir.relations import Kind, Relation
 from harken.ir.terms import Variable
+from harken.maintenance.event_bindings import Binding
+from harken.maintenance.nodes import Row, ViewNode
+from harken.maintenance.watched import CompiledEvent, WatchedView
 from harken.propagation.each_state import States
-from harken.propagation.nodes import ConditionNode, Row
-from harken.propagation.watched import CompiledEvent, Condition
 
 Changes: TypeAlias = dict[int, tuple[list[Row], list[Row]]]
 """By the number of an event, the rows that its function gained and lost."""
@@ -59,13 +59,13 @@ class Occurrence:
 
 
 @dataclass(slots=True)
-class Gathered:
+class Summed:
     """The net change of the functions of a rule's events, from one propagation to the next: while
     other rules are checked after each statement, what counts for this one is the transaction."""
 
     weights: dict[int, dict[Row, int]] = field(default_factory=dict)
 
-    def add(self, changes: Changes) -> Gathered:
+    def add(self, changes: Changes) -> Summed:
         """The same with these changes as well; what is here may be part of a snapshot."""
         found = {number: dict(rows) for number, rows in self.weights.items()}
         for number, (gained, lost) in changes.items():
@@ -73,9 +73,9 @@ class Gathered:
             for sign, changed in ((1, gained), (-1, lost)):
                 for row in changed:
                     rows[row] = rows.get(row, 0) + sign
-        return Gathered(found)
+        return Summed(found)
 
-    def occurrence(self, condition: Condition) -> Occurrence:
+    def occurrence(self, condition: WatchedView) -> Occurrence:
         found = Occurrence()
         for number, rows in self.weights.items():
             event = condition.events[number]
@@ -94,38 +94,38 @@ def _occurred(event: CompiledEvent, gained: list[Row], lost: list[Row]) -> list[
     return [row for row in (*gained, *lost) if row[:inputs] in both]
 
 
-def what_happened(node: ConditionNode, stored: frozenset[str], states: States) -> Occurrence:
+def what_happened(node: ViewNode, stored: frozenset[str], states: States) -> Occurrence:
     """Which of the rule's events occurred, and with which rows."""
     found = Occurrence()
-    for number, event in enumerate(node.condition.events):
+    for number, event in enumerate(node.view.events):
         found.add(event.bindings, _rows(node, number, stored, states, "occurred"))
     return found
 
 
-def holding(node: ConditionNode, stored: frozenset[str], states: States) -> list[Row]:
+def holding(node: ViewNode, stored: frozenset[str], states: States) -> list[Row]:
     """For which tuples the condition holds that one of its events is about."""
-    events = range(len(node.condition.events))
+    events = range(len(node.view.events))
     found = (row for n in events for row in _rows(node, n, stored, states, "holding"))
     return list(dict.fromkeys(found))
 
 
-def changes(node: ConditionNode, stored: frozenset[str], states: States) -> Changes:
+def changes(node: ViewNode, stored: frozenset[str], states: States) -> Changes:
     """What the function of each event gained and lost."""
     return {
         number: (
             _rows(node, number, stored, states, "gained"),
             _rows(node, number, stored, states, "lost"),
         )
-        for number in range(len(node.condition.events))
+        for number in range(len(node.view.events))
     }
 
 
 def _rows(
-    node: ConditionNode, number: int, stored: frozenset[str], states: States, wanted: str
+    node: ViewNode, number: int, stored: frozenset[str], states: States, wanted: str
 ) -> list[Row]:
     """The rows that the function of an event gained or lost, those with which the event occurred,
     or the tuples that it is about and the condition holds for."""
-    event = node.condition.events[number]
+    event = node.view.events[number]
     changed = frozenset(stored & stored_relations(event.program).keys())
     if not changed:
         return []
@@ -143,7 +143,7 @@ def _rows(
 
 
 def _rows_by_states(
-    node: ConditionNode, event: CompiledEvent, changed: frozenset[str], states: States, wanted: str
+    node: ViewNode, event: CompiledEvent, changed: frozenset[str], states: States, wanted: str
 ) -> list[Row]:
     """The same from the rows of each state by itself, after an expression failed between them."""
     now = set(states.planning.compile(event.program).rows(()))
@@ -159,9 +159,7 @@ def _rows_by_states(
     return about.concerning(states.now(node))
 
 
-def _program(
-    node: ConditionNode, event: CompiledEvent, changed: frozenset[str], wanted: str
-) -> Program:
+def _program(node: ViewNode, event: CompiledEvent, changed: frozenset[str], wanted: str) -> Program:
     if wanted in ("gained", "lost"):
         change = differentiate(event.program, changed)
         return change.plus if wanted == "gained" else change.minus

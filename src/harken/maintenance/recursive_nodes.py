@@ -25,14 +25,14 @@ from harken.ir.clauses import Program
 from harken.ir.relations import Relation
 from harken.maintenance.investment import Outlay
 from harken.maintenance.measurements import SPARE, Case, Experience
+from harken.maintenance.nodes import DerivedNode, Planning, StoredRows
+from harken.maintenance.strategies import Strategy
 from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
-from harken.propagation.nodes import COUNTING, NAIVE, DerivedNode, Planning, StoredRows
 
-EXTERNAL, MATERIALIZED = "external", "materialized"
 TAKEN_IN = "external, with a stored copy"
 """Rederivation does not need stored rows, but they have to be brought up to date with it."""
-STRATEGIES = ("auto", COUNTING, EXTERNAL, MATERIALIZED, NAIVE)
+STRATEGIES = ("auto", Strategy.COUNTING, Strategy.EXTERNAL, Strategy.MATERIALIZED, Strategy.NAIVE)
 
 
 FIRST_LIMIT = 0.25
@@ -108,7 +108,7 @@ class Course(Outlay):
 
     def note_way(self, strategy: str, size: int, stored: bool) -> None:
         """A change was chosen for, and has gone this way."""
-        settles = stored and strategy == self.last != EXTERNAL and not self.staying
+        settles = stored and strategy == self.last != Strategy.EXTERNAL and not self.staying
         self.same = self.same + 1 if settles else 0
         self.largest = max(size, self.largest) if settles else 0
         self.unwatched = UNWATCHED if self.same >= SETTLED else 0
@@ -118,22 +118,22 @@ class Course(Outlay):
         self, known: Experience, changed: frozenset[str], size: int, stored: KeptRows | None
     ) -> str:
         """Of rows that are stored, the change has to bring them up to date."""
-        if self.staying and (self.last != MATERIALIZED or stored is not None):
+        if self.staying and (self.last != Strategy.MATERIALIZED or stored is not None):
             self.staying -= 1
             return self.last
-        ways = [(EXTERNAL, changed)]
+        ways: list[Case] = [(Strategy.EXTERNAL, changed)]
         if stored is not None:
             taken_in = (TAKEN_IN, changed)
             if not stored.can_take_in or known.is_measured(taken_in, size):
                 ways = [taken_in] if stored.can_take_in else []
-            ways.append((MATERIALIZED, changed))
-        naive, is_tried = known.naive_seconds, known.is_measured((NAIVE, changed), size)
+            ways.append((Strategy.MATERIALIZED, changed))
+        naive, is_tried = known.naive_seconds, known.is_measured((Strategy.NAIVE, changed), size)
         if is_tried:
-            ways.append((NAIVE, changed))
+            ways.append((Strategy.NAIVE, changed))
         way = known.best_of(ways, size, _trial)
         if not is_tried and naive is not None and NEAR * known.expected(way, size) > naive:
-            return NAIVE
-        best = EXTERNAL if way[0] == TAKEN_IN else way[0]
+            return Strategy.NAIVE
+        best = Strategy.EXTERNAL if way[0] == TAKEN_IN else way[0]
         fastest = min(ways, key=lambda each: known.expected(each, size))
         if way != fastest:
             known.try_again(way, size)
@@ -150,8 +150,8 @@ class Course(Outlay):
         naive = known.naive_seconds
         first = FIRST_LIMIT_FAR if known.is_far else FIRST_LIMIT
         limit = first if naive is None else SPARE * naive
-        if stored and known.is_measured((MATERIALIZED, changed), size):
-            limit = min(limit, SPARE * known.expected((MATERIALIZED, changed), size))
+        if stored and known.is_measured((Strategy.MATERIALIZED, changed), size):
+            limit = min(limit, SPARE * known.expected((Strategy.MATERIALIZED, changed), size))
         return max(limit, SHORTEST)
 
     def note_without(self, seconds: float) -> None:
@@ -264,7 +264,7 @@ class RecursiveNode(DerivedNode):
     def differ(self, stored: frozenset[str], planning: Planning) -> None:
         """Fill the Δ-set with the difference of both states, none of which comes here."""
         for sign in (1, -1):
-            self.delta.fill(self.query(sign, NAIVE, stored, planning), sign)
+            self.delta.fill(self.query(sign, Strategy.NAIVE, stored, planning), sign)
 
     def build(self, planning: Planning, stored: frozenset[str] = frozenset()) -> None:
         """Store the rows, as they were before these relations changed."""
@@ -287,12 +287,12 @@ class RecursiveNode(DerivedNode):
         self, program: Program, stated: Mapping[str, Relation], planning: Planning
     ) -> Query:
         wanted = [each.id for each in stated.values()]
-        plan = prepare(program, planning.catalog.hierarchy, wanted=wanted)
+        plan = prepare(program, planning.schema.hierarchy, wanted=wanted)
         return planning.engine.compile(plan)
 
     def _compile_rules(self, changed: frozenset[str], planning: Planning) -> Rules:
         made = maintain(self.part.program, changed, self.part.nodes)
-        engine, hierarchy = planning.engine, planning.catalog.hierarchy
+        engine, hierarchy = planning.engine, planning.schema.hierarchy
         deleted = {each.id: made.deleted(each) for each in made.relations}
         grown = {each.id: made.grown(each) for each in made.relations}
         driven = [each.id for each in deleted.values()]

@@ -16,7 +16,6 @@ from harken.calculus.bags import count_terms, differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
 from harken.calculus.states import from_copies, in_old_state
 from harken.calculus.totals import Kept
-from harken.database.catalog import Catalog
 from harken.engines.protocol import Engine, Query
 from harken.engines.sqlite.before import can_be_taken_back
 from harken.engines.sqlite.compile import MANY_ITEMS
@@ -28,25 +27,15 @@ from harken.engines.sqlite.totals import TotalsTable
 from harken.errors import SafetyFault
 from harken.ir.clauses import Definition, Program, stored_relations, written_out
 from harken.ir.relations import Relation
+from harken.ir.schema import Schema
 from harken.maintenance.counting import Tally
 from harken.maintenance.measurements import Experience
+from harken.maintenance.strategies import FROM_SCRATCH, Strategy
+from harken.maintenance.watched import WatchedView
 from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
-from harken.propagation.watched import Condition
-from harken.statements.amosql import steps
 
 Row = tuple[Any, ...]
-
-INCREMENTAL, NAIVE = "incremental", "naive"
-WITH_TOTALS = "incremental, with kept totals"
-COUNTING = "counting"
-COPIED = "naive, with a copy of the old state"
-KEPT = "naive, beside the rows that are kept"
-MOVED = "naive, beside the rows as they were when it was last looked at"
-APART = "naive, once for each state"
-REDEFINED = "compared as a whole, because it was defined again"
-EACH_STATE = "each state by itself, after a failure in neither of them"
-FROM_SCRATCH = (NAIVE, COPIED, KEPT, MOVED, APART)
 
 LONGEST = 3_000
 """A statement of more literals than these takes SQLite seconds to prepare, or for ever."""
@@ -163,16 +152,18 @@ class Monitored:
         self.is_fresh = True
         if self.stored_below and strategy not in FROM_SCRATCH:
             return planning.compile_reading(program, self.stored_below)
-        may_be_apart = strategy == NAIVE and planning.can_take_back(self.part.stored.values())
+        may_be_apart = strategy == Strategy.NAIVE and planning.can_take_back(
+            self.part.stored.values()
+        )
         most = MANY_ITEMS if may_be_apart else None
         return planning.compile(program, as_whole=strategy in FROM_SCRATCH, most=most)
 
     def change(self, strategy: str, changed: frozenset[str], checked: bool = True) -> Change:
         """Naive evaluation asks what has changed in the tables; differentials ask the nodes."""
         part = self.part
-        if strategy == NAIVE:
+        if strategy == Strategy.NAIVE:
             return recompute(part.program, changed)
-        if strategy == COPIED:
+        if strategy == Strategy.COPIED:
             return recompute(part.program, changed, copied=True)
         part = self._part_for(strategy)
         return differentiate(part.program, changed, checked, part.nodes)
@@ -182,7 +173,9 @@ class Monitored:
         Where everything is made of one relation that changed, each mention of it, in both states
         of the others, adds to what is looked at again."""
         length = self.length(strategy, changed)
-        return length > LONGEST and length > 2 * self.length(NAIVE, frozenset(self.part.stored))
+        return length > LONGEST and length > 2 * self.length(
+            Strategy.NAIVE, frozenset(self.part.stored)
+        )
 
     def is_refused(
         self, fault: SafetyFault, strategy: str, changed: frozenset[str], planning: Planning
@@ -192,7 +185,7 @@ class Monitored:
         itself."""
         if fault.code != "too-complex":
             return False
-        if strategy == NAIVE and not self.is_apart:
+        if strategy == Strategy.NAIVE and not self.is_apart:
             self.is_apart = planning.can_take_back(self.part.stored.values())
             return self.is_apart
         if strategy in FROM_SCRATCH:
@@ -225,9 +218,9 @@ class Monitored:
 
     def _part_for(self, strategy: str) -> Part:
         """What differentials are made of."""
-        if strategy == WITH_TOTALS and self.kept is not None:
+        if strategy == Strategy.TOTALS and self.kept is not None:
             return self.kept
-        if strategy == COUNTING and self.counted is not None:
+        if strategy == Strategy.COUNTING and self.counted is not None:
             return self.counted
         return self.part
 
@@ -245,9 +238,9 @@ class Monitored:
         return query
 
     def _weighted_change(self, strategy: str, changed: frozenset[str]) -> Program:
-        if strategy == NAIVE:
+        if strategy == Strategy.NAIVE:
             return recompute_bag(self.part.program, changed)
-        if strategy == COPIED:
+        if strategy == Strategy.COPIED:
             return recompute_bag(self.part.program, changed, stored=self.old_state)
         part = self._part_for(strategy)
         return differentiate_bag(part.program, changed, part.nodes)
@@ -260,7 +253,9 @@ class Monitored:
     def is_weighed(self, strategy: str) -> bool:
         """Is its change one query for rows with weights, or one for each sign? What is compared
         with a stored state is evaluated once."""
-        return not self.part.relation.is_set or (strategy == COPIED and self.old_state is not None)
+        return not self.part.relation.is_set or (
+            strategy == Strategy.COPIED and self.old_state is not None
+        )
 
     def whole(self, planning: Planning) -> Query:
         """The query for all rows as they are now."""
@@ -271,10 +266,10 @@ class Monitored:
     def influents(self, strategy: str) -> Mapping[str, Relation]:
         if strategy in FROM_SCRATCH:
             return self.part.stored
-        if strategy == WITH_TOTALS:
+        if strategy == Strategy.TOTALS:
             assert self.kept is not None
             return self.kept.influents
-        if strategy == COUNTING:
+        if strategy == Strategy.COUNTING:
             assert self.counted is not None
             return self.counted.influents
         return self.part.influents
@@ -330,7 +325,7 @@ class TotalsNode(DerivedNode):
         return self.table.follow(self.delta)
 
     def length(self, strategy: str, changed: frozenset[str]) -> int:
-        return Monitored.length(self, INCREMENTAL, changed)
+        return Monitored.length(self, Strategy.INCREMENTAL, changed)
 
     def is_planned(self, strategy: str, changed: frozenset[str]) -> bool:
         return changed in self.followers
@@ -364,31 +359,29 @@ class TotalsNode(DerivedNode):
 
 
 @dataclass(slots=True, eq=False)
-class ConditionNode(Monitored):
-    condition: Condition = field(kw_only=True)
+class ViewNode(Monitored):
+    view: WatchedView = field(kw_only=True)
     tally: Tally | None = None
     """Whether its derivations are to be counted, if that is left open."""
     events: dict[tuple[int, frozenset[str], str], Query] = field(default_factory=dict)
     """By the number of an event, the stored relations that have changed, and what is wanted: the
-    queries for its rows and for the tuples that it is about (`occurrences`)."""
+    queries for its rows and for the tuples that it is about (`events`)."""
     before: dict[frozenset[str], Query] = field(default_factory=dict)
     """The queries for all rows as they were, by the stored relations that have changed."""
-    action: steps.Step | None = None
-    action_epoch: int = -1
 
     @property
     def id(self) -> str:
-        return f"condition {self.condition.name}"
+        return f"condition {self.view.name}"
 
     @property
     def old_state(self) -> Relation | None:
-        return self.condition.stored
+        return self.view.stored
 
     def depends_on(self) -> dict[str, Relation]:
         names = Monitored.depends_on(self)
-        for event in self.condition.events:
+        for event in self.view.events:
             names |= stored_relations(event.program)
-        if self.condition.moves:  # what lies between may be the same in both states as of now
+        if self.view.moves:  # what lies between may be the same in both states as of now
             names |= self.part.stored
         return names
 
@@ -400,20 +393,20 @@ class ConditionNode(Monitored):
             self.before[changed] = query
         return query
 
-    def is_other_way(self, condition: Condition) -> bool:
+    def is_other_way(self, condition: WatchedView) -> bool:
         """Does it monitor the same, but not as it is wanted now?"""
-        same = self.condition.says_the_same(condition)
-        return same and self.condition.strategy != condition.strategy
+        same = self.view.says_the_same(condition)
+        return same and self.view.strategy != condition.strategy
 
-    def is_for(self, condition: Condition) -> bool:
+    def is_for(self, condition: WatchedView) -> bool:
         """Does the node already monitor just this? Then it keeps its plans."""
-        same = self.condition.says_the_same(condition)
+        same = self.view.says_the_same(condition)
         if same:
-            self.condition = condition
+            self.view = condition
         return same
 
 
-Node: TypeAlias = DerivedNode | ConditionNode
+Node: TypeAlias = DerivedNode | ViewNode
 
 
 def build(nodes: Iterable[TotalsNode], planning: Planning) -> None:
@@ -471,10 +464,14 @@ class Planning:
     """What it takes to make a plan runnable."""
 
     engine: Engine
-    catalog: Catalog
+    schema: Schema
+
+    def clock(self) -> float:
+        """Seconds of work, for comparing what two ways take."""
+        return self.engine.connection.working_time()
 
     def compile(self, program: Program, as_whole: bool = False, most: int | None = None) -> Query:
-        plan = prepare(program, self.catalog.hierarchy, as_whole=as_whole)
+        plan = prepare(program, self.schema.hierarchy, as_whole=as_whole)
         return self.engine.compile(plan, most)
 
     def can_take_back(self, stored: Iterable[Relation]) -> bool:
@@ -485,8 +482,8 @@ class Planning:
         """A program that reads some recursive relations where their rows are stored."""
         copied = from_copies(program, stored)
         tables = {each.copy: each.table for each in stored.values()}
-        return self.engine.compile_reading(prepare(copied, self.catalog.hierarchy), tables)
+        return self.engine.compile_reading(prepare(copied, self.schema.hierarchy), tables)
 
     def compile_change(self, program: Program, driven: Collection[str]) -> Query:
         """The change of a recursive relation: what is `driven` by it is derived as a whole."""
-        return self.engine.compile(prepare_change(program, self.catalog.hierarchy, driven))
+        return self.engine.compile(prepare_change(program, self.schema.hierarchy, driven))

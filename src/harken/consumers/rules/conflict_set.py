@@ -1,0 +1,143 @@
+"""The conflict set: which activations of rules are triggered, each with its action set.
+
+An action set is the tuples that the condition of an activation has gained and not lost again. The
+most urgent activation acts first: priority 5 before 0, then the order of activation (thesis,
+section 8.5).
+
+Law: a tuple waits exactly if its net change is a gain, since the transaction began or since the
+activation last acted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from harken.consumers.rules.definition import CompiledRule
+from harken.propagation.events import Summed
+from harken.propagation.wave import ViewChange
+
+Row: TypeAlias = tuple[Any, ...]
+Key: TypeAlias = tuple[str, Row]
+"""An activation: the name of the rule, and the arguments that it is activated for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A rule with the arguments it is activated for, as stored values."""
+
+    rule: CompiledRule
+    arguments: Row
+    priority: int
+    sequence: int
+
+    @property
+    def name(self) -> str:
+        return self.rule.rule.name
+
+    @property
+    def key(self) -> Key:
+        return self.name, self.arguments
+
+
+@dataclass(frozen=True, slots=True)
+class ConflictState:
+    """A snapshot."""
+
+    action_sets: dict[Key, dict[Row, int]]
+    events: dict[str, Summed]
+
+
+class ConflictSet:
+    def __init__(self) -> None:
+        self._action_sets: dict[Key, dict[Row, int]] = {}
+        """For each activation its tuples, with their net change."""
+        self._waiting: Counter[str] = Counter()
+        """How many activations of each rule there are in it."""
+        self.events: dict[str, Summed] = {}
+        """By the name of a rule the events of the transaction so far, where they are summed up."""
+
+    def waiting(self) -> list[Key]:
+        """The activations that are triggered."""
+        return list(self._action_sets)
+
+    def waits(self, rule: str) -> bool:
+        """Is any activation of a rule in the conflict set?"""
+        return self._waiting[rule] > 0
+
+    def add(self, change: ViewChange, inputs: int, keep_losses: bool) -> None:
+        """What the condition of a rule gained and lost; the first columns are its arguments.
+
+        For an immediate rule each statement is a check of its own. For the others the transaction
+        is, and `keep_losses` says that what they lost may come back before it ends.
+        """
+        name = change.view.name
+        if change.summed is not None:
+            self.events[name] = self.events.get(name, Summed()).add(change.summed)
+        for row in change.minus:
+            self._weigh((name, row[:inputs]), row, -1, keep_losses)
+        for row in change.plus:
+            self._weigh((name, row[:inputs]), row, 1, keep_losses)
+
+    def _weigh(self, key: Key, row: Row, weight: int, keep_losses: bool) -> None:
+        rows = self._action_sets.get(key, {})
+        total = min(rows.get(row, 0) + weight, 1)
+        if total > 0 or (total < 0 and keep_losses):
+            rows[row] = total
+        else:
+            rows.pop(row, None)
+        self._put(key, rows)
+
+    def _put(self, key: Key, rows: dict[Row, int]) -> None:
+        if not rows:
+            self.drop(key)
+        elif key not in self._action_sets:
+            self._action_sets[key] = rows
+            self._waiting[key[0]] += 1
+        else:
+            self._action_sets[key] = rows
+
+    def settle_losses(self) -> None:
+        """From here on each wave is a check of its own: what was only lost is settled."""
+        for key in self.waiting():
+            gained = {row: weight for row, weight in self._action_sets[key].items() if weight > 0}
+            self._put(key, gained)
+
+    def settle_events(self, rule: CompiledRule, summed: Summed, holds_now: list[Row]) -> None:
+        """Of what waits for a rule with events, keep what its events are about. `holds_now` is all
+        that its condition holds for, if it acts on that and not on what it gained."""
+        name = rule.name
+        about = summed.occurrence(rule)
+        for key in [key for key in self._action_sets if key[0] == name]:
+            rows = about.concerning(list(self._action_sets[key])) if rule.acts_on_gains else []
+            self._put(key, dict.fromkeys(rows, 1))
+        inputs = len(rule.rule.parameters)
+        for row in about.concerning(holds_now) if about.happened else ():
+            self._weigh((name, row[:inputs]), row, 1, False)
+
+    def gained(self, key: Key) -> list[Row]:
+        return [row for row, weight in self._action_sets[key].items() if weight > 0]
+
+    def drop(self, key: Key) -> None:
+        if self._action_sets.pop(key, None) is not None:
+            self._waiting[key[0]] -= 1
+
+    def take(self, key: Key) -> list[Row]:
+        """The action set of an activation, which is then empty."""
+        rows = self.gained(key)
+        self.drop(key)
+        return rows
+
+    def snapshot(self) -> ConflictState:
+        acting = {key: dict(rows) for key, rows in self._action_sets.items()}
+        return ConflictState(acting, dict(self.events))
+
+    def restore(self, state: ConflictState) -> None:
+        self._action_sets, self.events = state.action_sets, state.events
+        self._waiting = Counter(name for name, _ in self._action_sets)
+
+    def clear(self) -> None:
+        self._action_sets.clear()
+        self._waiting.clear()
+        self.events.clear()

@@ -1,0 +1,138 @@
+"""What reacts to the changes of a session: the network, the check phase, and the consumers.
+
+Consumers register here; the transaction tells all of them what happens to it, in the order in which
+they were registered. Nothing here knows what a consumer is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from harken.database.evaluation import decode_rows
+from harken.database.runtime import Runtime
+from harken.database.system import ACTIVATED, is_activations, is_parameters
+from harken.errors import HarkenError
+from harken.ir.relations import Relation
+from harken.ir.schema import Function
+from harken.propagation.check_phase import CheckPhase, CheckState
+from harken.propagation.consumer import DEFERRED, IMMEDIATE, Consumer, InOwnTransaction
+from harken.propagation.graph import SpecialRelations
+from harken.propagation.network import Network
+from harken.propagation.trace import Trace
+
+
+class Reactions:
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        special = SpecialRelations(_is_told, is_parameters, frozenset({ACTIVATED.id}))
+        self.network = Network(runtime.engine, runtime.catalog, special)
+        self.trace = Trace(lambda rows, types: runtime.show_rows(decode_rows(rows, types)))
+        self.check_phase = CheckPhase(self.network, self.trace)
+
+    @property
+    def _consumers(self) -> list[Consumer]:
+        return self.check_phase.consumers
+
+    def register(self, consumer: Consumer) -> None:
+        self._consumers.append(consumer)
+
+    # --- the schema --------------------------------------------------------------------------
+
+    def synchronise(self) -> None:
+        """Let the network be what the catalog and the consumers say; Δ-sets stay."""
+        self.network.graph.release_missing()
+        for consumer in self._consumers:
+            consumer.synchronise()
+
+    def refresh(self) -> None:
+        """Another session has committed, and left the schema as it was."""
+        for consumer in self._consumers:
+            consumer.refresh()
+
+    def before_schema_change(self, names: Collection[str] | None) -> None:
+        for consumer in self._consumers:
+            consumer.before_schema_change(names)
+
+    def reads(self, function: Function) -> bool:
+        """Does anything that is watched depend on a foreign function?"""
+        return function.relation is not None and bool(self.network.graph.reading(function.relation))
+
+    def foreign_changed(self, function: Function) -> None:
+        """Other Python is behind a foreign function: nothing computed by the old one is right. To
+        rules that is no event."""
+        if function.relation is None:
+            return
+        views = self.network.graph.reading(function.relation)
+        self.network.graph.rebuild(views)
+        for view in views:
+            consumer = self.network.graph.consumer_of(view.name)
+            if consumer is None:
+                self.network.graph.redefined.add(view.name)
+            else:
+                consumer.note_redefined(view)
+
+    # --- the transaction ---------------------------------------------------------------------
+
+    def after_statement(self) -> None:
+        if self._runtime.immediate_rules:
+            self.check_phase.run(IMMEDIATE)
+
+    def check(self) -> None:
+        """The check phase before a commit. What consumers write down in it for later may be watched
+        in turn."""
+        self._check()
+        while self._record():
+            self._check()
+
+    def _record(self) -> bool:
+        recorded = [consumer.record() for consumer in self._consumers]
+        return any(recorded)
+
+    def _check(self) -> None:
+        for consumer in self._consumers:
+            consumer.before_check()
+        if not self.network.graph.is_empty:
+            self.check_phase.run(DEFERRED)
+
+    def before_commit(self) -> None:
+        for consumer in self._consumers:
+            consumer.before_commit()
+
+    def after_commit(self) -> None:
+        for consumer in self._consumers:
+            consumer.after_commit()
+        self.after_transaction()
+
+    def act_later(self, run: InOwnTransaction) -> Iterator[HarkenError]:
+        for consumer in self._consumers:
+            yield from consumer.act_later(run)
+
+    def tell(self) -> list[HarkenError]:
+        return [error for consumer in self._consumers for error in consumer.tell()]
+
+    def snapshot(self) -> CheckState:
+        return self.check_phase.snapshot()
+
+    def restore(self, state: CheckState) -> None:
+        self.check_phase.restore(state)
+
+    def forget(self) -> None:
+        self.check_phase.forget()
+
+    def after_undo(self) -> None:
+        """Triggers and Δ-sets were undone with the rest: see that they fit what is left."""
+        if not self.network.graph.is_empty or self._runtime.catalog.rules:
+            for consumer in self._consumers:
+                consumer.after_undo()
+            self.synchronise()
+            self.network.graph.capture_again()
+
+    def after_transaction(self) -> None:
+        for consumer in self._consumers:
+            consumer.after_transaction()
+        self.network.graph.release_idle()
+
+
+def _is_told(relation: Relation) -> bool:
+    """Rules without parameters take no triggers: there may be ten thousand of them."""
+    return is_activations(relation) and not relation.inputs

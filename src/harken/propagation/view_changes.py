@@ -1,0 +1,324 @@
+"""The change of a watched view: by the chosen strategy, by its events, or from both states.
+
+Law: what a view gained and lost is exactly the difference of its rows between two waves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+
+from harken.engines.protocol import Query
+from harken.errors import HarkenError, SafetyFault, is_of_data
+from harken.maintenance.choices import Choices
+from harken.maintenance.chooser import TookTooLong
+from harken.maintenance.counting import Tally
+from harken.maintenance.nodes import Node, Planning, Row, ViewNode, counted, difference
+from harken.maintenance.recursive_nodes import RecursiveNode
+from harken.maintenance.strategies import Strategy
+from harken.maintenance.watched import WatchedView
+from harken.propagation.each_state import States
+from harken.propagation.evaluation_times import Moments
+from harken.propagation.events import changes, holding, what_happened
+from harken.propagation.graph import Graph
+from harken.propagation.strategy_choice import StrategyChoice
+from harken.propagation.wave import ViewChange, Wave
+
+
+class ViewChanges:
+    def __init__(
+        self,
+        graph: Graph,
+        planning: Planning,
+        choices: Choices,
+        choice: StrategyChoice,
+        moments: Moments,
+    ) -> None:
+        self._graph = graph
+        self._planning = planning
+        self._choices = choices
+        self._choice = choice
+        self._moments = moments
+        self._states = States(planning, graph.captures.by_name, moments)
+
+    def _sums_events(self, view: WatchedView) -> bool:
+        consumer = self._graph.consumer_of(view.name)
+        return consumer is not None and consumer.sums_events(view)
+
+    def change_of(
+        self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ViewChange:
+        """The change of a condition; where it is left open whether derivations are counted, what
+        it takes is remembered."""
+        tally = None if self._choices.forced is not None else node.tally
+        if tally is None or not tally.is_watched():
+            return self._found_change(node, wave, wants_minus)
+        plans, started = node.plan_count, self._planning.clock()
+        found = self._found_change(node, wave, wants_minus)
+        self._tally(node, tally, found.strategy, wave, self._planning.clock() - started, plans)
+        return found
+
+    def _tally(
+        self,
+        node: ViewNode,
+        tally: Tally,
+        strategy: str,
+        wave: Wave,
+        seconds: float,
+        plans: int,
+    ) -> None:
+        choices, changed = self._choices, frozenset(wave.stored & node.part.stored.keys())
+        tally.experience(lambda: choices.experience(node) or choices.begin_experience(node))
+        tally.notice(self._graph.stored_below(node))
+        size = sum(wave.sizes[name] for name in changed)
+        is_fresh = node.plan_count > plans
+        differentials = (Strategy.INCREMENTAL, changed)
+        followed = next((n for n in node.keeps() if n in wave.counting), None)
+        if followed is not None:
+            seconds += wave.counting[followed]
+            is_fresh |= followed in wave.fresh
+            tally.note_counting(
+                (Strategy.COUNTING, changed), differentials, size, seconds, is_fresh
+            )
+        elif strategy == Strategy.INCREMENTAL:
+            tally.note_differentials(differentials, size, seconds, is_fresh)
+        if tally.wants_counting or tally.wants_no_counting:
+            wave.to_turn.append(node)
+
+    def _found_change(
+        self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ViewChange:
+        condition = node.view
+        if condition.events:
+            return self._change_by_events(node, wave, wants_minus)
+        return self._own_change(node, wave, wants_minus)
+
+    def _change_by_events(
+        self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ViewChange:
+        """What a condition gained as far as its events are about it; what it lost, it lost with or
+        without an event."""
+        condition = node.view
+        on_gains = condition.acts_on_gains
+        if self._sums_events(condition):
+            change = self._own_change(node, wave, wants_minus)
+            summed = changes(node, wave.stored, self._states)
+            return replace(change, plus=change.plus if on_gains else [], summed=summed)
+        about = what_happened(node, wave.stored, self._states)
+        change = ViewChange(condition, [], [], wave.stored, "event")
+        if (about.happened and on_gains) or wants_minus(condition.name):
+            change = self._own_change(node, wave, wants_minus)
+        if not about.happened:
+            return replace(change, plus=[], strategy="no event")
+        if on_gains:
+            return replace(change, plus=about.concerning(change.plus))
+        plus = holding(node, wave.stored, self._states)
+        return replace(change, plus=plus, strategy="event")
+
+    def rows_now(self, name: str) -> list[Row]:
+        """All that a condition holds for."""
+        return self._graph.nodes[name].whole(self._planning).rows(())
+
+    def _own_change(
+        self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ViewChange:
+        """What a condition gained and lost, whatever happened."""
+        try:
+            return self._change_by_strategy(node, wave, wants_minus)
+        except HarkenError as error:
+            if not is_of_data(error):
+                raise
+            return self._change_by_states(node, wave)
+
+    def _change_by_strategy(
+        self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> ViewChange:
+        strategy, below, queries = self.queries(node, wave, wants_minus)
+        if not below:
+            return ViewChange(node.view, [], [], below, "no change")
+        ways = wave.ways
+        found = partial(self._changes, node)
+        try:
+            plus, minus = ways.run(node, strategy, partial(found, strategy, queries, below))
+        except TookTooLong:
+            ways.give_up(node, strategy)
+            strategy, below, queries = self.queries(node, wave, wants_minus)
+            plus, minus = ways.run(node, strategy, partial(found, strategy, queries, below))
+        ways.note(node, strategy)
+        return ViewChange(node.view, plus, minus, below, strategy)
+
+    def _change_by_states(self, node: ViewNode, wave: Wave) -> ViewChange:
+        """The change of a condition after an expression failed somewhere between its states. If it
+        fails in the state of now as well, that is the error of the transaction: at once, or at its
+        end, where only that matters."""
+        condition, states = node.view, self._states
+        changed = frozenset(wave.stored & node.part.stored.keys())
+        failure = None
+        try:
+            now = states.now(node)
+        except HarkenError as error:
+            if not (condition.is_asked_at_end and is_of_data(error)):
+                raise
+            now, failure = [], error
+        before = states.before(node, changed)
+        plus, minus = difference(now, before or [])
+        if condition.moves and failure is None:
+            self._moments.note(condition.name)
+        is_fresh = before is None
+        return ViewChange(condition, plus, minus, changed, Strategy.EACH_STATE, is_fresh, failure)
+
+    def look_again(self, name: str) -> ViewChange | None:
+        """All rows of a condition that had none because they could not be computed; None if it is
+        not watched any more."""
+        node = self._graph.node(name)
+        if node is None:
+            return None
+        with naming(node.view):
+            rows = self._states.now(node)
+        if node.view.moves:
+            self._moments.note(name)
+        return ViewChange(node.view, rows, [], frozenset(), Strategy.EACH_STATE)
+
+    def compared(self, node: ViewNode) -> ViewChange:
+        """The change of a condition that was defined again, whatever its Δ-sets say: its rows now
+        against those that are stored, or against none, where none are allowed."""
+        with naming(node.view):
+            before = self._planning.engine.matching(node.old_state, {}) if node.old_state else []
+            plus, minus = difference(node.whole(self._planning).rows(()), before)
+        return ViewChange(node.view, plus, minus, frozenset(), Strategy.REDEFINED)
+
+    def _changes(
+        self,
+        node: ViewNode,
+        strategy: str,
+        queries: Sequence[Query],
+        below: frozenset[str],
+    ) -> tuple[list[Row], list[Row]]:
+        """What a condition has gained and lost."""
+        if not queries:
+            return [], []
+        if strategy == Strategy.STORED:
+            assert node.old_state is not None
+            return difference(
+                queries[0].rows(()), self._planning.engine.matching(node.old_state, {})
+            )
+        if strategy == Strategy.MOVED:
+            return self._moved(node, *queries)
+        if strategy == Strategy.APART:
+            before = self._states.taken_back(queries[0], below)
+            return difference(queries[0].rows(()), before)
+        if node.is_weighed(strategy):
+            return counted(queries[0])
+        return queries[0].rows(()), queries[1].rows(()) if len(queries) > 1 else []
+
+    def _moved(self, node: ViewNode, now: Query, before: Query) -> tuple[list[Row], list[Row]]:
+        """What a condition that asks for the time has gained and lost since it was looked at."""
+        name = node.view.name
+        with self._planning.engine.connection.at(self._moments.last(name)):
+            rows = before.rows(())
+        found = difference(now.rows(()), rows)
+        self._moments.note(name)
+        return found
+
+    def naively(self, wave: Wave, node: ViewNode) -> Callable[[], object]:
+        """The work of evaluating a condition naively."""
+        wanted = partial(self._naive_strategy, node)
+        strategy, below, queries = self._planned(node, wave, wanted, lambda _: True)
+        return partial(self._changes, node, strategy, queries, below)
+
+    def _naive_strategy(self, node: ViewNode) -> str:
+        """How all rows of a condition are compared with those of before."""
+        if node.old_state is None:
+            if node.view.moves:
+                return Strategy.MOVED
+            return Strategy.APART if node.is_apart else Strategy.NAIVE
+        return Strategy.STORED if self._choices.is_of_far(node) else Strategy.COPIED
+
+    def queries(
+        self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
+    ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
+        """How the change of a condition is computed, from what, and the queries: of a bag for its
+        weighted change, of a set for what it gained and, if wanted, for what it lost."""
+
+        def wanted() -> str:
+            strategy = self._choice.choose(node, wave)
+            return self._naive_strategy(node) if strategy == Strategy.NAIVE else strategy
+
+        return self._planned(node, wave, wanted, wants_minus)
+
+    def _planned(
+        self,
+        node: ViewNode,
+        wave: Wave,
+        wanted: Callable[[], str],
+        wants_minus: Callable[[str], bool],
+    ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
+        """The same for the strategy that is `wanted`: another, when one was refused."""
+        while True:
+            strategy = wanted()
+            below = frozenset(wave.changed & node.influents(strategy).keys())
+            if not below:
+                return strategy, below, ()
+            try:
+                found = self._queries_for(node, strategy, below, wants_minus)
+                return strategy, below, tuple(map(wave.answers.of, found))
+            except SafetyFault as fault:
+                if not node.is_refused(fault, strategy, below, self._planning):
+                    raise
+
+    def _queries_for(
+        self,
+        node: ViewNode,
+        strategy: str,
+        below: frozenset[str],
+        wants_minus: Callable[[str], bool],
+    ) -> tuple[Query, ...]:
+        if strategy in (Strategy.STORED, Strategy.APART):
+            return (node.whole(self._planning),)
+        if strategy == Strategy.MOVED:
+            return self._both_states(node, below)
+        if node.is_weighed(strategy):
+            return (node.weighted_query(strategy, below, self._planning),)
+        condition = node.view
+        losses = condition.needs_losses or wants_minus(condition.name)
+        return tuple(
+            node.query(sign, strategy, below, self._planning, condition.strict)
+            for sign in ((1, -1) if losses else (1,))
+        )
+
+    def _both_states(self, node: ViewNode, below: frozenset[str]) -> tuple[Query, Query]:
+        return node.whole(self._planning), node.rows_before(below, self._planning)
+
+    @contextmanager
+    def reading_recursions(self, node: Node) -> Iterator[None]:
+        """Let a node read recursive relations below it where their rows are stored: the wave has
+        been there, so they are those of now. Those that may choose learn what that takes."""
+        below = (self._graph.derived.get(name) for name in node.part.nodes)
+        recursive = [each for each in below if isinstance(each, RecursiveNode)]
+        if not recursive or isinstance(node, RecursiveNode) or self._choices.is_of_far(node):
+            yield
+            return
+        found = {each.id: each.stored_rows() for each in recursive}
+        node.read_stored({name: each for name, each in found.items() if each is not None})
+        learning = [each for each in recursive if each.course.known is not None]
+        if not learning:
+            yield
+            return
+        started, plans = self._planning.clock(), node.plan_count
+        yield
+        seconds = self._planning.clock() - started
+        for each in learning if node.plan_count == plans else ():
+            each.course.note_above(seconds, found[each.id] is not None)
+
+
+@contextmanager
+def naming(view: WatchedView) -> Iterator[None]:
+    """Let an error say which view it is in."""
+    try:
+        yield
+    except HarkenError as error:
+        error.message = f"in {view.title}: {error.message}"
+        error.span = None
+        raise

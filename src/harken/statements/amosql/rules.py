@@ -1,0 +1,241 @@
+"""Rules of AMOSQL: from text to a view that is watched and an action that is run."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+
+from harken.consumers.rules.definition import CompiledRule, Rule
+from harken.consumers.rules.rules import Rules
+from harken.database.catalog import Catalog
+from harken.database.runtime import Runtime
+from harken.database.schema_cache import Dependencies
+from harken.engines.protocol import Engine
+from harken.errors import IntegrityError, NameFault, SafetyFault, TypeFault
+from harken.ir.assemble import assemble
+from harken.ir.clauses import (
+    Atom,
+    Clause,
+    Definition,
+    Program,
+    canonical,
+    rename_relations,
+)
+from harken.ir.relations import Column, Kind, Relation
+from harken.ir.safety import required_inputs
+from harken.ir.schema import Function, FunctionKind
+from harken.ir.terms import Variable
+from harken.lang.amosql import syntax
+from harken.lang.amosql.draft import Declared
+from harken.lang.amosql.parser import parse_statement
+from harken.lang.amosql.scope import Local, Scope
+from harken.lang.amosql.translate import Translator
+from harken.maintenance.event_bindings import bindings
+from harken.maintenance.watched import CompiledEvent
+from harken.planner.expand import expand
+from harken.planner.prepare import prepare
+from harken.statements.amosql import steps
+from harken.statements.amosql.build import Builder
+from harken.statements.complaints import cannot_be_watched, not_one_to_watch
+from harken.statements.definitions import columns
+from harken.values.types import INTEGER
+
+
+@dataclass(frozen=True, slots=True)
+class AmosqlRules:
+    """The front end of rules (`consumers.rules.definition.RuleCompiler`)."""
+
+    runtime: Runtime
+
+    def read(self, text: str, oid: int) -> Rule:
+        return read_rule(text, oid, self.runtime.catalog)
+
+    def compile(self, rule: Rule) -> CompiledRule:
+        return compile_rule(rule, self.runtime.engine, self.runtime.catalog)
+
+
+# --- statements --------------------------------------------------------------------------------
+
+
+def create_rule(runtime: Runtime, rules: Rules, node: syntax.CreateRule, text: str) -> None:
+    catalog = runtime.catalog
+    if node.name in catalog.rules:
+        raise NameFault(
+            f"there is already a rule {node.name}",
+            code="exists",
+            span=node.span,
+            hint=f"delete it first: delete rule {node.name}",
+        )
+    rule = rule_of(node, text, 0, catalog)
+    compiled = compile_rule(rule, runtime.engine, catalog, node)
+    if rule.coupling == "detached":
+        rules.detached.declare()
+    runtime.engine.create(rule.activations)
+    oid = catalog.add_rule(rule.name, text, rule.parameters, compiled.dependencies)
+    # Only now, because an action may name its own rule: to deactivate it, for instance.
+    _, needed = compile_action(rule, node.action, runtime.engine, catalog)
+    catalog.add_rule_dependencies(rule.name, oid, needed)
+    rules.follow(catalog.epoch)
+
+
+def delete_rule(runtime: Runtime, rules: Rules, node: syntax.DeleteRule) -> None:
+    rule = rules.find(node.name, node.span)
+    catalog = runtime.catalog
+    names = (f"rule {rule.name}", f"{rule.name}_activations")
+    users = {function.id for name in names for function in catalog.dependents(name)}
+    users |= {f"rule {each}" for name in names for each in catalog.rules_that_call(name)}
+    users.discard(f"rule {rule.name}")
+    if users:
+        raise IntegrityError(
+            f"the rule {rule.name} cannot be deleted: it is used by {', '.join(sorted(users))}",
+            code="in-use",
+            span=node.span,
+            hint="delete those first",
+        )
+    rules.remove(rule)
+
+
+# --- from text to programs ---------------------------------------------------------------------
+
+
+def read_rule(text: str, oid: int, catalog: Catalog) -> Rule:
+    node = parse_statement(text)
+    assert isinstance(node, syntax.CreateRule)
+    return rule_of(node, text, oid, catalog)
+
+
+def rule_of(node: syntax.CreateRule, text: str, oid: int, catalog: Catalog) -> Rule:
+    translator = Translator(catalog)
+    parameters = columns(node.parameters, translator)
+    variables = columns(node.variables, translator)
+    taken = {column.name for column in parameters}
+    for column, declaration in zip(variables, node.variables, strict=True):
+        if column.name in taken:
+            raise TypeFault(
+                f"{column.name} is a parameter of the rule already",
+                code="exists",
+                span=declaration.span,
+                hint="give the variable another name",
+            )
+    return Rule(
+        name=node.name,
+        oid=oid,
+        text=text,
+        parameters=parameters,
+        variables=variables,
+        nervous=node.nervous,
+        coupling=node.coupling,
+        has_condition=node.condition is not None,
+    )
+
+
+def compile_rule(
+    rule: Rule,
+    engine: Engine,
+    catalog: Catalog,
+    node: syntax.CreateRule | None = None,
+) -> CompiledRule:
+    if node is None:
+        parsed = parse_statement(rule.text)
+        assert isinstance(parsed, syntax.CreateRule)
+        node = parsed
+    program, translator = _condition_program(rule, node, catalog)
+    called = translator.called | {event.function for event in node.events}
+    mentioned = set(translator.mentioned)
+    mentioned |= {column.type.name for column in (*rule.parameters, *rule.variables)}
+    surrogates = frozenset(name for name in mentioned if name in catalog.hierarchy)
+    statement = node.action
+    return CompiledRule(
+        rule=rule,
+        program=program,
+        build_action=lambda: compile_action(rule, statement, engine, catalog)[0],
+        dependencies=Dependencies(frozenset(called), surrogates),
+        events=tuple(_event(event, program, catalog) for event in node.events),
+    )
+
+
+def compile_action(
+    rule: Rule, node: syntax.Statement, engine: Engine, catalog: Catalog
+) -> tuple[steps.Step, Dependencies]:
+    """The steps of the action, with the condition's variables as its locals."""
+    builder = Builder(engine, catalog, function=_as_procedure(rule), rule=True)
+    scope = Scope()
+    for column in (*rule.parameters, *rule.variables):
+        scope.names[column.name] = Local(column.name, column.type)
+    return builder.statement(node, scope), builder.dependencies
+
+
+def _event(event: syntax.Event, condition: Program, catalog: Catalog) -> CompiledEvent:
+    name = f"{event.qualifier}.{event.function}" if event.qualifier else event.function
+    named = catalog.named(name)
+    functions = [f for f in named if f.relation is not None]
+    if len(functions) != 1:
+        raise not_one_to_watch(name, named, event.span, catalog)
+    watched = functions[0].relation
+    assert watched is not None
+    terms = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(watched.columns))
+    goal = Relation(f"event {watched.id}", watched.columns, watched.inputs, Kind.DERIVED)
+    clause = Clause(Atom(goal, terms), (Atom(watched, terms),))
+    program = assemble(goal, [Definition(goal, (clause,))], catalog)
+    try:
+        prepare(program, catalog.hierarchy)
+    except SafetyFault as error:
+        unlisted = error.code == "unsafe"
+        raise cannot_be_watched(functions[0], event.span) if unlisted else error from error
+    expanded = expand(program, catalog.hierarchy, required_inputs(program))
+    bound = bindings(condition, watched, catalog.hierarchy)
+    return CompiledEvent(event.kind, expanded, bound)
+
+
+def _condition_program(
+    rule: Rule, node: syntax.CreateRule, catalog: Catalog
+) -> tuple[Program, Translator]:
+    translator = Translator(catalog, owner=NAMELESS)
+    scope = Scope()
+    declared: Declared = [
+        (translator.declare(scope, column.name, column.type), column.type)
+        for column in (*rule.parameters, *rule.variables)
+    ]
+    head = tuple(variable for variable, _ in declared)
+    inputs = len(rule.parameters)
+    details = (translator.fresh(INTEGER), translator.fresh(INTEGER))
+    active = Atom(rule.activations, (*head[:inputs], *details))
+    alternatives = [[]] if node.condition is None else translator.predicate(node.condition, scope)
+    columns = tuple(Column(f"c{i}", variable.type) for i, variable in enumerate(head))
+    body = Relation(NAMELESS, columns, inputs, Kind.DERIVED)
+    clauses = tuple(translator.clause(body, head, each, declared) for each in alternatives)
+    own = name_condition(body, (Definition(body, clauses), *translator.auxiliaries.values()))
+    when = Atom(own[0].relation, head)
+    top = Definition(rule.condition, (Clause(Atom(rule.condition, head), (active, when)),))
+    program = assemble(rule.condition, (top, *own), catalog)
+    prepare(program, catalog.hierarchy)
+    return program, translator
+
+
+NAMELESS = "condition"
+"""What a condition is called until it is known which one it is."""
+
+
+def name_condition(body: Relation, definitions: tuple[Definition, ...]) -> tuple[Definition, ...]:
+    """Name a condition, and what was made for it, after what it says: two rules that say the same
+    have the same condition."""
+    text = repr([canonical(clause) for each in definitions for clause in each.clauses])
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    made = {each.relation.id for each in definitions if each.relation.name.startswith(NAMELESS)}
+
+    def named(relation: Relation) -> Relation:
+        if relation.id not in made:
+            return relation
+        return replace(relation, name=f"{NAMELESS} {digest}{relation.name[len(NAMELESS) :]}")
+
+    return tuple(rename_relations(each, named) for each in definitions)
+
+
+def _as_procedure(rule: Rule) -> Function:
+    """The action sees the rule's parameters and the condition's variables as its locals."""
+    return Function(
+        name=f"act_{rule.name}",
+        parameters=(*rule.parameters, *rule.variables),
+        results=(),
+        kind=FunctionKind.PROCEDURE,
+    )
