@@ -12,11 +12,11 @@ import pytest
 from deltalake import DeltaTable
 
 from harken import Database
+from harken.engines import fetch_limits as limits
+from harken.engines.arrow_rows import from_arrow
 from harken.engines.delta.tables import LakeTable
-from harken.engines.lake import limits
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.lake.far import FarRelation
-from harken.engines.lake.rows import from_arrow
+from harken.engines.placement.exchange import Exchange
+from harken.engines.placement.far import FarRelation
 
 Row = tuple[Any, ...]
 
@@ -29,7 +29,7 @@ def seek_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def write_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every commit waits for others: only `flush` writes to the lake."""
-    monkeypatch.setattr(LakeEngine, "_may_wait", lambda self, far: True)
+    monkeypatch.setattr(Exchange, "_may_wait", lambda self, far: True)
 
 
 def far_relations(db: Database) -> dict[str, FarRelation]:

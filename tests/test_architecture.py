@@ -42,9 +42,9 @@ PLAN = {
     "engines": CORE,
     "engines.sqlite": ENGINE,
     "engines.delta": ENGINE,
+    "engines.spark": ENGINE | {"engines.delta"},
     "sources": ENGINE | {"engines.delta", "engines.spark"},
-    "engines.spark": ENGINE | {"engines.delta", "sources"},
-    "engines.lake": ENGINE | {"engines.sqlite", "engines.spark", "engines.delta", "sources"},
+    "engines.placement": ENGINE | {"engines.sqlite", "engines.spark", "engines.delta", "sources"},
     "maintenance": ENGINE,
     "propagation": ENGINE | {"maintenance"},
     "database": BELOW_DATABASE,
@@ -56,7 +56,7 @@ PLAN = {
     "statements.amosql": BELOW_CONSUMERS | CONSUMERS | {"lang.amosql", "statements"},
     "statements.sql": BELOW_CONSUMERS | CONSUMERS | {"lang.sql", "statements"},
     "statements.datalog": BELOW_CONSUMERS | CONSUMERS | {"lang.datalog", "statements"},
-    "api": BELOW_CONSUMERS | CONSUMERS | STATEMENTS | LANGUAGES | {"engines.lake"},
+    "api": BELOW_CONSUMERS | CONSUMERS | STATEMENTS | LANGUAGES | {"engines.placement"},
 }
 # The outermost ring: it may import anything but the engines.
 SURFACE = {

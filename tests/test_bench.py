@@ -33,7 +33,7 @@ from harken.bench.report import run_benchmarks
 from harken.bench.shop import ALL_TOGETHER, Shop, Turn
 from harken.bench.tpch import lakehouse
 from harken.bench.warehouse import CONDITIONS
-from harken.engines.lake import limits
+from harken.engines import fetch_limits as limits
 from harken.errors import HarkenError
 
 if TYPE_CHECKING:

@@ -596,7 +596,7 @@ def test_doctor_knows_the_versions_that_fit(
 
 def test_doctor_finds_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.memory().health is Health.WELL
-    monkeypatch.setattr("harken.engines.spark.machine.memory", lambda: 2**29)
+    monkeypatch.setattr("harken.engines.machine.memory", lambda: 2**29)
     assert "close other programs" in doctor.memory().remedy
 
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from harken.cli import app, running
-from harken.engines.lake import limits
+from harken.engines import fetch_limits as limits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

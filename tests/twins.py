@@ -14,10 +14,10 @@ from itertools import islice, product
 from random import Random
 from typing import Any
 
+from engines.reference import EvaluationFailed, evaluate
 from expressions import POOLS, Signature, literal
 from interpreter import TooLong, World
 from meanings import Failure, Row, tagged
-from oracle import EvaluationFailed, evaluate
 from programs import Maker
 from revisions import Impossible, Revised, Untold, revised
 from statics import Refused, as_query

@@ -19,7 +19,7 @@ from harken import Database
 from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
 from harken.calculus.states import delta, in_old_state
-from harken.engines.protocol import CompiledQuery
+from harken.engines.protocol import Query
 from harken.engines.sqlite.events import Capture
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.layout import table_name
@@ -69,7 +69,7 @@ class Watch:
     program: Program
     influents: dict[str, Relation] = field(init=False)
     before: Counter[Row] = field(init=False)
-    _queries: dict[Any, tuple[CompiledQuery, ...]] = field(default_factory=dict)
+    _queries: dict[Any, tuple[Query, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.influents = influents(self.program)
@@ -117,7 +117,7 @@ class Watch:
 
     def _signed(
         self, method: Callable[[Program, Collection[str]], Change], changed: Collection[str]
-    ) -> tuple[CompiledQuery, ...]:
+    ) -> tuple[Query, ...]:
         def programs() -> tuple[Program, Program]:
             change = method(self.program, changed)
             return change.plus, change.minus
@@ -135,9 +135,7 @@ class Watch:
             total[tuple(row)] += weight
         return difference(total, {})
 
-    def _compiled(
-        self, key: Any, programs: Callable[[], tuple[Program, ...]]
-    ) -> tuple[CompiledQuery, ...]:
+    def _compiled(self, key: Any, programs: Callable[[], tuple[Program, ...]]) -> tuple[Query, ...]:
         if key not in self._queries:
             runtime = self.db._runtime
             hierarchy = runtime.catalog.hierarchy

@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.text import Text
 
 import harken
-from harken.engines.spark import machine
+from harken.engines import machine
 
 OLDEST_PYTHON = (3, 11)
 LEAST_SPACE = 2**30

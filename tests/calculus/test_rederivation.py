@@ -6,7 +6,7 @@ import pytest
 
 import harken
 from harken.calculus.rule_sets import rule_sets
-from harken.engines.sqlite.connection import BrokenOff
+from harken.engines.protocol import BrokenOff
 from harken.ir.assemble import assemble
 from harken.planner.prepare import prepare
 

@@ -22,7 +22,7 @@ from ledger import serve
 
 import harken
 from harken import Database
-from harken.engines.lake import limits
+from harken.engines import fetch_limits as limits
 
 ITEMS = ("pen", "ink", "nib", "pad", "cap", "box")
 PROGRAM = """

@@ -14,7 +14,7 @@ import pytest
 
 import harken
 from harken import Database
-from harken.engines.sqlite.connection import BrokenOff
+from harken.engines.protocol import BrokenOff
 from harken.maintenance.choices import UNWATCHED
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import DerivedNode, TotalsNode

@@ -12,7 +12,7 @@ from patience import PATIENCE
 
 from harken import Database, HarkenError
 from harken.engines.delta.tables import LakeTable
-from harken.engines.lake.engine import LakeEngine
+from harken.engines.placement.exchange import Exchange
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,7 +121,7 @@ def test_a_stream_that_dies_and_is_started_again_counts_once(
         patch.setattr(LakeTable, "commit", crash)
         while has_died(files, fed):
             with patch.context() as steps:
-                steps.setattr(LakeEngine, "move_on", lambda *_: (_ for _ in ()).throw(Crash))
+                steps.setattr(Exchange, "move_on", lambda *_: (_ for _ in ()).throw(Crash))
                 with pytest.raises(Crash):
                     fed.step()
             fed.close()
@@ -184,7 +184,7 @@ def test_a_stream_appends_one_value_for_each_argument(fed: Database, files: File
 def test_small_files_of_a_stream_are_merged(
     fed: Database, files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harken.engines.lake.limits.COMPACT_EVERY", 3)
+    monkeypatch.setattr("harken.engines.fetch_limits.COMPACT_EVERY", 3)
     for number in range(3):
         files.write(str(number), (f"s{number}", number))
     files.feed(fed)

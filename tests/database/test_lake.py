@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import harken
 from harken import Database, HarkenError
-from harken.engines.lake.catalog import Pending
+from harken.engines.placement.catalog import Pending
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -320,7 +320,7 @@ def test_an_input_that_is_gone(
 
 def test_what_takes_spark_says_so(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("SMALL", "MOST_ROWS"):
-        monkeypatch.setattr(f"harken.engines.lake.limits.{limit}", 1)
+        monkeypatch.setattr(f"harken.engines.fetch_limits.{limit}", 1)
     db.lake("stock", stock({"pen": 20, "ink": 30}), key=["item"])
     assert db.amosql('select stock("pen");').rows == [(20,)]
     refused("no-spark", lambda: found(db))
@@ -360,7 +360,7 @@ FOR_MANY = {
 def test_what_many_tuples_need_is_fetched_at_once(
     how: str, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harken.engines.lake.limits.SMALL", 1)
+    monkeypatch.setattr("harken.engines.fetch_limits.SMALL", 1)
     items = [f"item{number}" for number in range(50)]
     db.lake("shelf", stock({item: number for number, item in enumerate(items)}), key=["item"])
     db.lake("seen", stock(dict.fromkeys(items, 0)), key=["item"])
@@ -381,7 +381,7 @@ def test_what_many_tuples_need_is_fetched_at_once(
 
 @pytest.fixture
 def large(db: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
-    monkeypatch.setattr("harken.engines.lake.limits.SMALL", 1)
+    monkeypatch.setattr("harken.engines.fetch_limits.SMALL", 1)
     db.lake("stock", stock({"pen": 20, "ink": 30}), key=["item"])
     db.amosql(RULE + f"create function all_stock() -> <charstring, integer> as {ALL} commit;")
     return db
@@ -401,7 +401,7 @@ def test_explain_says_how_rows_in_the_lake_are_reached(
     assert reached["columns"][0] == "item"
     assert reached["sources"][0] == "Δstock(charstring)"
     assert reached["keys"].startswith("need_charstring,integer(V1, V2)")
-    monkeypatch.setattr("harken.engines.lake.limits.MOST_ROWS", 1)
+    monkeypatch.setattr("harken.engines.fetch_limits.MOST_ROWS", 1)
     assert "Spark answers" in str(large.explain("all_stock"))
 
 
@@ -415,7 +415,7 @@ def test_explain_without_a_lake_says_nothing_of_it(db: Database) -> None:
 def test_in_memory_the_lake_is_temporary() -> None:
     with harken.connect() as db:
         db.lake("stock", stock({"pen": 1}), key=["item"])
-        directory = db._runtime.engine.directory
+        directory = db._runtime.engine.lake.directory
         assert directory.is_dir()
     assert not directory.exists()
 
@@ -434,7 +434,7 @@ def test_what_was_broken_off_brings_no_row_twice(monkeypatch: pytest.MonkeyPatch
         assert len(lakes.pending(far)) == 100
 
         def bring(keys: range) -> None:
-            db._runtime.engine.bring(far.relation, (0,), {(key,) for key in keys})
+            db._runtime.engine.at_hand.bring(far.relation, (0,), {(key,) for key in keys})
 
         with monkeypatch.context() as patch:
             patch.setattr(Pending, "_all", lambda self, where: "SELECT broken off")

@@ -20,10 +20,10 @@ from test_recovery import Writers
 
 import harken
 from harken import Database
+from harken.engines import fetch_limits as limits
 from harken.engines.delta.tables import LakeTable
-from harken.engines.lake import far as lake_far
-from harken.engines.lake import limits
-from harken.engines.lake.catalog import Pending, Places
+from harken.engines.placement import far as lake_far
+from harken.engines.placement.catalog import Pending, Places
 from harken.engines.sqlite.connection import Connection
 
 SCHEMA = """

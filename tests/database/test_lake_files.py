@@ -17,11 +17,12 @@ from peer import Peer
 
 import harken
 from harken import Database, EngineError, HarkenError, StorageError
+from harken.engines import fetch_limits as limits
 from harken.engines.delta import data_files
 from harken.engines.delta.tables import LakeTable
-from harken.engines.lake import engine as lake_engine
-from harken.engines.lake import limits
-from harken.engines.lake.cache import Cache
+from harken.engines.placement.at_hand import RowsAtHand
+from harken.engines.placement.cache import Cache
+from harken.engines.placement.exchange import Exchange
 
 SCHEMA = """
 create type item;
@@ -103,16 +104,16 @@ def test_what_changes_while_rows_are_brought_is_not_mixed(
     monkeypatch.setattr(limits, "SMALL", -1)
     other = connect()
     assert other.amosql("price(1);").rows == [(10,)]
-    bring = lake_engine.LakeEngine.bring
+    bring = RowsAtHand.bring
     interrupted = []
 
     def bring_slowly(self: Any, *arguments: Any) -> None:
-        if self is other._runtime.engine and not interrupted:
+        if self is other._runtime.engine.at_hand and not interrupted:
             interrupted.append(True)
             shop.amosql("set price(1) = 11; set price(2) = 21; commit;")
         bring(self, *arguments)
 
-    monkeypatch.setattr(lake_engine.LakeEngine, "bring", bring_slowly)
+    monkeypatch.setattr(RowsAtHand, "bring", bring_slowly)
     assert other.amosql("select price(1), price(2);").rows in ([(10, 20)], [(11, 21)])
     assert interrupted
     assert other.amosql("select price(1), price(2);").rows == [(11, 21)]
@@ -124,7 +125,7 @@ def test_a_writer_does_not_fail_because_another_is_writing(
     """The commit is done; that the lake has to wait for it is no error."""
     (peer,) = peers(1)
     peer("open", path)
-    flush = lake_engine.LakeEngine.flush
+    flush = Exchange.flush
 
     def flush_later(self: Any, **options: Any) -> None:
         peer.amosql("set price(2) = 22;")  # and it holds the lock
@@ -132,7 +133,7 @@ def test_a_writer_does_not_fail_because_another_is_writing(
         flush(self, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(lake_engine.LakeEngine, "flush", flush_later)
+        patch.setattr(Exchange, "flush", flush_later)
         shop.amosql("set price(1) = 11; commit;")
     peer("commit")
     assert prices(shop) == [(1, 11), (2, 22)]

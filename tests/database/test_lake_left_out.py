@@ -14,7 +14,7 @@ from deltalake import write_deltalake
 
 import harken
 from harken import Database, LakeWarning
-from harken.engines.lake import limits
+from harken.engines import fetch_limits as limits
 from harken.engines.spark import distributed
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from deltalake import write_deltalake
 from test_external_views import rows_by_table
 
 import harken
-from harken.engines.lake import limits
-from harken.engines.lake.tally import Tally
+from harken.engines import fetch_limits as limits
+from harken.engines.protocol import TooManyRows
+from harken.engines.tally import Tally
 from harken.maintenance.recursive_nodes import RecursiveNode
 
 REACHED = """
@@ -166,7 +167,7 @@ def test_it_is_compared_where_it_lies_if_even_that_is_too_much(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def too_much(*_: Any) -> None:
-        raise limits.TooManyRows
+        raise TooManyRows
 
     for way in ("rederive", "maintain", "recompute"):
         monkeypatch.setattr(RecursiveNode, way, too_much)

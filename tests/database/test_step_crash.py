@@ -27,8 +27,8 @@ from harken import Database
 from harken.consumers.monitors.outbox import Outbox
 from harken.consumers.rules.acting import Acting
 from harken.engines.delta.tables import LakeTable
-from harken.engines.lake.catalog import Pending, Places
-from harken.engines.lake.engine import LakeEngine
+from harken.engines.placement.catalog import Pending, Places
+from harken.engines.placement.exchange import Exchange
 from harken.engines.sqlite.connection import Connection
 from harken.propagation.network import Network
 from harken.sources.directory import DirectoryInput
@@ -37,7 +37,7 @@ FAILPOINTS: dict[str, tuple[type, str]] = {
     "reading a directory": (DirectoryInput, "capture"),
     "writing Parquet": (LakeTable, "_write"),
     "the entry in Delta's log": (LakeTable, "_enter"),
-    "taking an input in": (LakeEngine, "take_in"),
+    "taking an input in": (Exchange, "take_in"),
     "noting the version": (Places, "advance"),
     "propagating": (Network, "propagate"),
     "the action": (Acting, "act"),

@@ -22,8 +22,8 @@ from harken.engines.delta.tables import LakeTable
 from harken.engines.spark.metrics import metrics
 from harken.engines.spark.reader import LakeReader
 from harken.engines.spark.session import has_delta, is_connect
-from harken.engines.spark.streams import feed
 from harken.errors import StorageError
+from harken.sources.stream import feed
 
 sys.path.append(str(Path(__file__).parents[1]))
 from lake import user_session

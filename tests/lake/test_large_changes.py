@@ -16,14 +16,14 @@ import pyarrow as pa
 import pytest
 
 import harken
+from harken.engines import fetch_limits as limits
 from harken.engines.delta.tables import LakeTable
-from harken.engines.lake import limits
 from harken.engines.spark import distributed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from harken.engines.lake.query import FarQuery
+    from harken.engines.placement.query import LakeQuery
 
 PROGRAM = """
 create function low() -> bag of <integer item, integer quantity> as
@@ -197,7 +197,7 @@ def test_totals_are_put_together_where_the_change_lies(
     """No row of the change comes here, only what it makes of groups."""
     random, asked = Random(5), []
 
-    def answer(engine: Any, query: FarQuery, values: Any) -> Any:
+    def answer(engine: Any, query: LakeQuery, values: Any) -> Any:
         asked.append(query)
         return answered(engine, query, values)
 

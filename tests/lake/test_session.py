@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harken.engines.spark import machine, session
+from harken.engines import machine
+from harken.engines.spark import session
 from harken.errors import EngineError
 from lake import user_session
 from lake.both import settings

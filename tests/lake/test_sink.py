@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from harken.engines.delta.tables import LakeTable
-from harken.engines.spark.streams import Mode, Sink, feed_name
 from harken.errors import HarkenError, IntegrityError
+from harken.sources.stream import Mode, Sink, feed_name
 
 from .multisets import Row, to_arrow, to_counter
 

@@ -13,8 +13,8 @@ import pytest
 from patience import PATIENCE
 
 from harken.engines.delta.tables import LakeTable
-from harken.engines.spark.streams import Batch, Feed, Mode, feed
 from harken.errors import HarkenError
+from harken.sources.stream import Batch, Feed, Mode, feed
 
 from .multisets import to_counter
 
@@ -114,7 +114,7 @@ def test_a_process_that_is_killed_between_the_two_commits(place: Place) -> None:
     script = f"""
 import os
 from harken.engines.spark.session import local_session
-from harken.engines.spark.streams import feed
+from harken.sources.stream import feed
 from harken.engines.delta.tables import LakeTable
 spark = local_session(cores=1, memory="1g")
 stream = spark.readStream.schema("k bigint, v string").option("maxFilesPerTrigger", 1)

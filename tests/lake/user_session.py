@@ -18,7 +18,7 @@ import pytest
 from deltalake import write_deltalake
 
 import harken
-from harken.engines.lake import limits
+from harken.engines import fetch_limits as limits
 
 ITEMS = [f"i{number}" for number in range(40)]
 MOMENT = datetime.datetime(2001, 2, 3, 23, 5, 6, 789, datetime.UTC)

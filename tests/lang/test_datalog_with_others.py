@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import harken
-from harken.engines.lake.query import refuse_resident
+from harken.engines.placement.query import refuse_resident
 from harken.ir.assemble import assemble
 from harken.planner.prepare import prepare
 

@@ -14,9 +14,10 @@ from datalog_interpreter import World, meaning
 from datalog_programs import text_of
 
 import harken
-from harken.engines.lake import limits
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.lake.far import FarRelation
+from harken.engines import fetch_limits as limits
+from harken.engines.placement.at_hand import RowsAtHand
+from harken.engines.placement.far import FarRelation
+from harken.engines.protocol import TooManyRows
 from harken.maintenance.recursive_nodes import RecursiveNode
 
 from .test_recursive_views import Client, follow, question, small_program
@@ -91,7 +92,7 @@ def give_up(monkeypatch: pytest.MonkeyPatch, random: Random, chance: float) -> l
     going: list[str] = []
     given_up: list[str] = []
 
-    def is_full(engine: LakeEngine, far: FarRelation) -> bool:
+    def is_full(engine: RowsAtHand, far: FarRelation) -> bool:
         if not going or random.random() >= chance:
             return False
         given_up.append(going[-1])
@@ -104,14 +105,14 @@ def give_up(monkeypatch: pytest.MonkeyPatch, random: Random, chance: float) -> l
             try:
                 if way == "recompute" and random.random() < chance:
                     given_up.append(way)
-                    raise limits.TooManyRows
+                    raise TooManyRows
                 go(node, *given)
             finally:
                 going.pop()
 
         go = partial(gone, go=getattr(RecursiveNode, name))
         monkeypatch.setattr(RecursiveNode, name, lambda self, *given, go=go: go(self, *given))
-    monkeypatch.setattr(LakeEngine, "_is_full", is_full)
+    monkeypatch.setattr(RowsAtHand, "_is_full", is_full)
     return given_up
 
 

@@ -14,7 +14,7 @@ from calculus.facts import Facts
 
 import harken
 from harken.calculus.differentials import differentiate
-from harken.engines.lake.query import FarQuery
+from harken.engines.placement.query import LakeQuery
 from harken.ir.clauses import Program
 from harken.ir.printer import print_literal
 from harken.ir.relations import Relation
@@ -215,6 +215,6 @@ def test_parameters_are_keys() -> None:
         engine.compile = spy  # type: ignore[method-assign]
         db.assign("i", 7)
         db.amosql("dearer(:i);")
-        queries = [query for query in compiled if isinstance(query, FarQuery)]
+        queries = [query for query in compiled if isinstance(query, LakeQuery)]
         found = [shown(each) for query in queries for each, _ in query.asked]
     assert found == ["after(?1, ·)", "price(X, ·) ← after(?1, X)"]

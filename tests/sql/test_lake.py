@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import harken
-from harken.engines.lake import limits
-from harken.engines.lake.query import FarQuery
+from harken.engines import fetch_limits as limits
+from harken.engines.placement.query import LakeQuery
 from harken.engines.sqlite import firsts
 from harken.maintenance.nodes import Planning, TotalsNode
 from sql.test_where_engines_go_wrong import CASES
@@ -162,7 +162,7 @@ def test_what_all_groups_take_is_asked_for_once(tmp_path: Path) -> None:
         assert isinstance(totals, TotalsNode)
         planning = Planning(db._runtime.engine, db._runtime.catalog)
         ((query, _),) = totals.followers_of(frozenset(totals.part.stored), planning)
-        assert isinstance(query, FarQuery)
+        assert isinstance(query, LakeQuery)
         asked = {(demand.relation.name, demand.columns) for demand, _ in query.asked}
         assert asked == {("item", (2,)), ("kind", (0,))}
 
@@ -175,5 +175,5 @@ def test_null_is_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         engine = db._runtime.engine
         (far,) = engine.far.values()
         far.cache.clear()
-        engine.bring(far.relation, (0,), {(None,), (2,)})
+        engine.at_hand.bring(far.relation, (0,), {(None,), (2,)})
         assert far.cache.size() == 1

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import harken
-from harken.engines.lake import limits
-from harken.engines.lake.far import FarRelation
+from harken.engines import fetch_limits as limits
+from harken.engines.placement.far import FarRelation
+from harken.engines.protocol import TooManyRows
 
 TABLES = """
 CREATE TABLE customer (k INT NOT NULL, kind STRING NOT NULL, PRIMARY KEY (k)) USING lake;
@@ -59,5 +60,5 @@ def test_a_far_relation_can_be_held_to_a_number_of_rows(path: Path) -> None:
     with harken.connect(path) as db:
         (far,) = [f for f in db._runtime.engine.far.values() if f.relation.name == "customer"]
         assert far.at_most(1).rows((1,), [("a",)]) == [(3, "a")]
-        with pytest.raises(limits.TooManyRows):
+        with pytest.raises(TooManyRows):
             far.at_most(CUSTOMERS - 2).rows((1,), [("b",)])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harken.api.explain import Explanation, explain_function
 from harken.api.feeds import prepare_table, start_feed
 from harken.api.handles import FunctionHandle
-from harken.api.opening import open_database
+from harken.api.opening import open_database, open_file
 from harken.api.step import Step, take_step
 from harken.consumers.monitors.audience import Listener
 from harken.consumers.monitors.log import Keep
@@ -48,7 +48,6 @@ from harken.database.lake import register
 from harken.database.language import AMOSQL, DATALOG, SQL
 from harken.database.objects import Object
 from harken.database.results import Result, Results
-from harken.engines.sqlite.connection import Connection
 from harken.errors import ClockWarning, IntegrityError, LakeWarning, StorageError, TypeFault
 from harken.ir.schema import Function, example
 from harken.limits import Watch
@@ -64,7 +63,7 @@ from harken.statements.sql.session import SqlSession
 from harken.values.encoding import encode, literal_type
 
 if TYPE_CHECKING:
-    from harken.engines.spark.streams import Feed
+    from harken.sources.stream import Feed
 
 
 def connect(
@@ -120,7 +119,7 @@ class Database:
     ) -> None:
         self._watch = Watch(settings)
         self.turn = Turn(self._watch)
-        connection = Connection(
+        connection = open_file(
             path, read_only=read_only, timeout=timeout, clock=clock, watch=self._watch
         )
         connection.use(settings)

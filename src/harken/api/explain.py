@@ -10,7 +10,7 @@ from harken.api.recursions import strategies
 from harken.calculus.rule_sets import all_rule_sets
 from harken.database.language import DATALOG, SQL
 from harken.database.runtime import Runtime
-from harken.engines.lake.reach import Reach, described, reaches
+from harken.engines.reach import Reach, described
 from harken.errors import TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
@@ -93,7 +93,7 @@ def explain_function(
         clauses,
         expanded,
         runtime.engine.explain_sql(plan),
-        reaches(runtime.engine, plan),
+        runtime.engine.reaches(plan),
         measured,
         maintenance,
         recursion,

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harken.database.runtime import Runtime
-from harken.engines.lake.catalog import OWN
 from harken.errors import EngineError, NameFault, TypeFault
 from harken.ir.relations import Relation
 from harken.ir.schema import Function
 
 if TYPE_CHECKING:
-    from harken.engines.lake.far import FarRelation
-    from harken.engines.spark.streams import Feed
+    from harken.engines.protocol import LakeRelation
+    from harken.sources.stream import Feed
 
 MODES = ("append", "upsert")
 
@@ -39,14 +38,14 @@ def start_feed(
     every: str | float | None,
     available_now: bool,
 ) -> Feed:
-    from harken.engines.delta.tables import LakeTable
-    from harken.engines.spark import streams
+    from harken.sources import stream as streams
+    from harken.sources.own_table import open_table
 
     _check_options(stream, mode, latest_by)
     far = _own(runtime, function)
     return streams.feed(
         stream,
-        LakeTable.open(far.place.path),
+        open_table(far.place.path),
         checkpoint=_absolute(checkpoint),
         mode=mode,
         latest_by=latest_by,
@@ -62,7 +61,7 @@ def _absolute(checkpoint: str | Path) -> str:
     return str(checkpoint) if "://" in str(checkpoint) else str(Path(checkpoint).resolve())
 
 
-def _own(runtime: Runtime, function: Function) -> FarRelation:
+def _own(runtime: Runtime, function: Function) -> LakeRelation:
     relation = function.relation
     far = runtime.engine.far.get(relation.id) if relation is not None else None
     if far is None or relation is None:
@@ -71,7 +70,7 @@ def _own(runtime: Runtime, function: Function) -> FarRelation:
             code="not-in-lake",
             hint=f"create it there: create function {function.name}(...) -> ... stored in lake",
         )
-    if far.place.kind != OWN:
+    if not far.is_own:
         raise EngineError(
             f"{function.name} is an input: others write it, and Harken reads it",
             code="read-only",

@@ -21,9 +21,7 @@ from harken.database.exclusive import Turn, exclusive
 from harken.database.results import rows_as_values
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
-from harken.engines.protocol import CompiledQuery
-from harken.engines.sqlite import faults
-from harken.engines.sqlite.engine import layout_changes
+from harken.engines.protocol import Query
 from harken.errors import SafetyFault, TypeFault, ValueFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
@@ -81,15 +79,15 @@ class FunctionHandle:
             and not function.system
             and not self._runtime.engine.is_far(self._relation)
         )
-        statements = layout_changes(self._relation)
-        self._set_sql = statements.set
-        self._get_sql = statements.get
+        direct = self._runtime.engine.direct(self._relation)
+        self._set_row, self._get_rows = direct.set, direct.get
+        self._raised, self._fault = direct.raised, direct.fault
         self._one_to_one = self._plain and self._inputs == 1 and self._relation.arity == 2
         self._keyed = self._relation.key is not None
         results = self._types[self._inputs :]
         self._single = self._one_to_one and self._keyed and not _needs_decoding(results)
         self._decode = _needs_decoding(results)
-        self._query: CompiledQuery | None = None
+        self._query: Query | None = None
         self._epoch = catalog.epoch
 
     # --- reading ---------------------------------------------------------------------------
@@ -122,8 +120,8 @@ class FunctionHandle:
         if self._epoch != self._runtime.catalog.epoch:
             self._prepare()
         try:
-            return self._connection.execute(self._get_sql, (self._encoders[0](arguments),)).get
-        except faults.RAISED:
+            return self._get_rows((self._encoders[0](arguments),)).get
+        except self._raised:
             return None
 
     @exclusive
@@ -162,9 +160,9 @@ class FunctionHandle:
         given = self._encode(arguments)
         try:
             if self._plain:
-                return self._connection.execute(self._get_sql, given).fetchall()
-        except faults.RAISED as error:
-            raise faults.fault(error) from error
+                return self._get_rows(given).fetchall()
+        except self._raised as error:
+            raise self._fault(error) from error
         return self._derived_rows(arguments)
 
     def _derived_rows(self, arguments: Any) -> list[tuple[Any, ...]]:
@@ -223,9 +221,9 @@ class FunctionHandle:
             (values,) = self._encode_values(value)
             row = (*self._encode(arguments), *values)
         try:
-            self._connection.execute(self._set_sql, row)
-        except faults.RAISED as error:
-            raise faults.fault(error) from error
+            self._set_row(row)
+        except self._raised as error:
+            raise self._fault(error) from error
 
     @exclusive
     def update(self, values: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
@@ -331,7 +329,7 @@ def _pairs(values: Any) -> list[tuple[Any, Any]]:
     return [(arguments, value) for arguments, value in found]
 
 
-def compile_call(runtime: Runtime, relation: Relation) -> CompiledQuery:
+def compile_call(runtime: Runtime, relation: Relation) -> Query:
     return runtime.engine.compile(plan_call(runtime, relation))
 
 

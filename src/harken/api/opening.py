@@ -20,8 +20,10 @@ from harken.database.objects import Objects
 from harken.database.reactions import Reactions
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.sqlite.connection import Connection
+from harken.engines.placement.opening import open_file as open_file
+from harken.engines.placement.opening import spark_session as spark_session
+from harken.engines.placement.placement import Placement
+from harken.engines.protocol import Connection
 from harken.errors import HarkenError, StorageError
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
@@ -63,7 +65,7 @@ def open_database(connection: Connection, spark: Any, settings: Settings) -> Ope
 
 
 def _open_runtime(connection: Connection, spark: Any, settings: Settings) -> Runtime:
-    engine = LakeEngine(connection, spark)
+    engine = Placement(connection, spark)
     catalog = Catalog(engine, lambda function: _clauses_of(function, catalog))
     runtime = Runtime(engine, catalog, Objects(engine, catalog), settings)
     if connection.is_new:
@@ -90,7 +92,7 @@ def _initialise(connection: Connection, catalog: Catalog) -> None:
         )
     connection.begin()
     try:
-        if connection.value("SELECT count(*) FROM sqlite_schema") == 0:
+        if connection.is_empty():
             catalog.initialise()
             connection.mark_as_ours()
         connection.commit()

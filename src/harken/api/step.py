@@ -16,9 +16,8 @@ from typing import Any
 
 from harken.consumers.rules.rules import Rules
 from harken.database.runtime import Runtime
-from harken.database.system import META
 from harken.database.transactions import Transactions
-from harken.engines.sqlite.connection import Connection
+from harken.engines.protocol import Engine
 from harken.propagation.network import Network
 
 LAST_STEP = "last_step"
@@ -109,7 +108,7 @@ def take_in(
         if when is not None:
             written[far.relation.name] = when
     if taken:
-        _remember(engine.connection)
+        _remember(engine)
     return Step(taken, versions, set_aside=set_aside, left_out=left_out), written
 
 
@@ -117,14 +116,13 @@ def _size(change: list[tuple[Any, ...]]) -> int:
     return sum(abs(weight) for *_, weight in change)
 
 
-def _remember(connection: Connection) -> None:
-    microseconds = int(connection.now().timestamp() * 1_000_000)
-    connection.run(f"INSERT OR REPLACE INTO {META} VALUES ('{LAST_STEP}', ?)", (microseconds,))
+def _remember(engine: Engine) -> None:
+    engine.numbers.set(LAST_STEP, int(engine.connection.now().timestamp() * 1_000_000))
 
 
-def last_step(connection: Connection) -> datetime.datetime | None:
+def last_step(engine: Engine) -> datetime.datetime | None:
     """When something was last taken in."""
-    found = connection.value(f"SELECT max(value) FROM {META} WHERE key = '{LAST_STEP}'")
+    found = engine.numbers.get(LAST_STEP)
     if found is None:
         return None
     return datetime.datetime.fromtimestamp(found / 1_000_000, datetime.UTC)

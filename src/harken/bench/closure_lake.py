@@ -57,8 +57,7 @@ class Contestant:
 
     def change(self, edge: Edge, sign: str) -> object:
         """Make it, and say what the view has gained and lost."""
-        for far in self.engine.far.values():
-            far.cache.clear()
+        self.engine.forget()
         before = self.engine.tally.copy()
         self.times.append(seconds(lambda: self.db.datalog(f"{sign}edge({edge[0]}, {edge[1]}).")))
         self.rows.append(self.engine.tally.since(before).rows)
@@ -79,9 +78,9 @@ def figures(
 
 def _session(stack: ExitStack) -> Any:
     """Made when it is first needed: by naive evaluation, and for the first stored copy."""
-    from harken.engines.spark.session import local_session
+    from harken.api.opening import spark_session
 
-    spark = local_session()
+    spark = spark_session()
     stack.callback(spark.stop)
     return spark
 

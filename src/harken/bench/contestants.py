@@ -14,7 +14,7 @@ from random import Random
 import harken
 from harken.bench.figures import cpu_time
 from harken.consumers.monitors.subscription import Subscription
-from harken.engines.sqlite.connection import BrokenOff
+from harken.engines.protocol import BrokenOff
 
 Row = tuple[int, ...]
 

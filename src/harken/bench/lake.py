@@ -38,11 +38,11 @@ def figures(
     items: Sequence[int] = SIZES, rounds: int = 7, only: Sequence[str] = ("steps", "parts")
 ) -> Iterator[Figure]:
     """`only` are the parts to run: few rows changed, and many; `growth` is the least of `steps`."""
-    from harken.engines.spark.session import local_session
+    from harken.api.opening import spark_session
 
     sizes = sorted(set(items))
     with ExitStack() as stack:
-        spark = local_session()
+        spark = spark_session()
         stack.callback(spark.stop)
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="harken-bench-"))
         steps: dict[str, dict[int, float]] = {condition: {} for condition in CONDITIONS}

@@ -58,11 +58,11 @@ class Times:
 @contextmanager
 def lakehouse(scale: float) -> Iterator[tuple[Lakehouse, Refresh]]:
     """The tables in a lake of their own, with a session of their own."""
-    from harken.engines.spark.session import local_session
+    from harken.api.opening import spark_session
 
     tables = generated(scale)
     with ExitStack() as stack:
-        spark = local_session()
+        spark = spark_session()
         stack.callback(spark.stop)
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="harken-bench-"))
         lake = stack.enter_context(closing(Lakehouse(tables, spark, Path(directory))))

@@ -30,7 +30,7 @@ from harken.bench.tpch import QUERIES, generated
 from harken.bench.tpch.lakehouse import Lakehouse, Undone
 from harken.bench.tpch.refresh import Refresh, apply
 from harken.bench.tpch.stores import Resident
-from harken.engines.sqlite.connection import BrokenOff
+from harken.engines.protocol import BrokenOff
 from harken.errors import HarkenError
 
 SCALES = (0.1,)

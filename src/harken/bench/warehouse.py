@@ -108,9 +108,9 @@ class Warehouse:
         import numpy as np
         import pyarrow as pa
 
-        from harken.engines.delta.tables import LakeTable
+        from harken.sources.own_table import open_table
 
-        table = LakeTable.open(self.db._runtime.engine.far["quantity(integer)"].place.path)
+        table = open_table(self.db._runtime.engine.far["quantity(integer)"].place.path)
         version = table.version
         rows = table.rows(version)
         random = np.random.default_rng(seed)

@@ -23,9 +23,9 @@ def opened(db: str, *, read_only: bool = False) -> harken.Database:
 
 def own_session() -> Any:
     """The command line's own Spark, started when something needs it; it ends with the process."""
-    from harken.engines.spark.session import local_session
+    from harken.api.opening import spark_session
 
-    return local_session()
+    return spark_session()
 
 
 def settings_of(overrides: list[str] | None, *, serving: bool = False) -> Settings:

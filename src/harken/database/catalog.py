@@ -29,7 +29,6 @@ from harken.database.system import (
     LANGUAGE,
     MATERIALIZED,
     MENTIONS,
-    META,
     NULLABLE,
     PROPERTY_OF,
     RESULTS,
@@ -50,8 +49,7 @@ from harken.database.system import (
     system_functions,
     with_relation,
 )
-from harken.engines.sqlite import faults
-from harken.engines.sqlite.engine import SQLiteEngine
+from harken.engines.protocol import Engine, damaged
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import (
     Column,
@@ -80,7 +78,7 @@ Compile = Callable[[Function], tuple[Definition, ...]]
 class Catalog:
     """Implements `harken.ir.schema.Schema` over the relations above."""
 
-    def __init__(self, engine: SQLiteEngine, compile_function: Compile) -> None:
+    def __init__(self, engine: Engine, compile_function: Compile) -> None:
         self._engine = engine
         self._compile = compile_function
         self.home = home_of(engine.connection)
@@ -257,9 +255,7 @@ class Catalog:
 
     def initialise(self) -> None:
         """Make the relations of the catalog in a new database."""
-        connection = self._engine.connection
-        connection.run(f"CREATE TABLE {META} (key TEXT PRIMARY KEY, value INTEGER) STRICT")
-        connection.run(f"INSERT INTO {META} VALUES ('version', 0), ('next_oid', {FIRST_USER_OID})")
+        self._engine.numbers.create({"version": 0, "next_oid": FIRST_USER_OID})
         self._engine.create(extent_relation(OBJECT))
         self._engine.create(extent_relation(TYPE), (OBJECT.name,))
         self._engine.create(extent_relation(FUNCTION), (OBJECT.name,))
@@ -280,7 +276,7 @@ class Catalog:
                 memory = read_memory(self._engine)
                 version, next_oid = self._meta("version"), self._meta("next_oid")
         except (KeyError, ValueError, TypeError) as error:
-            raise faults.damaged("its catalog contradicts itself") from error
+            raise damaged("its catalog contradicts itself") from error
         self._memory = memory
         self.hierarchy = memory.hierarchy
         self._compiled.clear()
@@ -292,8 +288,10 @@ class Catalog:
         self.when_reloaded()
 
     def _meta(self, key: str) -> int:
-        connection = self._engine.connection
-        return int(connection.value(f"SELECT value FROM {META} WHERE key = ?", (key,)))
+        found = self._engine.numbers.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
 
     def is_stale(self) -> bool:
         """Has another process changed the schema since it was read?"""
@@ -310,10 +308,7 @@ class Catalog:
     def save_counter(self) -> None:
         """Before a commit: numbers once given are never given again."""
         if self._next_oid != self._saved_oid:
-            self._engine.connection.run(
-                f"UPDATE {META} SET value = max(value, ?) WHERE key = 'next_oid'",
-                (self._next_oid,),
-            )
+            self._engine.numbers.raise_to("next_oid", self._next_oid)
             self._saved_oid = self._next_oid
 
     def refresh_counter(self) -> None:
@@ -330,9 +325,7 @@ class Catalog:
 
     def _write_version(self) -> None:
         self.version += 1
-        self._engine.connection.run(
-            f"UPDATE {META} SET value = ? WHERE key = 'version'", (self.version,)
-        )
+        self._engine.numbers.set("version", self.version)
 
     def add_type(self, name: str, supertypes: tuple[str, ...]) -> Type:
         oid = self.allocate(1)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from harken.database.objects import Object
-from harken.engines.protocol import CompiledQuery
+from harken.engines.protocol import Query
 from harken.errors import NameFault
 from harken.ir.terms import Constant, Parameter, Term
 from harken.values.encoding import decoder, encode, encoder
@@ -63,7 +63,7 @@ class Evaluation:
     types: tuple[Type, ...]
     sources: tuple[Source, ...]
     terms: tuple[Term, ...] | None
-    query: CompiledQuery | None
+    query: Query | None
     home: str | None = None
     """The database of the objects among the values."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
-from harken.engines.lake.catalog import OWN
 from harken.ir.schema import Function
 
 
@@ -23,7 +22,7 @@ def store(
     assert made.relation is not None
     engine = runtime.engine
     if in_lake or (runtime.all_in_lake and not resident):
-        engine.create_far(made.relation, engine.new_path(made.relation), OWN)
+        engine.create_own(made.relation)
     else:
         engine.create(made.relation)
     return made

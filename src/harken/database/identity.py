@@ -9,7 +9,7 @@ import os
 import sys
 from itertools import count
 
-from harken.engines.sqlite.connection import Connection
+from harken.engines.protocol import Connection
 
 _memories = count(1)
 

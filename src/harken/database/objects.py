@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harken.database.catalog import Catalog
-from harken.engines.lake.engine import LakeEngine
+from harken.engines.protocol import Engine
 from harken.errors import IntegrityError, ValueFault
 from harken.ir.relations import extent_relation
 from harken.values.encoding import Encoder, encode_object, encoder, not_an_object
@@ -46,7 +46,7 @@ class Object:
 class Objects:
     """Creates, classifies and deletes objects."""
 
-    def __init__(self, engine: LakeEngine, catalog: Catalog) -> None:
+    def __init__(self, engine: Engine, catalog: Catalog) -> None:
         self._engine = engine
         self._catalog = catalog
         self._types: dict[int, frozenset[str]] = {}

@@ -13,7 +13,6 @@ from typing import Any
 
 from harken.database.evaluation import Evaluation, Frame
 from harken.database.runtime import Runtime
-from harken.engines.lake.query import FarQuery
 from harken.errors import HarkenError
 
 Row = tuple[Any, ...]
@@ -26,7 +25,7 @@ def foreseen(
     runtime: Runtime, step: Any, rows: Sequence[Row], frame_of: Callable[[Row], Frame]
 ) -> Iterable[Row]:
     """The rows, in their order, each with what the step is going to read at hand."""
-    if not runtime.engine.far or len(rows) < 2:
+    if not runtime.engine.has_lake or len(rows) < 2:
         return rows
     return _lots(runtime, step, rows, frame_of)
 
@@ -46,9 +45,12 @@ def _lots(
 def _foresee(runtime: Runtime, part: Any, frames: Sequence[Frame]) -> None:
     try:
         if isinstance(part, Evaluation):
-            if isinstance(part.query, FarQuery):
-                values = [[frame.value(each) for each in part.sources] for frame in frames]
-                runtime.engine.foresee(part.query, values)
+            sources = part.sources
+            if part.query is not None:
+                runtime.engine.foresee(
+                    part.query,
+                    lambda: [[frame.value(each) for each in sources] for frame in frames],
+                )
         else:
             part.foresee(runtime, frames)
     except HarkenError:

@@ -10,7 +10,7 @@ from harken.database.catalog import Catalog
 from harken.database.objects import Object, Objects
 from harken.database.results import Result
 from harken.database.system import FIRED
-from harken.engines.lake.engine import LakeEngine
+from harken.engines.protocol import Engine
 from harken.ir.schema import Function
 from harken.settings import Settings
 from harken.values.encoding import literal_type
@@ -56,7 +56,7 @@ class MonitorWatch(Protocol):
 
 @dataclass(slots=True)
 class Runtime:
-    engine: LakeEngine
+    engine: Engine
     catalog: Catalog
     objects: Objects
     settings: Settings

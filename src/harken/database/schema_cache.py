@@ -35,7 +35,7 @@ from harken.database.system import (
     activation_function,
     with_relation,
 )
-from harken.engines.sqlite.engine import SQLiteEngine
+from harken.engines.protocol import Engine
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, FunctionKind
 from harken.values.types import OBJECT, Hierarchy, Type, literal_type_named
@@ -76,7 +76,7 @@ class Memory:
         self.functions.setdefault(function.name, {}).setdefault(function.id, function)
 
 
-def read_memory(engine: SQLiteEngine) -> Memory:
+def read_memory(engine: Engine) -> Memory:
     """KeyError, ValueError or TypeError if the relations contradict each other."""
     memory = Memory()
     names = _map(engine, TYPE_NAME)
@@ -97,7 +97,7 @@ def read_memory(engine: SQLiteEngine) -> Memory:
     return memory
 
 
-def _read_rules(engine: SQLiteEngine, memory: Memory, types: dict[int, Type]) -> None:
+def _read_rules(engine: Engine, memory: Memory, types: dict[int, Type]) -> None:
     texts = _map(engine, RULE_DEFINITION)
     parameters = _columns(_all(engine, RULE_ARGUMENTS), types)
     calls = _grouped(_all(engine, RULE_CALLS))
@@ -115,7 +115,7 @@ def _type(name: str) -> Type:
     return literal_type_named(name) or Type(name)
 
 
-def _read_functions(engine: SQLiteEngine, memory: Memory, types: dict[int, Type]) -> None:
+def _read_functions(engine: Engine, memory: Memory, types: dict[int, Type]) -> None:
     kinds = _map(engine, FUNCTION_KIND)
     bags = _map(engine, RETURNS_BAG)
     singles = _map(engine, SINGLE_VALUED)
@@ -160,14 +160,13 @@ def _read_functions(engine: SQLiteEngine, memory: Memory, types: dict[int, Type]
             memory.properties[function.id] = types[owners[oid]].name
 
 
-def _map(engine: SQLiteEngine, relation: Relation) -> dict[int, Any]:
+def _map(engine: Engine, relation: Relation) -> dict[int, Any]:
     """A relation of two columns as a mapping."""
     return dict(_all(engine, relation))
 
 
-def _all(engine: SQLiteEngine, relation: Relation) -> Rows:
-    columns = ", ".join(f"c{i}" for i in range(relation.arity))
-    return engine.connection.rows(f'SELECT {columns} FROM "{relation.id}"')
+def _all(engine: Engine, relation: Relation) -> Rows:
+    return engine.rows(relation)
 
 
 def _columns(rows: Rows, types: dict[int, Type]) -> dict[int, tuple[Column, ...]]:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harken.engines.lake.engine import LakeEngine
+from harken.engines.protocol import Engine
 from harken.errors import IntegrityError
 from harken.ir.relations import Relation
 
 Row = tuple[Any, ...]
 
 
-def add_rows(engine: LakeEngine, relation: Relation, rows: Sequence[Row], hint: str) -> None:
+def add_rows(engine: Engine, relation: Relation, rows: Sequence[Row], hint: str) -> None:
     """`hint` says what to do about a row that has the key of another."""
     if relation.key == tuple(range(relation.arity)):
         engine.add_many(relation, rows)

@@ -16,8 +16,7 @@ from contextlib import contextmanager
 from harken.database.actions import TransactionUndone
 from harken.database.reactions import Reactions
 from harken.database.runtime import Runtime
-from harken.database.system import META
-from harken.engines.sqlite.connection import SchemaVersions
+from harken.engines.protocol import SchemaVersions
 from harken.errors import HarkenError, IntegrityError, StorageError
 
 
@@ -67,7 +66,7 @@ class Transactions:
 
     def _lock(self) -> None:
         """The first change of a transaction that was begun for reading."""
-        self._connection.lock(META)
+        self._connection.lock()
         if not self._looked:
             self.refresh()
             self._first_oid = self._runtime.catalog.allocate(0)
@@ -86,7 +85,7 @@ class Transactions:
         if self._connection.in_transaction and self._looked:
             return True
         was_lost = self._begun and not self._connection.in_transaction
-        return not was_lost and self._connection.raw.data_version() == self._state
+        return not was_lost and self._connection.seen_version() == self._state
 
     def refresh(self) -> None:
         """See what other processes committed: their objects, the numbers they have given, and
@@ -94,7 +93,7 @@ class Transactions:
         self._notice_loss()
         self._looked = True
         version = self._connection.data_version()
-        self._state = self._connection.raw.data_version()
+        self._state = self._connection.seen_version()
         if version == self._data_version:
             return
         self._runtime.objects.forget()
@@ -335,7 +334,7 @@ class Transactions:
         catalog = self._runtime.catalog
         epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
         waiting = self._reactions.snapshot()
-        self._connection.run(f"SAVEPOINT {name}")
+        self._connection.begin_savepoint(name)
         outer, self._text_open = self._text_open, True
         try:
             yield
@@ -345,8 +344,7 @@ class Transactions:
                     self._rollback()
             else:
                 tables = self._connection.schema_versions()
-                self._connection.run(f"ROLLBACK TO {name}")
-                self._connection.run(f"RELEASE {name}")
+                self._connection.undo_savepoint(name)
                 self._runtime.drop_variables_from(first_oid)
                 self._reactions.restore(waiting)
                 self._undo(catalog.epoch != epoch, tables)
@@ -354,7 +352,7 @@ class Transactions:
             raise
         else:
             if self._text_open and self.active:
-                self._connection.run(f"RELEASE {name}")
+                self._connection.end_savepoint(name)
         finally:
             # A foreign procedure may run a text within a text.
             self._text_open = outer and self._text_open

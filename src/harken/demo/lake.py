@@ -44,12 +44,12 @@ FAREWELL = """
 
 def play(console: Console | None = None) -> None:
     """Run the story in a directory that is gone afterwards, on a Spark of its own."""
-    from harken.engines.spark.session import local_session
+    from harken.api.opening import spark_session
 
     console = console or Console(highlight=False)
     try:
         with console.status("Starting Spark on this machine ..."):
-            spark = local_session()
+            spark = spark_session()
     except EngineError as error:
         error.hint = f"{error.hint}; `harken demo language` needs no Spark"
         raise

@@ -16,7 +16,7 @@ from harken.calculus.counting import Derivations
 from harken.calculus.differentials import differentiate, recompute
 from harken.calculus.firsts import FirstRows
 from harken.calculus.totals import Totals
-from harken.engines.sqlite.statistics import Statistics
+from harken.engines.protocol import Statistics
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
 from harken.maintenance.measurements import Experience

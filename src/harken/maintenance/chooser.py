@@ -16,7 +16,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from harken.engines.sqlite.connection import BrokenOff, Connection
+from harken.engines.protocol import BrokenOff, Connection
 from harken.errors import HarkenError, SafetyFault
 from harken.maintenance.choices import SMALL_CHANGE, Choices
 from harken.maintenance.measurements import SPARE, Case, Experience

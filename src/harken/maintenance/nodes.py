@@ -16,11 +16,11 @@ from harken.calculus.bags import count_terms, differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
 from harken.calculus.states import from_copies, in_old_state
 from harken.calculus.totals import Kept
+from harken.engines.protocol import Engine, Query
 from harken.engines.sqlite.before import can_be_taken_back
 from harken.engines.sqlite.compile import MANY_ITEMS
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.counts import CountsTable
-from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.firsts import FirstRowsTable
 from harken.engines.sqlite.totals import TotalsTable
@@ -463,7 +463,7 @@ def difference(now: Iterable[Row], before: Iterable[Row]) -> tuple[list[Row], li
 class Planning:
     """What it takes to make a plan runnable."""
 
-    engine: SQLiteEngine
+    engine: Engine
     schema: Schema
 
     def clock(self) -> float:

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harken.engines.lake.limits import TooManyRows
-from harken.engines.sqlite.connection import BrokenOff
+from harken.engines.protocol import BrokenOff, TooManyRows
 from harken.maintenance.choices import COPY_LIMIT, Choices
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import Planning

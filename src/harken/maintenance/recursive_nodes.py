@@ -17,9 +17,7 @@ from dataclasses import dataclass, field
 from harken.calculus.rederivation import cycle_of, rederive
 from harken.calculus.states import copy_of, delta, in_old_state, old
 from harken.calculus.stored_recursion import maintain
-from harken.engines.lake.limits import TooManyRows
-from harken.engines.sqlite.connection import Connection
-from harken.engines.sqlite.engine import Query
+from harken.engines.protocol import Connection, Query, TooManyRows
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.kept import KeptRows, Rules
 from harken.errors import TypeFault

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harken.calculus.bags import differentiate_bag
 from harken.calculus.rounds import Rounds
-from harken.engines.sqlite.engine import Query
+from harken.engines.protocol import Query
 from harken.engines.sqlite.rounds import RoundsTable
 from harken.ir.clauses import Program, stored_relations
 from harken.maintenance.nodes import DerivedNode, Planning

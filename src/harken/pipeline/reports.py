@@ -11,13 +11,7 @@ from harken.api.step import Step
 from harken.database.changes import Change
 from harken.database.json_values import NameObject
 from harken.database.results import Result, to_json
-
-KINDS = {
-    "own": "written by Harken",
-    "delta": "Delta table",
-    "directory": "directory of files",
-    "frame": "DataFrame",
-}
+from harken.sources.registry import kind_named
 
 
 def step_line(step: Step, changes: Iterable[Change] = ()) -> str:
@@ -137,7 +131,7 @@ class InputStatus:
         newest = f" of {self.newest}" if self.is_behind else ""
         return (
             self.name,
-            KINDS[self.kind],
+            kind_named(self.kind).title,
             "not yet written" if self.version is None else f"{self.version}{newest}",
             f"{self.rows:,}",
             f"{self.pending:,}",

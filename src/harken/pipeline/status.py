@@ -8,14 +8,14 @@ import datetime
 import harken
 from harken.api.step import last_step
 from harken.database.results import to_json
-from harken.engines.lake.far import FarRelation
+from harken.engines.protocol import LakeRelation
 from harken.pipeline.reports import HEADINGS, InputStatus, moment
 
 
 def show_status(database: harken.Database, *, as_json: bool) -> None:
     runtime = database._runtime
     inputs = [_status(far) for far in runtime.engine.far.values()]
-    at = last_step(runtime.engine.connection)
+    at = last_step(runtime.engine)
     if as_json:
         for each in inputs:
             print(to_json(each.as_json()))
@@ -43,7 +43,7 @@ def _show_inputs(inputs: list[InputStatus], at: datetime.datetime | None) -> Non
     print(moment(at))
 
 
-def _status(far: FarRelation) -> InputStatus:
+def _status(far: LakeRelation) -> InputStatus:
     place = far.place
     return InputStatus(
         name=far.relation.name,

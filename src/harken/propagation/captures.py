@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.sqlite import events
+from harken.engines.protocol import Engine
 from harken.engines.sqlite.events import Capture
 from harken.ir.relations import Relation
 from harken.maintenance.nodes import Row
@@ -20,7 +19,7 @@ from harken.planner.screen import Screener
 
 
 class Captures:
-    def __init__(self, engine: LakeEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self.by_name: dict[str, Capture] = {}
 
@@ -102,7 +101,7 @@ class Captures:
 
     def pending(self) -> Mapping[str, bool]:
         """The relations that have changed; true if a change passed the screener."""
-        return events.marked(self._engine.connection) if self.by_name else {}
+        return self._engine.marked() if self.by_name else {}
 
     def has_pending(self, names: Collection[str]) -> bool:
         """Has any of these stored relations changed since the last propagation?"""
@@ -123,4 +122,4 @@ class Captures:
         for name in names:
             self.by_name[name].clear()
             self._engine.forget_large(name)
-        events.unmark(self._engine.connection)
+        self._engine.unmark()

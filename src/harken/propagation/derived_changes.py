@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from harken.calculus.counting import Derivations
-from harken.engines.sqlite.engine import Query
+from harken.engines.protocol import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.choices import COPY_LIMIT, Choices
 from harken.maintenance.chooser import TookTooLong
@@ -211,7 +211,8 @@ class DerivedChanges:
             if strategy == Strategy.APART:  # it is found by what lies above
                 return strategy, below, ()
             try:
-                return strategy, below, self._queries_made(node, strategy, below)
+                found = self._queries_made(node, strategy, below)
+                return strategy, below, tuple(map(wave.answers.of, found))
             except SafetyFault as fault:
                 if not node.is_refused(fault, strategy, below, self._planning):
                     raise

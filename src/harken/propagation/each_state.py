@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harken.calculus.states import in_old_state
+from harken.engines.protocol import Query
 from harken.engines.sqlite.before import Before
-from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import Capture
 from harken.errors import HarkenError, is_of_data
 from harken.ir.clauses import Program, stored_relations

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import datetime
 
-from harken.engines.sqlite.connection import Connection
+from harken.engines.protocol import Connection
 from harken.values.encoding import decode_timestamp, encode_timestamp
 
 TABLE = "harken_moments"

@@ -19,8 +19,7 @@ from harken.calculus.firsts import FirstRows
 from harken.calculus.rederivation import is_rederivable
 from harken.calculus.rounds import rounds_of
 from harken.calculus.totals import Kept, Totals
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.sqlite.connection import Connection
+from harken.engines.protocol import Connection, Engine
 from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.counts import CountsTable
 from harken.engines.sqlite.events import DeltaSet
@@ -73,7 +72,7 @@ class SpecialRelations:
 class Graph:
     def __init__(
         self,
-        engine: LakeEngine,
+        engine: Engine,
         schema: Schema,
         choices: Choices,
         captures: Captures,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harken.engines.sqlite.connection import BrokenOff
+from harken.engines.protocol import BrokenOff
 from harken.errors import HarkenError, is_of_data
 from harken.maintenance.choices import Choices
 from harken.maintenance.nodes import Planning, TotalsNode, ViewNode, build

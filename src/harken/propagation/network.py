@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from functools import partial
 
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.sqlite.engine import Query
+from harken.engines.protocol import NO_ANSWERS, Engine, Query
 from harken.ir.schema import Schema
 from harken.maintenance.choices import Choices
 from harken.maintenance.chooser import Ways
@@ -38,7 +37,7 @@ MANY_CHANGED = 10_000
 
 class Network:
     def __init__(
-        self, engine: LakeEngine, schema: Schema, special: SpecialRelations | None = None
+        self, engine: Engine, schema: Schema, special: SpecialRelations | None = None
     ) -> None:
         self._engine = engine
         self.choices = Choices(engine.statistics, engine.is_far, lambda: engine.has_spark)
@@ -181,13 +180,19 @@ class Network:
     def _asked_together(self, nodes: Sequence[Node], wave: Wave) -> Iterator[None]:
         """Have what the nodes of a level are going to ask of the lake at hand, or answered."""
         queries = self._asked_by(nodes, wave)
-        with ExitStack() as stack:
-            wave.ways.share(nodes, partial(stack.enter_context, self._engine.together(queries)))
+
+        def ask() -> None:
+            wave.answers = self._engine.answer_together(queries)
+
+        wave.ways.share(nodes, ask)
+        try:
             yield
+        finally:
+            wave.answers = NO_ANSWERS
 
     def _asked_by(self, nodes: Sequence[Node], wave: Wave) -> Iterator[Query]:
         """What these nodes are going to ask, as far as it may be far away."""
-        for node in nodes if self._engine.far else ():
+        for node in nodes if self._engine.has_lake else ():
             with naming(self.graph.a_view_above(node)):
                 if isinstance(node, ViewNode):
                     if not node.view.events:

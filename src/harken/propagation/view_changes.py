@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from harken.engines.sqlite.engine import Query
+from harken.engines.protocol import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.choices import Choices
 from harken.maintenance.chooser import TookTooLong
@@ -262,7 +262,8 @@ class ViewChanges:
             if not below:
                 return strategy, below, ()
             try:
-                return strategy, below, self._queries_for(node, strategy, below, wants_minus)
+                found = self._queries_for(node, strategy, below, wants_minus)
+                return strategy, below, tuple(map(wave.answers.of, found))
             except SafetyFault as fault:
                 if not node.is_refused(fault, strategy, below, self._planning):
                     raise

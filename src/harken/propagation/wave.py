@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from harken.engines.protocol import NO_ANSWERS, Answers
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
 from harken.maintenance.chooser import Ways
@@ -68,6 +69,8 @@ class Wave:
     """Conditions whose derivations are to be counted from now on, or are not any more."""
     waiting: set[str] = field(default_factory=set)
     """Nodes that go naive because the plan for what changed would take longer to make."""
+    answers: Answers = NO_ANSWERS
+    """What was answered ahead for the nodes of the level that is being propagated."""
     flooded: set[str] = field(default_factory=set)
     """Totals that it would take longer to follow than all from scratch: the next wave sees."""
 

@@ -18,11 +18,11 @@ from functools import partial
 from itertools import takewhile
 
 from harken.api.database import Database
+from harken.api.opening import open_file
 from harken.consumers.monitors.log import Logs, News
 from harken.consumers.monitors.subscription import Subscription
 from harken.consumers.monitors.view import Watched
 from harken.database.changes import Change, StoredChange
-from harken.engines.sqlite.connection import Connection
 from harken.errors import HarkenError
 from harken.server.events import change_event
 from harken.server.values import described_json
@@ -151,7 +151,7 @@ class Tail(threading.Thread):
         every: float,
     ) -> None:
         super().__init__(name="harken-tail", daemon=True)
-        self._connection = Connection(path, read_only=True)
+        self._connection = open_file(path, read_only=True)
         self._logs = Logs(self._connection)
         self._feeds = feeds
         self._loop = loop

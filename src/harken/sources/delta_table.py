@@ -32,7 +32,9 @@ from harken.engines.delta.delta_log import (
 )
 from harken.engines.delta.snapshot import LakeFile, Snapshot
 from harken.engines.delta.tables import SNAPSHOTS_KEPT
-from harken.errors import StorageError
+from harken.errors import StorageError, TypeFault
+from harken.sources.place import Place
+from harken.sources.registry import ChangeParts, Described, FreePath, Request
 
 # What a file of these keeps from its rows, and a plain Parquet reader would not know of.
 UNREADABLE_FEATURES = frozenset({"columnMapping", "deletionVectors"})
@@ -58,6 +60,8 @@ class DeltaInput:
         self._delta = open_delta(path, storage_options=storage_options)
         self._seen = self._log_entry()
         self.path = plain_path(self._delta.table_uri)
+        self.groups_read = 0
+        """Not counted."""
         self.identity = identity or str(self._delta.metadata().id)
         """Delta gives every table one when it is made."""
         self.standing = version, entry
@@ -77,6 +81,15 @@ class DeltaInput:
         self._check_identity(self._delta)
         self._check_entry()
         return self._delta.version()
+
+    def note(self, version: int) -> dict[str, Any]:
+        return {"entry": self.entry(version)}
+
+    def stand_on(self, place: Place) -> None:
+        self.standing = place.version, place.options.get("entry")
+
+    def set_aside(self, version: int) -> dict[str, str]:
+        return {}
 
     def entry(self, version: int) -> str | None:
         """What tells this version from any other of its number, if the log still has it."""
@@ -204,6 +217,21 @@ class DeltaInput:
             # The feed was off for some of these versions, or a column was away for a while.
             return self._difference(from_version, to_version)
 
+    def change_size(self, from_version: int, to_version: int) -> int:
+        return sum(rows for _, _, rows in self._changed_files(from_version, to_version))
+
+    def change_parts(self, from_version: int, to_version: int) -> ChangeParts | None:
+        return self._changed_files(from_version, to_version) if self.plain_files else None
+
+    def _changed_files(self, from_version: int, to_version: int) -> ChangeParts:
+        old, new = ({f.path: f for f in self.files(v)} for v in (from_version, to_version))
+        gone = [file for path, file in old.items() if path not in new]
+        come = [file for path, file in new.items() if path not in old]
+        return [
+            ([file.uri for file in files], weight, sum(file.rows for file in files))
+            for files, weight in ((gone, -1), (come, 1))
+        ]
+
     def _difference(self, old: int, new: int) -> pa.Table:
         if not self.plain_files:
             return weighted.net(self.rows(new), self.rows(old))
@@ -254,3 +282,54 @@ def _check_columns(known: pa.Schema, now: pa.Schema, where: str) -> None:
             code="input-changed",
             hint=f"put it back as it was, and step again; or {BEGIN_AGAIN}",
         )
+
+
+class DeltaKind:
+    name = "delta"
+    title = "Delta table"
+    has_versions = True
+    keeps_files = False
+
+    def accepts(self, given: Any) -> bool:
+        if not isinstance(given, str | Path):
+            return False
+        return "://" in str(given) or (Path(given) / "_delta_log").is_dir()
+
+    def describe(self, request: Request) -> Described:
+        if request.format is not None or request.schema is not None:
+            raise TypeFault(
+                "a Delta table says itself what format and columns it has",
+                code="bad-value",
+                hint="leave out format= and schema=",
+            )
+        path = _absolute(request.source)
+        found = DeltaInput(path, key=tuple(request.key), version=request.version)
+        begin = found.version if request.version is None else request.version
+        options = {"identity": found.identity}
+        return Described(self, found.schema, path, options, version=begin)
+
+    def make(
+        self, described: Described, free: FreePath, columns: Sequence[str], keys: int, unique: bool
+    ) -> tuple[str, int]:
+        assert described.version is not None
+        return described.path, described.version
+
+    def is_at(self, place: Place, given: Any) -> bool:
+        return isinstance(given, str | Path) and _absolute(given) == place.path
+
+    def open(self, place: Place, key: Sequence[str], reader: Any, frame: Any) -> DeltaInput:
+        return DeltaInput(
+            place.path,
+            key=tuple(key),
+            columns=place.options["columns"],
+            identity=place.options["identity"],
+            version=place.version,
+            entry=place.options.get("entry"),
+        )
+
+
+def _absolute(given: str | Path) -> str:
+    return str(given) if "://" in str(given) else str(Path(given).resolve())
+
+
+KIND = DeltaKind()

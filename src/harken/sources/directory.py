@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.json
-import pyarrow.parquet as pq
 
+from harken.engines import arrow_rows
 from harken.engines.delta import weighted
 from harken.engines.delta.tables import SIDE, LakeTable
-from harken.errors import StorageError
+from harken.errors import EngineError, StorageError
+from harken.sources.delta_table import BEGIN_AGAIN
+from harken.sources.file_formats import READERS, check_format, check_schema, look_at_directory
+from harken.sources.kept_table import KeptTable
+from harken.sources.place import Place
+from harken.sources.registry import Described, FreePath, Progress, Request
 
-Progress = Callable[[int, int], None]
-"""Who is told how many files have been read, and of how many."""
 FILE = "_file"
 
 
@@ -156,72 +157,70 @@ def _is_known(before: Stamp | None, now: Stamp, set_aside: bool) -> bool:
     return before is not None and before[:PLAIN] == now and (set_aside or len(before) == PLAIN)
 
 
-def check_format(format: str) -> None:
-    if format not in READERS:
-        raise StorageError(
-            f"files of format {format!r} cannot be read",
-            code="unknown-format",
-            hint=f"the formats are {', '.join(sorted(READERS))}",
-        )
+class DirectorySource(KeptTable):
+    def __init__(self, directory: str, table: LakeTable, format: str) -> None:
+        super().__init__(table)
+        self._input = DirectoryInput(directory, table, format=format)
+
+    def changes(self, from_version: int, to_version: int) -> pa.Table:
+        return self._input.changes(from_version, to_version)
+
+    def written(self, version: int) -> float | None:
+        return self._input.written(version)
+
+    def set_aside(self, version: int) -> dict[str, str]:
+        return self._input.set_aside(version)
+
+    def capture(self, progress: Progress | None = None, *, set_aside: bool = False) -> int:
+        if not self._input.directory.is_dir():
+            raise StorageError(
+                f"there is no directory {self._input.directory}",
+                code="no-lake-table",
+                hint=f"put it back, or {BEGIN_AGAIN}",
+            )
+        return self._input.capture(progress, set_aside=set_aside)
 
 
-def _read_parquet(path: Path, schema: pa.Schema) -> pa.Table:
-    rows = pq.ParquetFile(path).read(columns=schema.names)
-    for field in schema:
-        found = rows.schema.field(field.name).type
-        if _kind(found) != _kind(field.type):
-            raise pa.ArrowInvalid(f"the column {field.name} is {found} there, not {field.type}")
-    return rows
+class DirectoryKind:
+    name = "directory"
+    title = "directory of files"
+    has_versions = False
+    keeps_files = True
+
+    def accepts(self, given: Any) -> bool:
+        return isinstance(given, str | Path)
+
+    def describe(self, request: Request) -> Described:
+        if request.format is not None:
+            check_format(request.format)
+        check_schema(request.schema)
+        directory = Path(request.source).resolve()
+        if not directory.is_dir():
+            raise EngineError(
+                f"there is no Delta table or directory at {request.source}",
+                code="no-lake-table",
+                hint="check the path",
+            )
+        format, schema = look_at_directory(directory, request.format, request.schema)
+        return Described(self, schema, options={"directory": str(directory), "format": format})
+
+    def make(
+        self, described: Described, free: FreePath, columns: Sequence[str], keys: int, unique: bool
+    ) -> tuple[str, int]:
+        schema = arrow_rows.storable([described.schema.field(column) for column in columns])
+        path = free()
+        where, format = described.options["directory"], described.options["format"]
+        DirectoryInput.create(where, path, schema, key=list(columns[:keys]), format=format)
+        return path, 0
+
+    def is_at(self, place: Place, given: Any) -> bool:
+        if not self.accepts(given):
+            return False
+        return str(Path(given).resolve()) in (place.path, place.options["directory"])
+
+    def open(self, place: Place, key: Sequence[str], reader: Any, frame: Any) -> DirectorySource:
+        options = place.options
+        return DirectorySource(options["directory"], LakeTable.open(place.path), options["format"])
 
 
-def _kind(type_: pa.DataType) -> str:
-    """Values of one kind are cast into each other without becoming something else."""
-    kinds = {
-        "integer": pa.types.is_integer,
-        "floating": pa.types.is_floating,
-        "date": pa.types.is_date,
-        "timestamp": pa.types.is_timestamp,
-        "decimal": pa.types.is_decimal,
-    }
-    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        return "text"
-    return next((name for name, test in kinds.items() if test(type_)), str(type_))
-
-
-def _read_csv(path: Path, schema: pa.Schema) -> pa.Table:
-    """With a header; an empty field is NULL, a quoted empty one is empty text."""
-    return pa.csv.read_csv(
-        path,
-        convert_options=pa.csv.ConvertOptions(
-            column_types=schema,
-            include_columns=schema.names,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-        ),
-        parse_options=pa.csv.ParseOptions(newlines_in_values=True),
-    )
-
-
-def _read_json(path: Path, schema: pa.Schema) -> pa.Table:
-    """One object a line; a missing field is NULL."""
-    if not path.stat().st_size:
-        return schema.empty_table()
-    check_objects(path)
-    options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-    return pa.json.read_json(path, parse_options=options)
-
-
-def check_objects(path: Path) -> None:
-    """Arrow's reader does not survive a file that begins with something else."""
-    with path.open("rb") as lines:
-        first = next((line for line in lines if line.strip()), b"{")
-    if not first.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
-        raise pa.ArrowInvalid("each line must be an object")
-
-
-READERS: Mapping[str, Callable[[Path, pa.Schema], pa.Table]] = {
-    "csv": _read_csv,
-    "json": _read_json,
-    "parquet": _read_parquet,
-}
+KIND = DirectoryKind()

@@ -1,4 +1,4 @@
-"""What can stand behind a far relation, and how its changes are captured.
+"""The kinds of sources that can stand behind a relation in the lake.
 
 | kind      | what it is                             | its changes                             |
 | --------- | -------------------------------------- | --------------------------------------- |
@@ -7,8 +7,9 @@
 | directory | files in a directory that grows        | new and vanished files                  |
 | frame     | any DataFrame that the user registered | its rows now against those of last time |
 
-Directories and DataFrames have no versions; for them Harken keeps their rows in a table of its own,
-beside its others, whose versions are theirs. `capture` brings it up to date.
+A new kind is one module with a `SourceKind` and one line in `MODULES` below. A source without
+versions of its own keeps its rows in a table of ours, whose versions are its versions
+(`kept_table.KeptTable`); `capture` brings that table up to date.
 
 Law: rows(capture()) are the rows that the source has now, and
      changes(a, b) = rows(b) − rows(a).
@@ -16,214 +17,206 @@ Law: rows(capture()) are the rows that the source has now, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
+from harken.errors import TypeFault
+from harken.sources.place import Place
 
-from harken.engines.delta.snapshot import LakeFile
-from harken.engines.delta.tables import LakeTable
-from harken.engines.lake.catalog import DELTA, DIRECTORY, FRAME, Place
-from harken.errors import EngineError, StorageError
-from harken.sources.delta_table import BEGIN_AGAIN, DeltaInput
-from harken.sources.directory import DirectoryInput, Progress, check_objects
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json"}
+    from harken.engines.delta.snapshot import LakeFile
+    from harken.engines.spark.reader import LakeReader
+
+MODULES = {
+    "own": "harken.sources.own_table",
+    "delta": "harken.sources.delta_table",
+    "directory": "harken.sources.directory",
+    "frame": "harken.sources.frame",
+}
+"""Each kind by name, with the module that holds it as `KIND`. A value the user gives belongs to the
+first kind that accepts it."""
+
+Progress = Callable[[int, int], None]
+"""Told how many parts of a capture are done, and of how many."""
+FreePath = Callable[[], str]
+ChangeParts = list[tuple[list[str], int | None, int]]
+"""Files, the weight of their rows (None: a column says it), and how many rows they have."""
 
 
 class Source(Protocol):
-    """A table with versions."""
+    """An open source: rows at each of its versions, and the changes between two of them.
+
+    The kinds inherit nothing: whatever has these attributes is a source.
+    """
 
     path: str
     schema: pa.Schema
     key: tuple[str, ...]
 
+    # --- versions ---
+
     @property
-    def version(self) -> int: ...
-    def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]: ...
-    def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table: ...
-    def changes(self, from_version: int, to_version: int) -> pa.Table: ...
-    def bounds(self, version: int, column: str) -> list[tuple[Any, Any]]: ...
-    def may_be_null(self, version: int, column: str) -> bool: ...
+    def version(self) -> int:
+        """The newest."""
+
     def capture(self, progress: Progress | None = None, *, set_aside: bool = False) -> int:
         """Look what is new; the version that has it. With `set_aside` files that cannot be read
         are left out and noted."""
 
+    def set_aside(self, version: int) -> dict[str, str]:
+        """The files that a version lacks because they cannot be read, and why."""
+
     def written(self, version: int) -> float | None:
         """When what is new in a version was written, in seconds of the Unix epoch, if known."""
 
+    def note(self, version: int) -> dict[str, Any]:
+        """What the place must remember of a version before the database reads it."""
 
-class KeptSource:
-    """A source without versions of its own, whose rows are kept in a table that has them."""
+    def stand_on(self, place: Place) -> None:
+        """The database now reads the version of this place."""
 
-    def __init__(self, table: LakeTable) -> None:
-        self.kept = table
-        self.path = table.path
-        self.schema = table.schema
-        self.key = table.key
-        self.plain_files = True
-
-    @property
-    def version(self) -> int:
-        return self.kept.version
-
-    def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]:
-        return self.kept.files(version, keys)
+    # --- rows ---
 
     def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table:
-        return self.kept.rows(version, keys)
+        """The rows of a version, or those with one of the keys."""
 
-    def changes(self, from_version: int, to_version: int) -> pa.Table:
-        return self.kept.changes(from_version, to_version)
+    def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]:
+        """The files of a version that can hold one of the keys."""
+
+    @property
+    def plain_files(self) -> bool:
+        """Are the rows exactly what a Parquet reader finds in `files`?"""
+
+    @property
+    def groups_read(self) -> int:
+        """How many row groups `rows` has read so far, where that is counted."""
 
     def bounds(self, version: int, column: str) -> list[tuple[Any, Any]]:
-        return self.kept.bounds(version, column)
+        """The least and the greatest value of a column in each file, where they are known."""
 
-    def may_be_null(self, version: int, column: str) -> bool:
-        return self.kept.may_be_null(version, column)
+    def may_be_null(self, version: int, column: str) -> bool: ...
 
-
-class DirectorySource(KeptSource):
-    def __init__(self, directory: str, table: LakeTable, format: str) -> None:
-        super().__init__(table)
-        self._input = DirectoryInput(directory, table, format=format)
+    # --- changes ---
 
     def changes(self, from_version: int, to_version: int) -> pa.Table:
-        return self._input.changes(from_version, to_version)
+        """The net rows that lead from one version to another, with weights."""
 
-    def written(self, version: int) -> float | None:
-        return self._input.written(version)
+    def change_size(self, from_version: int, to_version: int) -> int:
+        """About how many rows `changes` has; never fewer than it has."""
 
-    def set_aside(self, version: int) -> dict[str, str]:
-        return self._input.set_aside(version)
-
-    def capture(self, progress: Progress | None = None, *, set_aside: bool = False) -> int:
-        if not self._input.directory.is_dir():
-            raise StorageError(
-                f"there is no directory {self._input.directory}",
-                code="no-lake-table",
-                hint=f"put it back, or {BEGIN_AGAIN}",
-            )
-        return self._input.capture(progress, set_aside=set_aside)
+    def change_parts(self, from_version: int, to_version: int) -> ChangeParts | None:
+        """Files that hold the changes, net only together; None if `changes` must be asked."""
 
 
-class FrameSource(KeptSource):
-    """Until the user registers a DataFrame again, after reopening, its last rows stand."""
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the user gave, to be made a relation."""
 
-    def __init__(self, table: LakeTable, reader: Any, frame: Any) -> None:
-        super().__init__(table)
-        self._reader = reader
-        self._frame = frame
+    source: Any
+    key: Sequence[str]
+    format: str | None = None
+    schema: Any = None
+    version: int | None = None
+    reader: Callable[[], LakeReader] | None = None
+    """Makes what reads through Spark, where there is Spark."""
 
-    def written(self, version: int) -> float | None:
-        return None
 
-    def capture(self, progress: Progress | None = None, *, set_aside: bool = False) -> int:
-        version = self.kept.version
-        if self._frame is None:
-            return version
-        plus, minus = _difference(
-            self._frame.select(*map(_quoted, self.schema.names)),
-            self._reader.frame(self.kept, version),
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a source is, before anything is made of it."""
+
+    kind: SourceKind
+    schema: pa.Schema
+    path: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    version: int | None = None
+    """The version to begin with; None if a capture finds it."""
+    rows: Any = None
+    """The rows, where they were given and are copied once."""
+    frame: Any = None
+    """What is read again at each capture and does not outlive the session."""
+
+
+class SourceKind(Protocol):
+    """How sources of one kind are recognised, made and opened."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+
+    @property
+    def has_versions(self) -> bool:
+        """Can the user say with which version to begin?"""
+
+    @property
+    def keeps_files(self) -> bool:
+        """Does the place hold files of ours, which go when the relation is dropped?"""
+
+    def accepts(self, given: Any) -> bool:
+        """Is what the user gave of this kind?"""
+
+    def describe(self, request: Request) -> Described: ...
+
+    def make(
+        self, described: Described, free: FreePath, columns: Sequence[str], keys: int, unique: bool
+    ) -> tuple[str, int]:
+        """Make what a relation with these columns needs, the first `keys` of which are its key;
+        where it lies then and at which version. `free` finds a path for files of ours."""
+
+    def is_at(self, place: Place, given: Any) -> bool:
+        """Is what the user gives again the source of this place?"""
+
+    def open(
+        self,
+        place: Place,
+        key: Sequence[str],
+        reader: Callable[[], LakeReader] | None,
+        frame: Any,
+    ) -> Source: ...
+
+
+@cache
+def kind_named(name: str) -> SourceKind:
+    """Imported when it is first asked for: Arrow and Delta take their time to load."""
+    found: SourceKind = import_module(MODULES[name]).KIND
+    return found
+
+
+def describe(request: Request) -> Described:
+    """What the user gave, by the first kind that accepts it."""
+    kinds = map(kind_named, MODULES)
+    kind = next((each for each in kinds if each.accepts(request.source)), None)
+    if request.version is not None and (kind is None or not kind.has_versions):
+        raise TypeFault(
+            "only a Delta table has versions to begin with",
+            code="bad-value",
+            hint="leave out version=",
         )
-        collect = self._reader.collect
-        return self.kept.commit(
-            collect(plus, self.schema), collect(minus, self.schema), expected_version=version
+    if kind is None:
+        raise TypeFault(
+            f"{type(request.source).__name__} is no table",
+            code="bad-value",
+            hint="give the path of a Delta table or a directory, a DataFrame or an Arrow table",
         )
+    return kind.describe(request)
 
 
-def _difference(now: Any, before: Any) -> tuple[Any, Any]:
-    """What Spark finds in the one and not in the other, each row as often as it is more."""
-    return now.exceptAll(before), before.exceptAll(now)
+def kinds_that_keep_files() -> tuple[str, ...]:
+    return tuple(name for name in MODULES if kind_named(name).keeps_files)
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def open_source(place: Place, key: Sequence[str], reader: Any, frame: Any) -> Source:
-    options = place.options
-    if place.kind == DELTA:
-        return DeltaInput(
-            place.path,
-            key=tuple(key),
-            columns=options["columns"],
-            identity=options["identity"],
-            version=place.version,
-            entry=options.get("entry"),
-        )
-    table = LakeTable.open(place.path)
-    if place.kind == DIRECTORY:
-        return DirectorySource(options["directory"], table, options["format"])
-    if place.kind == FRAME:
-        return FrameSource(table, reader, frame)
-    return table
-
-
-def look_at_directory(
-    directory: Path, format: str | None, schema: pa.Schema | None
-) -> tuple[str, pa.Schema]:
-    """The format of its files, and their columns."""
-    format = format or format_of(directory)
-    return format, schema or schema_of(directory, format)
-
-
-def format_of(directory: Path) -> str:
-    found = {format for file in _files(directory) if (format := _suggested(file))}
-    if len(found) != 1:
-        raise EngineError(
-            f"{directory} has files of {len(found)} formats"
-            if found
-            else f"{directory} has no files whose names tell their format",
-            code="unknown-format",
-            hint='say which: db.lake(name, path, key=[...], format="csv")',
-        )
-    return found.pop()
-
-
-def _files(directory: Path) -> list[Path]:
-    return sorted(
-        file
-        for file in directory.rglob("*")
-        if file.is_file() and not file.name.startswith(("_", "."))
-    )
-
-
-def _suggested(file: Path) -> str | None:
-    return SUFFIXES.get(file.suffix.lower())
-
-
-def schema_of(directory: Path, format: str) -> pa.Schema:
-    import pyarrow.dataset
-
-    every = _files(directory)
-    files = [str(file) for file in every if _suggested(file) == format] or list(map(str, every))
-    if not files:
-        raise EngineError(
-            f"{directory} has no files yet, so their columns are not known",
-            code="unknown-format",
-            hint="give them: db.lake(name, path, key=[...], schema=pyarrow.schema([...]))",
-        )
-    try:
-        if format == "json":
-            check_objects(Path(files[0]))
-        return pyarrow.dataset.dataset(files[:1], format=format).schema.remove_metadata()
-    except (pa.ArrowException, OSError) as error:
-        raise StorageError(
-            f"cannot read {files[0]} as {format}: {error}",
-            code="bad-file",
-            hint="mend the file or move it away",
-        ) from error
-
-
-def change_size(source: Source, before: int, after: int) -> int:
-    """About how many rows changed between two versions; never fewer than did."""
-    kept = source.kept if isinstance(source, KeptSource) else source
-    if isinstance(kept, LakeTable):
-        parts = kept.change_parts(before, after)
-        return sum(rows for _, _, rows in parts)
-    old, new = ({file.path: file.rows for file in source.files(v)} for v in (before, after))
-    return sum(rows for path, rows in old.items() if path not in new) + sum(
-        rows for path, rows in new.items() if path not in old
-    )
+def open_source(
+    place: Place,
+    key: Sequence[str],
+    reader: Callable[[], LakeReader] | None = None,
+    frame: Any = None,
+) -> Source:
+    return kind_named(place.kind).open(place, key, reader, frame)

@@ -59,8 +59,8 @@ class Lakehouse:
         self.db._transactions.begin()
         self._engine.establish(far)
         self.db.commit()
-        table = far.table
-        table.commit(rows, rows.slice(0, 0), expected_version=table.version)  # type: ignore[attr-defined]
+        table = far.own
+        table.commit(rows, rows.slice(0, 0), expected_version=table.version)
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         self.db.load(table, rows)
@@ -112,10 +112,10 @@ class Lakehouse:
         """First what goes, then what comes: both at once take twice the memory."""
         self._engine.flush()
         for name, (plus, minus) in changes.items():
-            table = self._far[name].table
+            table = self._far[name].own
             nothing = plus.slice(0, 0)
             for come, go in ((nothing, minus), (plus, nothing)):
-                table.commit(come, go, expected_version=table.version)  # type: ignore[attr-defined]
+                table.commit(come, go, expected_version=table.version)
 
     @contextmanager
     def undone_step(self) -> Iterator[None]:

@@ -20,7 +20,7 @@ from harken.consumers.monitors.view import Watched
 from harken.database.arguments import check_number, check_whole
 from harken.database.changes import StoredChange, read_change
 from harken.database.system import META
-from harken.engines.sqlite.connection import Connection
+from harken.engines.protocol import Connection
 from harken.errors import StorageError
 
 LOGS, CHANGES = "harken_logs", "harken_changes"

@@ -28,8 +28,7 @@ from harken.consumers.monitors.places import Places
 from harken.consumers.monitors.view import MonitoredView, Selection, Views, Watched
 from harken.database.changes import Change, Row, StoredChange, Types, net_change, stored_rows
 from harken.database.runtime import Runtime, Watcher
-from harken.engines.sqlite import events
-from harken.engines.sqlite.engine import Query
+from harken.engines.protocol import Query
 from harken.errors import ForeignFault, HarkenError, IntegrityError, is_of_data
 from harken.ir.clauses import Program
 from harken.ir.schema import Function
@@ -387,7 +386,7 @@ class Monitors(Consumer):
         node = self._network.graph.node(view.name)
         assert node is not None
         part = node.part
-        marked = events.marked(self._runtime.engine.connection) if part.stored else {}
+        marked = self._runtime.engine.marked() if part.stored else {}
         changed = marked.keys() & part.stored.keys()
         with self._last_looked_at(view):
             return self._count(in_old_state(part.program, changed) if changed else part.program)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from harken.consumers.monitors.view import Watched
 from harken.database.changes import Change, StoredChange, read_change
-from harken.engines.sqlite.connection import Connection
+from harken.engines.protocol import Connection
 from harken.settings import Settings
 
 MONITORS, OUTBOX, OUTBOXES = "harken_monitors", "harken_outbox", "harken_outboxes"

@@ -13,10 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.sqlite import layout
-from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.names import stored_name
+from harken.engines.protocol import Engine
 from harken.ir.relations import Relation
 
 
@@ -24,7 +21,7 @@ from harken.ir.relations import Relation
 class Parameters:
     """`looked_up` are the columns that get an index."""
 
-    engine: LakeEngine
+    engine: Engine
     relation: Relation
     looked_up: Sequence[int]
     rows: dict[int, tuple[Any, ...]] = field(default_factory=dict)
@@ -32,15 +29,11 @@ class Parameters:
 
     def create(self) -> None:
         """A table of that name may be left over: a rollback takes back that it was dropped."""
-        self.engine.connection.run(f"DROP TABLE IF EXISTS temp.{quote(self._table)}")
-        self.engine.connection.run(layout.create_table(self.relation, temporary=True))
-        self.engine.indexes.temporary.add(self.relation.id)
+        self.engine.create_temporary(self.relation)
         self.engine.indexes.ensure([(self.relation, (each,)) for each in self.looked_up])
 
     def drop(self) -> None:
-        self.engine.connection.run(f"DROP TABLE IF EXISTS temp.{quote(self._table)}")
-        self.engine.indexes.temporary.discard(self.relation.id)
-        self.engine.indexes.reload()
+        self.engine.drop_temporary(self.relation)
 
     def add(self, subscription: int, constants: tuple[Any, ...]) -> None:
         self.rows[subscription] = constants
@@ -54,18 +47,10 @@ class Parameters:
 
     def restore(self) -> None:
         """After a rollback: let the table be what it should be."""
-        if not self.engine.connection.has_table(stored_name(self._table), "temp"):
+        if not self.engine.exists_temporary(self.relation):
             self.create()
-        stored = {number for (number,) in self.engine.connection.rows(self._numbers)}
+        stored = {number for number, *_ in self.engine.matching(self.relation, {})}
         for number in stored - self.rows.keys():
             self.engine.clear(self.relation, (number,))
         for number in self.rows.keys() - stored:
             self.engine.set_row(self.relation, (number, *self.rows[number]))
-
-    @property
-    def _table(self) -> str:
-        return layout.table_name(self.relation)
-
-    @property
-    def _numbers(self) -> str:
-        return f"SELECT c0 FROM temp.{quote(self._table)}"

@@ -17,7 +17,7 @@ from itertools import count
 from harken.consumers.monitors.parameters import Parameters
 from harken.consumers.monitors.view import MonitoredView, Selection, Watched
 from harken.database.changes import Row
-from harken.engines.lake.engine import LakeEngine
+from harken.engines.protocol import Engine
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Place:
 
 
 class Places:
-    def __init__(self, engine: LakeEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._numbers = count(1)
         self._places: dict[str, Place] = {}

@@ -9,9 +9,9 @@ from harken.calculus.differentials import Differential, differentiate
 from harken.calculus.firsts import FirstRows
 from harken.consumers.rules.definition import CompiledRule
 from harken.database.runtime import Runtime
-from harken.engines.lake.reach import Reach, described, reaches
+from harken.engines.protocol import Engine
+from harken.engines.reach import Reach, described
 from harken.engines.sqlite.counts import CountsTable
-from harken.engines.sqlite.events import passing
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
 from harken.maintenance import choices
@@ -180,7 +180,7 @@ def _influent(runtime: Runtime, node: ViewNode, relation: Relation) -> InfluentE
         losses=clauses(-1),
         gain_sql=engine.explain_sql(plus),
         loss_sql=engine.explain_sql(minus),
-        lake=tuple(dict.fromkeys([*reaches(engine, plus), *reaches(engine, minus)])),
+        lake=tuple(dict.fromkeys([*engine.reaches(plus), *engine.reaches(minus)])),
     )
 
 
@@ -264,8 +264,8 @@ class _Nodes:
             clauses="",
             rows=self.runtime.engine.count(relation),
             indexes=self.runtime.engine.indexes.of(relation),
-            events=_screener(screener.row_tests),
-            checks=_screener(screener.moment_tests),
+            events=_screener(self.runtime.engine, screener.row_tests),
+            checks=_screener(self.runtime.engine, screener.moment_tests),
             updates="not yet updated in this session"
             if updates is None
             else f"{updates.transactions} transactions have changed {updates.rows} rows, "
@@ -299,12 +299,14 @@ def followed(network: Network, function: str) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _screener(alternatives: tuple[Alternative, ...] | None) -> ScreenerExplanation | None:
+def _screener(
+    engine: Engine, alternatives: tuple[Alternative, ...] | None
+) -> ScreenerExplanation | None:
     if alternatives is None:
         return None
     return ScreenerExplanation(
         tests=tuple(" ∧ ".join(map(print_literal, each.tests)) for each in alternatives),
-        sql=passing(alternatives, "NEW"),
+        sql=engine.explain_screener(alternatives),
         cost=sum(each.cost for each in alternatives),
         passing=min(1.0, sum(each.passing for each in alternatives)),
     )

@@ -11,34 +11,25 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from harken.engines.delta import weighted
-from harken.engines.delta.tables import LakeTable
+from harken.engines.spark.inputs import ChangingTable
 from harken.engines.spark.keyfilter import quoted
 from harken.engines.spark.reader import LakeReader
-from harken.sources.registry import KeptSource, Source
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
 def change_frame(
-    reader: LakeReader, source: Source, before: int, after: int, columns: Sequence[str]
+    reader: LakeReader, source: ChangingTable, before: int, after: int, columns: Sequence[str]
 ) -> DataFrame:
     """What leads from one version to another, by Spark: the columns, and a weight."""
     from pyspark.sql import functions as F
 
-    kept = source.kept if isinstance(source, KeptSource) else source
-    if isinstance(kept, LakeTable):
-        parts = [(paths, weight) for paths, weight, _ in kept.change_parts(before, after)]
-    elif getattr(source, "plain_files", True):
-        old, new = ({file.path: file.uri for file in source.files(v)} for v in (before, after))
-        parts = [
-            ([uri for path, uri in old.items() if path not in new], -1),
-            ([uri for path, uri in new.items() if path not in old], 1),
-        ]
-    else:
+    parts = source.change_parts(before, after)
+    if parts is None:
         return reader.small(source.changes(before, after))
     frames = []
-    for paths, weight in parts:
+    for paths, weight, _ in parts:
         if not paths:
             continue
         if weight is None:

@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from harken.calculus.states import delta, old
+from harken.engines import arrow_rows as conversion
 from harken.engines.delta import weighted
-from harken.engines.lake import rows as conversion
-from harken.engines.lake.far import FarRelation
-from harken.engines.lake.limits import TooManyRows
+from harken.engines.protocol import TooManyRows
 from harken.engines.spark import keyfilter, stacked
 from harken.engines.spark.changes import change_frame
 from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction, to_stored
+from harken.engines.spark.inputs import AskedPlan, Inputs, LakeRelation, LargeChange
 from harken.engines.spark.query import SparkQuery, collected, compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
-from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.layout import table_name
-from harken.engines.sqlite.weighing import Weighing
+from harken.engines.weighing import Weighing
 from harken.errors import HarkenError
 from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
@@ -38,32 +36,28 @@ from harken.values.types import NUMBER, is_decimal
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from harken.engines.lake.engine import LakeEngine
-    from harken.engines.lake.exchange import LargeDelta
-    from harken.engines.lake.query import FarQuery
-
 Row = tuple[Any, ...]
 
 MOST_PUSHED = 100_000
 """More keys than these are not worth testing for in every scan."""
 
 
-def answer(engine: LakeEngine, query: FarQuery, values: Sequence[Any]) -> list[Row]:
+def answer(inputs: Inputs, query: AskedPlan, values: Sequence[Any]) -> list[Row]:
     """The rows of the query, as stored values."""
-    engine.tally.queries += 1
+    inputs.tally.queries += 1
     with translated():
-        return collected(query.relation, _Question(engine).frame(query, values))
+        return collected(query.relation, _Question(inputs).frame(query, values))
 
 
 def recursive_rows(
-    engine: LakeEngine, query: FarQuery, relations: Sequence[Relation], most: int
+    inputs: Inputs, query: AskedPlan, relations: Sequence[Relation], most: int
 ) -> list[list[Row]]:
     """The rows of each of these recursive relations of a query without parameters, as stored
     values, if there are not more than `most` of any."""
-    engine.tally.queries += 1
+    inputs.tally.queries += 1
     with translated():
-        compiled, stored = _Question(engine).compiled(query, ())
-        frames = compiled.evaluated(engine.reader.session, (), engine.connection.now(), stored)
+        compiled, stored = _Question(inputs).compiled(query, ())
+        frames = compiled.evaluated(inputs.reader.session, (), inputs.now(), stored)
         found = [
             collected(each, frames[compiled.tables[each.id]].limit(most + 1)) for each in relations
         ]
@@ -72,11 +66,11 @@ def recursive_rows(
     return found
 
 
-def answer_together(engine: LakeEngine, queries: Sequence[FarQuery]) -> list[list[Row]]:
+def answer_together(inputs: Inputs, queries: Sequence[AskedPlan]) -> list[list[Row]]:
     """The rows of each query, by one job of Spark: what several of them read is read once, where
     Spark finds it in its plan or where it is kept."""
-    engine.tally.queries += 1
-    question = _Question(engine)
+    inputs.tally.queries += 1
+    question = _Question(inputs)
     with translated():
         frames = [question.frame(query, ()) for query in queries]
         rows = stacked.rows(frames)
@@ -87,8 +81,8 @@ def answer_together(engine: LakeEngine, queries: Sequence[FarQuery]) -> list[lis
 
 
 def counted(
-    engine: LakeEngine,
-    query: FarQuery,
+    inputs: Inputs,
+    query: AskedPlan,
     columns: Sequence[int],
     values: Sequence[int],
     present: int | None,
@@ -97,14 +91,14 @@ def counted(
     others, each None if it is too large; as stored. See `Query.counted`."""
     from pyspark.sql import functions as F
 
-    engine.tally.queries += 1
+    inputs.tally.queries += 1
     sums = []
     for value in values:
         exact = is_decimal(query.relation.columns[value].type)
         given = F.col(f"c{value}")
         sums.append(F.try_sum(given if exact else given.cast("decimal(20)")))
     with translated():
-        frame = _Question(engine).frame(query, ())
+        frame = _Question(inputs).frame(query, ())
         if present is not None:
             frame = frame.filter(F.col(f"c{present}").isNotNull())
         groups = frame.groupBy(*(f"c{i}" for i in columns))
@@ -112,11 +106,11 @@ def counted(
     return [tuple(map(to_stored, row)) for row in found]
 
 
-def weighed(engine: LakeEngine, query: FarQuery, weighing: Weighing) -> list[Row]:
+def weighed(inputs: Inputs, query: AskedPlan, weighing: Weighing) -> list[Row]:
     """What the rows of a change come to, as stored; a sum that is too large is no integer."""
     from pyspark.sql import functions as F
 
-    engine.tally.queries += 1
+    inputs.tally.queries += 1
     by = ["k"] * weighing.is_keyed + [f"c{i}" for i in weighing.by]
     weight = F.expr(weighing.weight)
     found, changed = [F.sum(weight).alias("n")], "n <> 0"
@@ -127,7 +121,7 @@ def weighed(engine: LakeEngine, query: FarQuery, weighing: Weighing) -> list[Row
         found.append(F.try_sum(value * weight.cast("decimal(10)")).alias("s"))
         changed += " OR s <> 0 OR s IS NULL"
     with translated():
-        frame = _Question(engine).frame(query, ()).withColumn("k", F.lit(0))
+        frame = _Question(inputs).frame(query, ()).withColumn("k", F.lit(0))
         if weighing.present is not None:
             frame = frame.filter(F.col(f"c{weighing.present}").isNotNull())
         groups = frame.groupBy(*by).agg(*found).filter(changed).collect()
@@ -144,21 +138,21 @@ def _fits(total: int | None) -> bool:
 class _Question:
     """What is asked of Spark at once. What more than one query reads travels there once."""
 
-    def __init__(self, engine: LakeEngine) -> None:
-        self._engine = engine
+    def __init__(self, inputs: Inputs) -> None:
+        self._inputs = inputs
         self._near: dict[str, DataFrame] = {}
 
-    def frame(self, query: FarQuery, values: Sequence[Any]) -> DataFrame:
+    def frame(self, query: AskedPlan, values: Sequence[Any]) -> DataFrame:
         compiled, stored = self.compiled(query, values)
-        engine = self._engine
-        return compiled.dataframe(engine.reader.session, values, engine.connection.now(), stored)
+        inputs = self._inputs
+        return compiled.dataframe(inputs.reader.session, values, inputs.now(), stored)
 
     def compiled(
-        self, query: FarQuery, values: Sequence[Any]
+        self, query: AskedPlan, values: Sequence[Any]
     ) -> tuple[SparkQuery, dict[str, DataFrame]]:
         """The query, and what it reads."""
-        engine, reader = self._engine, self._engine.reader
-        keys = _known_keys(engine, query, values)
+        inputs, reader = self._inputs, self._inputs.reader
+        keys = _known_keys(inputs, query, values)
         frames: dict[str, DataFrame] = {}
         names: dict[str, str] = {}
 
@@ -167,37 +161,37 @@ class _Question:
             frames[f"⟦{names[name]}⟧"] = frame
 
         for relation in stored_relations(query.plan.program).values():
-            far, large = engine.far.get(relation.id), engine.large.get(relation.id)
+            far, large = inputs.far.get(relation.id), inputs.large.get(relation.id)
             if far is not None:
-                give(relation.id, _far(reader, far, far.place.version, keys.get(relation.id)))
+                give(relation.id, _far(reader, far, far.version, keys.get(relation.id)))
             elif large is not None:
                 give(relation.id, _kept_changes(reader, large))
             else:
                 give(relation.id, self._travelled(relation))
-        for large in engine.large.values():
+        for large in inputs.large.values():
             before = old(large.far.relation).id
             if before in query.plan.program.definitions:
                 give(before, _far(reader, large.far, large.before, None))
-        python = {name: ForeignFunction(*each) for name, each in engine.python.items()}
+        python = {name: ForeignFunction(*each) for name, each in inputs.python.items()}
         return compile_plan(query.plan, names, python, marked=True), frames
 
     def _travelled(self, relation: Relation) -> DataFrame:
         if relation.id not in self._near:
-            self._near[relation.id] = _near(self._engine, self._engine.reader, relation)
+            self._near[relation.id] = _near(self._inputs, self._inputs.reader, relation)
         return self._near[relation.id]
 
 
 def _known_keys(
-    engine: LakeEngine, query: FarQuery, values: Sequence[Any]
+    inputs: Inputs, query: AskedPlan, values: Sequence[Any]
 ) -> dict[str, pa.Table | None]:
     """For far relations of which only some keys can be needed: those, if they are few."""
     found: dict[str, pa.Table | None] = {}
     for demand, question in query.asked:
         name = demand.relation.id
-        if question is None or _asks_far(engine, demand.plan):
+        if question is None or _asks_far(inputs, demand.plan):
             found[name] = None
             continue
-        far = engine.far[name]
+        far = inputs.far[name]
         try:
             known = question.rows(values)
         except HarkenError:  # asked too early: the query itself may not get so far
@@ -217,17 +211,16 @@ def _known_keys(
     return found
 
 
-def _asks_far(engine: LakeEngine, plan: Plan | None) -> bool:
+def _asks_far(inputs: Inputs, plan: Plan | None) -> bool:
     """Does the question itself read what is not here?"""
     if plan is None:
         return True
     asked = stored_relations(plan.program)
-    return bool(asked.keys() & (engine.far.keys() | engine.large.keys()))
+    return bool(asked.keys() & (inputs.far.keys() | inputs.large.keys()))
 
 
-def _near(engine: LakeEngine, reader: LakeReader, relation: Relation) -> DataFrame:
-    columns = ", ".join(f"c{i}" for i in range(relation.arity)) or "1"
-    rows = engine.connection.rows(f"SELECT {columns} FROM {quote(table_name(relation))}")
+def _near(inputs: Inputs, reader: LakeReader, relation: Relation) -> DataFrame:
+    rows = inputs.resident_rows(relation)
     return reader.small(conversion.to_arrow(rows, relation.columns, _schema(relation)))
 
 
@@ -236,15 +229,15 @@ def _schema(relation: Relation) -> pa.Schema:
     return pa.schema([(f"c{i}", type_) for i, type_ in enumerate(types)])
 
 
-def _far(reader: LakeReader, far: FarRelation, version: int, keys: pa.Table | None) -> DataFrame:
+def _far(reader: LakeReader, far: LakeRelation, version: int, keys: pa.Table | None) -> DataFrame:
     relation, schema = far.relation, _schema(far.relation)
     if not far.is_written:
         frame = reader.small(schema.empty_table())
     else:
         frame = _named(reader.frame(far.table, version, keys), far.columns, schema)
-        if not far.place.is_own:
+        if not far.is_own:
             frame = _sound(frame, relation)
-    pending = far.pending.rows() if far.place.is_own else []
+    pending = far.pending_rows()
     return _with_pending(reader, frame, relation, pending) if pending else frame
 
 
@@ -277,13 +270,13 @@ def _sound(frame: DataFrame, relation: Relation) -> DataFrame:
     return frame
 
 
-def repeated_key(reader: LakeReader, far: FarRelation, keys: pa.Table | None) -> Row | None:
+def repeated_key(reader: LakeReader, far: LakeRelation, keys: pa.Table | None) -> Row | None:
     """A key that has several rows in the version that is read, among these keys if any are
     given."""
     from pyspark.sql import functions as F
 
     names = [f"c{i}" for i in far.relation.key or ()]
-    frame = _far(reader, far, far.place.version, keys)
+    frame = _far(reader, far, far.version, keys)
     counted = frame.groupBy(*names).agg(F.count("*").alias("rows")).filter("rows > 1")
     found = reader.collect(counted.select(*names).limit(1)).to_pylist()
     return tuple(found[0].values()) if found else None
@@ -291,7 +284,7 @@ def repeated_key(reader: LakeReader, far: FarRelation, keys: pa.Table | None) ->
 
 def count_unsound(
     reader: LakeReader,
-    far: FarRelation,
+    far: LakeRelation,
     names: Sequence[str],
     between: tuple[int, int] | None = None,
 ) -> tuple[int, int, dict[str, int]]:
@@ -301,7 +294,7 @@ def count_unsound(
     from pyspark.sql import functions as F
 
     if between is None:
-        frame, weight = reader.frame(far.table, far.place.version, None), F.lit(1)
+        frame, weight = reader.frame(far.table, far.version, None), F.lit(1)
     else:
         frame = change_frame(reader, far.table, *between, far.columns)
         weight = F.greatest(F.col(weighted.WEIGHT), F.lit(0))
@@ -319,7 +312,7 @@ def count_unsound(
     return rows, of, dict(zip(names, causes, strict=True))
 
 
-def _kept_changes(reader: LakeReader, large: LargeDelta) -> DataFrame:
+def _kept_changes(reader: LakeReader, large: LargeChange) -> DataFrame:
     """The rows of a Δ-set that is not held here, each with its weight. Every differential reads
     it, on every level, so Spark keeps it until it has been propagated."""
     kept: DataFrame | None = large.kept

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from harken.engines.delta import weighted
 from harken.engines.delta.snapshot import LakeFile
 from harken.engines.spark import keyfilter
+from harken.engines.spark.inputs import VersionedTable
 from harken.engines.spark.session import conditions, has_delta, listing_threshold
 from harken.errors import StorageError
 
@@ -40,19 +41,6 @@ OPTIONS = {
 }
 
 
-class Table(Protocol):
-    """What `LakeTable` and `DeltaInput` have in common."""
-
-    path: str
-    schema: pa.Schema
-    key: tuple[str, ...]
-
-    @property
-    def version(self) -> int: ...
-    def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]: ...
-    def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table: ...
-
-
 class LakeReader:
     """Reads through a session that it neither configures nor stops; works under Spark Connect."""
 
@@ -64,7 +52,7 @@ class LakeReader:
 
     def frame(
         self,
-        table: Table,
+        table: VersionedTable,
         version: int | None = None,
         keys: pa.Array | pa.ChunkedArray | pa.Table | None = None,
     ) -> DataFrame:
@@ -85,7 +73,7 @@ class LakeReader:
             return frame.filter(keyfilter.condition(wanted))
         return self._matching(frame.filter(keyfilter.covering(wanted)), wanted)
 
-    def fetched(self, table: Table, version: int, keys: pa.Array | pa.Table) -> DataFrame:
+    def fetched(self, table: VersionedTable, version: int, keys: pa.Array | pa.Table) -> DataFrame:
         """The rows of `frame`, NULL keys included, but read by this process before it returns.
 
         For few keys that is sooner than any query of Spark, and what they join with then knows
@@ -108,13 +96,13 @@ class LakeReader:
             raise _ours(error) from error
         return weighted.positive_zeros(rows if schema is None else rows.cast(schema))
 
-    def forget(self, table: Table, before: int | None = None) -> None:
+    def forget(self, table: VersionedTable, before: int | None = None) -> None:
         """Let go of what is kept of the table, or of its versions before one."""
         for path, version in list(self._kept):
             if path == table.path and (before is None or version < before):
                 del self._kept[path, version]
 
-    def _whole(self, table: Table, version: int) -> DataFrame:
+    def _whole(self, table: VersionedTable, version: int) -> DataFrame:
         """Kept, because Spark looks up every file of a DataFrame when it is made."""
         place = table.path, version
         frame = self._kept.pop(place, None)
@@ -125,7 +113,7 @@ class LakeReader:
             self._kept.popitem(last=False)
         return frame
 
-    def _make(self, table: Table, version: int) -> DataFrame:
+    def _make(self, table: VersionedTable, version: int) -> DataFrame:
         if self.native:
             reader = self.session.read.format("delta").option("versionAsOf", version)
             return reader.load(table.path)
@@ -133,7 +121,7 @@ class LakeReader:
             return self.small(table.rows(version))
         return self._read(table.schema, table.files(version))
 
-    def _holding(self, table: Table, version: int, keys: pa.Table) -> DataFrame:
+    def _holding(self, table: VersionedTable, version: int, keys: pa.Table) -> DataFrame:
         if self.native or not getattr(table, "plain_files", True):
             return self._whole(table, version)
         return self._read(table.schema, table.files(version, keys))
@@ -178,7 +166,7 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return from_arrow_schema(schema.remove_metadata(), prefer_timestamp_ntz=True)
 
 
-def _typed(table: Table, keys: pa.Array | pa.ChunkedArray | pa.Table) -> pa.Table:
+def _typed(table: VersionedTable, keys: pa.Array | pa.ChunkedArray | pa.Table) -> pa.Table:
     if not isinstance(keys, pa.Table):
         keys = pa.table({table.key[0]: keys})
     fields = [table.schema.field(name) for name in keys.column_names]

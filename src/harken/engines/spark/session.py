@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from harken.engines.spark import machine
+from harken.engines import machine
 from harken.errors import EngineError
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harken.engines.protocol import Connection, Query
 from harken.engines.sqlite import many
-from harken.engines.sqlite.connection import Connection
-from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import Capture
+from harken.engines.sqlite.selectable import selectable
 from harken.ir.relations import Relation
 
 
@@ -33,8 +33,9 @@ class Before:
     """The Δ-sets of all that has changed, of tables that are here."""
 
     def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-        with self.query.connection.undone():
-            take_back(self.query.connection, self.changes)
+        connection = selectable(self.query).connection
+        with connection.undone():
+            take_back(connection, self.changes)
             return self.query.rows(values)
 
 

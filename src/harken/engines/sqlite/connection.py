@@ -18,11 +18,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import apsw
 
+from harken.engines.protocol import BrokenOff, SchemaVersions
 from harken.engines.sqlite import faults, functions, heap
+from harken.engines.sqlite.names import META
 from harken.errors import HarkenError, SafetyFault, StorageError
 from harken.limits import UNLIMITED, Watch
 
@@ -47,13 +49,6 @@ ROOM_KEPT = 1_024
 other pages for; more are given back to the file system."""
 PAGES_MOVED = 4_096
 """Free pages given back in one transaction, at most: others may write in between."""
-
-
-SchemaVersions: TypeAlias = tuple[int, int]
-
-
-class BrokenOff(Exception):
-    """A query took longer than it may."""
 
 
 class Connection:
@@ -348,6 +343,22 @@ class Connection:
                 return 0 * self.raw.in_transaction  # nobody else commits, but it may be closed
             return int(self.raw.pragma("data_version"))
 
+    def seen_version(self) -> int:
+        return self.raw.data_version()
+
+    def is_empty(self) -> bool:
+        return bool(self.value("SELECT count(*) FROM sqlite_schema") == 0)
+
+    def begin_savepoint(self, name: str) -> None:
+        self.run(f"SAVEPOINT {name}")
+
+    def undo_savepoint(self, name: str) -> None:
+        self.run(f"ROLLBACK TO {name}")
+        self.run(f"RELEASE {name}")
+
+    def end_savepoint(self, name: str) -> None:
+        self.run(f"RELEASE {name}")
+
     @property
     def in_transaction(self) -> bool:
         """False also when it is closed; the next statement says so."""
@@ -387,15 +398,15 @@ class Connection:
         self.only_reads = not write
         self._now = self._clock()
 
-    def lock(self, table: str) -> None:
+    def lock(self) -> None:
         """Let the open transaction write from now on. If it has read and another process has
         committed since, it cannot: its changes would be based on what is no longer true.
 
         SQLite takes the lock with the first statement that could write, so a statement on any
-        `table` of ours will do."""
+        table of ours will do."""
         self._refuse_changes_while_asking()
         with faults.translated():
-            self._retry_while_busy(lambda: self.raw.execute(f"DELETE FROM main.{table} WHERE 0"))
+            self._retry_while_busy(lambda: self.raw.execute(f"DELETE FROM main.{META} WHERE 0"))
         self.only_reads = False
 
     def commit(self) -> None:

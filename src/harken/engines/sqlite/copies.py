@@ -8,11 +8,11 @@ missed it, and is not valid any more.
 from __future__ import annotations
 
 from harken.calculus.states import copy_of
+from harken.engines.protocol import Connection, Query
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.connection import Connection
-from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.selectable import selectable
 from harken.ir.relations import Relation
 
 VALID = "harken_copies"
@@ -64,7 +64,7 @@ class Copy:
         keyed = columns and not layout.may_be_null(self._relation)
         key = f", PRIMARY KEY ({self._columns})) WITHOUT ROWID" if keyed else ")"
         self._connection.run(f"CREATE TEMP TABLE {self._table} ({columns or 'c0'}{key}")
-        query.run_into(f"INSERT INTO {self._table}", "" if self._columns else ", 1")
+        selectable(query).run_into(f"INSERT INTO {self._table}", "" if self._columns else ", 1")
         self.validity.declare()
 
     def follow(self, delta: DeltaSet) -> None:

@@ -14,12 +14,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from harken.calculus.counting import Derivations
+from harken.engines.protocol import Connection, Query
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Validity
-from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.selectable import selectable
 
 Row = tuple[Any, ...]
 
@@ -87,7 +87,7 @@ class CountsTable:
     def _gather(self, query: Query, weight: str, table: str, number: str) -> None:
         shown = self._columns if self._relation.arity else "0"
         total = f"sum({weight})"
-        query.run_from(
+        selectable(query).run_from(
             f"SELECT {shown}, {total} FROM",
             f"WHERE 1 GROUP BY {self._columns if self._relation.arity else 1} HAVING {total} <> 0",
             f"INSERT INTO {table}",

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from typing import Any, TypeAlias
 
 import apsw
 
+from harken.engines.protocol import Connection, DirectAccess
 from harken.engines.sqlite import faults, foreign, layout, many
 from harken.engines.sqlite.aggregates import exact_sum
 from harken.engines.sqlite.compile import Compiler
-from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.layout import table_name
@@ -32,7 +32,8 @@ from harken.engines.sqlite.recursion import (
 )
 from harken.engines.sqlite.slots import Slots
 from harken.engines.sqlite.statistics import Statistics
-from harken.engines.sqlite.weighing import Weighing
+from harken.engines.sqlite.weighing import around
+from harken.engines.weighing import Weighing
 from harken.errors import StorageError
 from harken.ir.clauses import Clause, Definition
 from harken.ir.relations import COPIES, RANGES, Kind, Relation
@@ -47,7 +48,7 @@ Read: TypeAlias = Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]
 """How a statement with its values is run."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Query:
     """A compiled plan: fixpoints to run first, lowest first, then one SELECT."""
 
@@ -72,16 +73,12 @@ class Query:
 
     def run_into(self, insert: str, beside: str = "") -> None:
         """Let the rows, with what stands `beside` them, be inserted; it has no parameters."""
-        columns = ", ".join(f"c{i}" for i in range(self.relation.arity))
-        shown = f"{columns}{beside}" if columns else beside.removeprefix(", ")
-        self.run_from(f"SELECT {shown} FROM", "" if columns else "LIMIT 1", insert)
+        self.run_from(*beside_rows(self.relation, beside), insert)
 
     def summed(self) -> list[tuple[Any, ...]]:
         """The rows of a weighted change, each once and with the sum of its weights, the last
         column; those that come to nothing are left out."""
-        row = ", ".join(f"c{i}" for i in range(self.relation.arity - 1))
-        weight = f"sum(c{self.relation.arity - 1})"
-        return self.run_from(f"SELECT {row}, {weight} FROM", f"GROUP BY {row} HAVING {weight} <> 0")
+        return self.run_from(*summed_by_row(self.relation))
 
     def run_from(
         self, before: str, after: str, insert: str = "", conflict: str = ""
@@ -120,7 +117,7 @@ class Query:
 
     def weighed(self, weighing: Weighing, insert: str, conflict: str) -> None:
         """Insert what the rows of a change come to."""
-        self.run_from(*weighing.around(), insert, conflict)
+        self.run_from(*around(weighing), insert, conflict)
 
     def _fetch(self, read: Read, sql: str, bind: Bind) -> list[tuple[Any, ...]]:
         if not self.fixpoints:
@@ -148,11 +145,11 @@ class Query:
             try:
                 for fixpoint in self.fixpoints:
                     fixpoint.run(self.connection, lambda _: ())
-                yield self._table_rows
+                yield self.table_rows
             finally:
                 self.clear()
 
-    def _table_rows(self, relation: Relation) -> list[tuple[Any, ...]]:
+    def table_rows(self, relation: Relation) -> list[tuple[Any, ...]]:
         columns = ", ".join(f"c{i}" for i in range(relation.arity)) or "1"
         return self.connection.read(f"SELECT {columns} FROM temp.{quote(self.tables[relation.id])}")
 
@@ -160,6 +157,20 @@ class Query:
         """It is not going to be run again: let go of its tables."""
         for fixpoint in self.fixpoints:
             fixpoint.drop(self.connection)
+
+
+def beside_rows(relation: Relation, beside: str) -> tuple[str, str]:
+    """What stands around the rows of a relation to select them with something beside them."""
+    columns = ", ".join(f"c{i}" for i in range(relation.arity))
+    shown = f"{columns}{beside}" if columns else beside.removeprefix(", ")
+    return f"SELECT {shown} FROM", "" if columns else "LIMIT 1"
+
+
+def summed_by_row(relation: Relation) -> tuple[str, str]:
+    """What stands around weighted rows to sum their weights, which are last."""
+    row = ", ".join(f"c{i}" for i in range(relation.arity - 1))
+    weight = f"sum(c{relation.arity - 1})"
+    return f"SELECT {row}, {weight} FROM", f"GROUP BY {row} HAVING {weight} <> 0"
 
 
 MEASURE = "PRAGMA main.optimize = 0x10012"
@@ -175,9 +186,22 @@ RAISE_SMALL = (
 )
 
 
+MakeFetch: TypeAlias = Callable[[Definition, Plan, Compiler], Fetch | None]
+"""Makes what fetches the rows that a definition reads of relations elsewhere, beside what are
+tables here. It is asked where a plan is run step by step: where it is not, nothing is a table that
+the whole plan did not ask for."""
+
+
+def _fetch_nothing(definition: Definition, plan: Plan, compiler: Compiler) -> Fetch | None:
+    return None
+
+
 class SQLiteEngine:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, fetching: MakeFetch = _fetch_nothing) -> None:
         self.connection = connection
+        self._fetching = fetching
+        self.python: dict[str, tuple[Callable[..., Any], Sequence[Callable[[Any], Any]]]] = {}
+        """The Python functions behind foreign relations, by the ids of these."""
         self.indexes = Indexes(connection)
         self.statistics = Statistics(connection, self.indexes)
         self.register_foreign(COPIES, lambda n: range(1, n + 1), [int])
@@ -198,6 +222,31 @@ class SQLiteEngine:
     def exists(self, relation: Relation) -> bool:
         return self.connection.has_table(stored_name(table_name(relation)))
 
+    def create_temporary(self, relation: Relation) -> None:
+        self._drop_temporary(relation)
+        self.connection.run(layout.create_table(relation, temporary=True))
+        self.indexes.temporary.add(relation.id)
+
+    def drop_temporary(self, relation: Relation) -> None:
+        self._drop_temporary(relation)
+        self.indexes.temporary.discard(relation.id)
+        self.indexes.reload()
+
+    def _drop_temporary(self, relation: Relation) -> None:
+        self.connection.run(f"DROP TABLE IF EXISTS temp.{quote(table_name(relation))}")
+
+    def exists_temporary(self, relation: Relation) -> bool:
+        return self.connection.has_table(stored_name(table_name(relation)), "temp")
+
+    def direct(self, relation: Relation) -> DirectAccess:
+        statements, execute = layout_changes(relation), self.connection.execute
+        return DirectAccess(
+            partial(execute, statements.set),
+            partial(execute, statements.get),
+            faults.RAISED,
+            faults.fault,
+        )
+
     def measure(self) -> None:
         """Let SQLite look at tables that have grown a good deal: it plans by their sizes, and by
         how many rows a value of an index has. This is only speed, as indexes are.
@@ -214,6 +263,11 @@ class SQLiteEngine:
 
     def count(self, relation: Relation) -> int:
         return int(self.connection.value(f"SELECT count(*) FROM {quote(table_name(relation))}"))
+
+    def rows(self, relation: Relation) -> list[tuple[Any, ...]]:
+        """All rows of a relation; of one without columns, a 1 for each."""
+        columns = ", ".join(f"c{i}" for i in range(relation.arity)) or "1"
+        return self.connection.rows(f"SELECT {columns} FROM {quote(table_name(relation))}")
 
     def is_empty(self, relation: Relation) -> bool:
         table = quote(table_name(relation))
@@ -263,14 +317,6 @@ class SQLiteEngine:
 
     # --- queries ---------------------------------------------------------------------------
 
-    def is_far(self, relation: Relation) -> bool:
-        """Are its rows elsewhere, and here only those that were asked for?"""
-        return False
-
-    def holds_changes(self, changed: Collection[str]) -> bool:
-        """Are the Δ-sets of these relations here, for whoever reads them?"""
-        return True
-
     def compile(self, plan: Plan, most: int | None = None) -> Query:
         """A statement with more than so many items in FROM is too complex."""
         query, compiler = self._compile(plan, {}, {}, most)
@@ -316,12 +362,6 @@ class SQLiteEngine:
         if definition is not None and goal.id not in tables and (plan.layers or known):
             fetch = self._fetching(definition, plan, compiler)
         return Query(goal, sql, slots, fixpoints, self.connection, tables, fetch=fetch), compiler
-
-    def _fetching(self, definition: Definition, plan: Plan, compiler: Compiler) -> Fetch | None:
-        """What has the rows at hand that a definition reads of relations elsewhere, beside what are
-        tables here. It is asked for where a plan is run step by step: where it is not, nothing is
-        a table that the whole plan did not ask for."""
-        return None
 
     def _fixpoints(
         self, plan: Plan, compiler: Compiler, tables: dict[str, str], kept: Kept
@@ -376,6 +416,7 @@ class SQLiteEngine:
         if relation.kind is not Kind.FOREIGN:
             raise ValueError(f"{relation.id} is not foreign")
         foreign.register(self.connection, relation, function, decode)
+        self.python[relation.id] = (function, decode)
 
 
 def _is_served(relation: Relation, columns: tuple[int, ...]) -> bool:

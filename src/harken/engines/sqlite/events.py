@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from harken.calculus.states import delta
+from harken.engines.protocol import Connection, Query
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.compile import Compiler
-from harken.engines.sqlite.connection import Connection
-from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.expressions import Sql, literal_text, quote
 from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.names import stored_name
+from harken.engines.sqlite.selectable import selectable
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Kind, Relation
 from harken.planner.screen import Alternative, Screener
@@ -91,14 +91,14 @@ class DeltaSet:
 
     def fill(self, query: Query, weight: int) -> None:
         """Take in the rows of a query, each with this weight."""
-        query.run_into(f"INSERT INTO {self.table}", f", {weight}")
+        selectable(query).run_into(f"INSERT INTO {self.table}", f", {weight}")
 
     def fill_weighted(self, query: Query) -> None:
         """Take in the weighted rows of a query, of which the last column is the weight."""
         total = f"sum({self.weight})"
         shown = f"{self._columns}, {total}" if self._columns else total
         groups = f"GROUP BY {self._columns} " if self._columns else ""
-        query.run_from(
+        selectable(query).run_from(
             f"SELECT {shown} FROM", f"{groups}HAVING {total} <> 0", f"INSERT INTO {self.table}"
         )
 

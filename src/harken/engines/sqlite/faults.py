@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import apsw
 
+from harken.engines.protocol import damaged
 from harken.engines.sqlite import heap
 from harken.errors import HarkenError, SafetyFault, StorageError, ValueFault
 from harken.limits import out_of_memory
@@ -144,14 +145,6 @@ def not_a_database() -> StorageError:
         "the file is not a Harken database",
         code="not-a-database",
         hint="give the path of a database that Harken made, or of a new file",
-    )
-
-
-def damaged(detail: str) -> StorageError:
-    return StorageError(
-        f"the database file is damaged ({detail})",
-        code="not-a-database",
-        hint="restore it from a copy",
     )
 
 

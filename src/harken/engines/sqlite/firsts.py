@@ -15,14 +15,14 @@ Law: after `follow`, what is shown is what `build` would show of the rows as the
 from __future__ import annotations
 
 from harken.calculus.firsts import FirstRows
+from harken.engines.protocol import Connection, Query
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Validity
-from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.foreign import foreign_module
 from harken.engines.sqlite.ordered import order_by
+from harken.engines.sqlite.selectable import selectable
 from harken.ir.relations import COPIES
 
 AHEAD = 1_000
@@ -66,7 +66,7 @@ class FirstRowsTable:
         run(f"CREATE TEMP TABLE {self._last} ({self._typed})")
         for table in (self._shown, self._before):
             run(f"CREATE TEMP TABLE {table} ({self._typed_shown})")
-        rows.run_from(
+        selectable(rows).run_from(
             f"SELECT {self._columns}, count(*) FROM",
             f"WHERE 1 GROUP BY {self._columns}",
             f"INSERT INTO {self._ahead}",
@@ -116,7 +116,7 @@ class FirstRowsTable:
 
     def gather(self, query: Query, weight: str) -> None:
         """Take in changed rows; `weight` is what each row of the query counts."""
-        query.run_from(
+        selectable(query).run_from(
             f"SELECT {self._columns}, sum({weight}) FROM",
             f"WHERE 1 GROUP BY {self._columns} HAVING sum({weight}) <> 0",
             f"INSERT INTO {self._members}",

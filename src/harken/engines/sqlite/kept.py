@@ -14,10 +14,9 @@ from dataclasses import dataclass
 
 from harken.calculus.states import copy_of
 from harken.calculus.stored_recursion import Maintenance
+from harken.engines.protocol import Connection, Query
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Validity
-from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.recursion import Fixpoint

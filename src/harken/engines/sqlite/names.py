@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import re
 
+META = "harken_meta"
+"""The table of `numbers.Numbers`; every database has it."""
+
 _CAPITAL = re.compile(r"[A-Z^]")
 _MARKED = re.compile(r"\^(.)", re.DOTALL)
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.compile import Compiler
-from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.driving import RECENT, SETTLED
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.names import stored_name

@@ -11,12 +11,12 @@ changed, whatever the rounds.
 from __future__ import annotations
 
 from harken.calculus.rounds import Rounds
+from harken.engines.protocol import Connection, Query
 from harken.engines.sqlite import layout, recursion
-from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Validity
-from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.selectable import selectable
 from harken.ir.relations import Relation
 from harken.ir.strata import no_fixpoint
 
@@ -126,7 +126,7 @@ class RoundsTable:
             self._put(query, f"c0 + 1, {self._shown}", total, self._columns)
 
     def _put(self, query: Query, row: str, total: str, groups: str) -> None:
-        query.run_from(
+        selectable(query).run_from(
             f"SELECT {row}, {total} FROM",
             f"WHERE 1 GROUP BY {groups} HAVING {total} <> 0",
             f"INSERT INTO {self._changed}",

@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from harken.calculus.totals import Totals
+from harken.engines.protocol import Connection, Query
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.copies import Validity
-from harken.engines.sqlite.engine import Query
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.weighing import Weighing
+from harken.engines.sqlite.selectable import selectable
+from harken.engines.weighing import Weighing
 
 Row = tuple[Any, ...]
 
@@ -142,7 +142,7 @@ class TotalsTable:
             value=None if kept.counts_values else kept.value,
             is_keyed=not self._groups,
         )
-        query.weighed(weighing, f"INSERT INTO {table}", self._added)
+        selectable(query).weighed(weighing, f"INSERT INTO {table}", self._added)
 
     @property
     def _added(self) -> str:

@@ -1,46 +1,22 @@
-"""How the rows of a change are put together, for what is kept of all rows.
-
-    by, Σ w              how often what comes and goes does, by some columns
-    by, Σ w, Σ w · v     and the sum of a value, if it is summed
-
-Law: whichever engine has the rows gives the same groups; one that comes to nothing is none.
-"""
+"""A weighing as a statement of SQLite: see `engines.weighing`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from harken.engines.sqlite.aggregates import exact_sum
+from harken.engines.weighing import Weighing
 
 
-@dataclass(frozen=True, slots=True)
-class Weighing:
-    by: tuple[int, ...]
-    weight: str
-    """What each row counts: a number, or the column that says it."""
-    present: int | None = None
-    """Only rows with something in this column count."""
-    is_summed: bool = False
-    value: int | None = None
-    """What is summed; nothing is summed as 0."""
-    is_keyed: bool = False
-    """Does a 0 stand before each, for the one group that there is?"""
-
-    @property
-    def width(self) -> int:
-        return self.is_keyed + len(self.by) + 1 + self.is_summed
-
-    def around(self) -> tuple[str, str]:
-        """What stands before and behind the rows in a statement of SQLite."""
-        by = [*("0" * self.is_keyed), *(f"c{i}" for i in self.by)]
-        there = "1" if self.present is None else f"c{self.present} IS NOT NULL"
-        shown, changed = f"sum({self.weight}) AS n", "n <> 0"
-        if self.is_summed:
-            value = "0" if self.value is None else f"c{self.value}"
-            shown += f", {exact_sum(value, self.weight)} AS s"
-            changed += " OR s <> 0"
-        places = ", ".join(str(i + 1) for i in range(len(by)))
-        return (
-            f"SELECT {', '.join(by)}, {shown} FROM",
-            f"WHERE {there} GROUP BY {places} HAVING {changed}",
-        )
+def around(weighing: Weighing) -> tuple[str, str]:
+    """What stands before and behind the rows in a statement of SQLite."""
+    by = [*("0" * weighing.is_keyed), *(f"c{i}" for i in weighing.by)]
+    there = "1" if weighing.present is None else f"c{weighing.present} IS NOT NULL"
+    shown, changed = f"sum({weighing.weight}) AS n", "n <> 0"
+    if weighing.is_summed:
+        value = "0" if weighing.value is None else f"c{weighing.value}"
+        shown += f", {exact_sum(value, weighing.weight)} AS s"
+        changed += " OR s <> 0"
+    places = ", ".join(str(i + 1) for i in range(len(by)))
+    return (
+        f"SELECT {', '.join(by)}, {shown} FROM",
+        f"WHERE {there} GROUP BY {places} HAVING {changed}",
+    )

@@ -12,7 +12,7 @@ from harken.database.catalog import Catalog
 from harken.database.complaints import unknown_rule
 from harken.database.evaluation import Evaluation
 from harken.database.schema_cache import Dependencies
-from harken.engines.sqlite.engine import SQLiteEngine
+from harken.engines.protocol import Engine
 from harken.errors import Span, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Literal
@@ -48,7 +48,7 @@ class Builder:
 
     def __init__(
         self,
-        engine: SQLiteEngine,
+        engine: Engine,
         catalog: Catalog,
         interface: InterfaceTypes = no_interface_variables,
         function: Function | None = None,

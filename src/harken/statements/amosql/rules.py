@@ -11,7 +11,7 @@ from harken.database.catalog import Catalog
 from harken.database.complaints import cannot_be_watched
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
-from harken.engines.sqlite.engine import SQLiteEngine as Engine
+from harken.engines.protocol import Engine
 from harken.errors import IntegrityError, NameFault, SafetyFault, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import (

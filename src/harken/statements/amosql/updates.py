@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harken.database.catalog import Catalog
-from harken.engines.sqlite.engine import SQLiteEngine
+from harken.engines.protocol import Engine
 from harken.errors import SafetyFault, Span, ValueFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, literal_variables
@@ -111,7 +111,7 @@ def _refused(function: Function, reason: str, span: Span | None) -> SafetyFault:
 
 
 def apply(
-    engine: SQLiteEngine,
+    engine: Engine,
     verb: str,
     target: Target,
     arguments: tuple[Any, ...],
@@ -130,7 +130,7 @@ def apply(
 
 
 def _set(
-    engine: SQLiteEngine,
+    engine: Engine,
     target: Target,
     arguments: tuple[Any, ...],
     values: list[tuple[Any, ...]],
@@ -157,9 +157,7 @@ def _set(
         engine.set_row(target.relation, row)
 
 
-def _current(
-    engine: SQLiteEngine, target: Target, arguments: tuple[Any, ...]
-) -> list[tuple[Any, ...]]:
+def _current(engine: Engine, target: Target, arguments: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     """The stored rows that now make up f(arguments)."""
     known = {
         position: arguments[column]
@@ -171,7 +169,7 @@ def _current(
     return engine.matching(target.relation, known)
 
 
-def _remove(engine: SQLiteEngine, target: Target, stored: tuple[Any, ...]) -> None:
+def _remove(engine: Engine, target: Target, stored: tuple[Any, ...]) -> None:
     """One copy from a bag; from a set that is kept in a bag, every copy."""
     engine.remove_row(target.relation, stored)
     if not target.relation.is_set and not target.function.bag:
@@ -179,7 +177,7 @@ def _remove(engine: SQLiteEngine, target: Target, stored: tuple[Any, ...]) -> No
             engine.remove_row(target.relation, stored)
 
 
-def _add(engine: SQLiteEngine, target: Target, row: tuple[Any, ...]) -> None:
+def _add(engine: Engine, target: Target, row: tuple[Any, ...]) -> None:
     stored = target.row(row)
     relation = target.relation
     if relation.key is None:

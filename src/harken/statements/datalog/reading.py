@@ -47,7 +47,7 @@ class Reading:
             for each in relations.values()
             if each.kind is Kind.DERIVED and each.is_set and not each.nulls
         ]
-        if len(derived) < 2 or engine.far:
+        if len(derived) < 2 or engine.has_lake:
             yield self._rows
             return
         goal = mentioning(derived)

@@ -109,12 +109,12 @@ def _place(statement: Statement, declared: Sequence[Column], roots: Roots) -> Pl
             span=statement.span,
             hint="check the path",
         )
-    from harken.engines.lake import rows
-    from harken.sources import registry
+    from harken.engines import arrow_rows as rows
+    from harken.sources.file_formats import format_of, schema_of
 
     roots.check_contents(path, tuple, statement.span)
-    kind_of_files = format if format != "lake" else registry.format_of(Path(path))
-    found = Place(path, kind_of_files, registry.schema_of(Path(path), kind_of_files))
+    kind_of_files = format if format != "lake" else format_of(Path(path))
+    found = Place(path, kind_of_files, schema_of(Path(path), kind_of_files))
     if (
         kind_of_files in TEXTS and declared
     ):  # by the names in the files, of the types that are declared
@@ -140,18 +140,22 @@ def _delta_table(path: str, roots: Roots, statement: Statement) -> Place:
 
 
 def _found(place: Place) -> list[Column]:
+    from harken.engines.arrow_rows import type_of_column
+
     return [
-        Column(name.lower(), lake.type_of_column(name, place.schema.field(name).type).or_null())
+        Column(name.lower(), type_of_column(name, place.schema.field(name).type).or_null())
         for name in place.schema.names
     ]
 
 
 def _checked(place: Place, declared: Sequence[Column], statement: Statement) -> list[Column]:
     """The columns that are named, if the table has them and they are of those types."""
+    from harken.engines.arrow_rows import type_of_column
+
     for column in declared:
         if column.name not in place.names:
             raise _no_column(column.name, place, statement)
-        found = lake.type_of_column(column.name, place.schema.field(place.names[column.name]).type)
+        found = type_of_column(column.name, place.schema.field(place.names[column.name]).type)
         if found != column.type:
             raise TypeFault(
                 f"the column {column.name} is {type_name(found)} there, "

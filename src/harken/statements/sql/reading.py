@@ -9,9 +9,8 @@ from sqlglot import exp
 
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
-from harken.engines.lake.engine import LakeEngine
-from harken.engines.lake.reach import described, reaches
-from harken.engines.protocol import CompiledQuery
+from harken.engines.protocol import Engine, Query
+from harken.engines.reach import described
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Program, stored_relations
 from harken.ir.printer import print_program
@@ -48,7 +47,7 @@ SAID_ALONE = (How.IN_ORDER, How.IN_ROUNDS, How.RECOMPUTED)
 class Reading:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        self._compiled: dict[tuple[str, str], tuple[QueryRows, CompiledQuery]] = {}
+        self._compiled: dict[tuple[str, str], tuple[QueryRows, Query]] = {}
         self._epoch = -1
 
     def show(self, statement: Statement) -> None:
@@ -78,7 +77,7 @@ class Reading:
 
     def _query(
         self, statement: Statement, node: exp.Expr, translation: Translation | None
-    ) -> tuple[QueryRows, CompiledQuery]:
+    ) -> tuple[QueryRows, Query]:
         """`translation` is that of the query, if it was translated already."""
         if has_random_call(node):
             return self._compile(statement, node, translation)
@@ -89,7 +88,7 @@ class Reading:
 
     def _compile(
         self, statement: Statement, node: exp.Expr, translation: Translation | None
-    ) -> tuple[QueryRows, CompiledQuery]:
+    ) -> tuple[QueryRows, Query]:
         catalog = self._runtime.catalog
         if translation is None:
             translation = translate_query(statement, node, catalog, "query", statement.lot)
@@ -118,7 +117,7 @@ class Reading:
         program = assemble(query.rows.relation, query.definitions.values(), catalog)
         plan = prepare(program, catalog.hierarchy)
         parts = ["As ObjectLog:", print_program(program), "Expanded:", print_program(plan.program)]
-        parts += ["As SQL:", engine.explain_sql(plan), *described(reaches(engine, plan))]
+        parts += ["As SQL:", engine.explain_sql(plan), *described(engine.reaches(plan))]
         parts += ["Its changes are found by:", *_maintenance(plan.program, engine)]
         parts += [f"Warning: {each}" for each in untold(program)]
         lines = [(line,) for part in parts for line in part.splitlines()]
@@ -141,7 +140,7 @@ def _facts(translation: Translation) -> Found | None:
     return Found(rows.names, tuple(column.type for column in rows.columns), facts)
 
 
-def _maintenance(program: Program, engine: LakeEngine) -> list[str]:
+def _maintenance(program: Program, engine: Engine) -> list[str]:
     """How the changes of a view with this query would be found."""
     far = [name for name, each in stored_relations(program).items() if engine.is_far(each)]
     looked = [

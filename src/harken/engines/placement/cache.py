@@ -18,9 +18,9 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from harken.engines.lake.catalog import Pending
+from harken.engines.placement.catalog import Pending
+from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout, many
-from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.events import BRINGING, CREATE_BRINGING, NOTICED
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.layout import table_name

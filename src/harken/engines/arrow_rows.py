@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import decimal
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as t
 
+from harken.errors import TypeFault
 from harken.ir.relations import Column, Relation
 from harken.values.encoding import decoder, encoder
 from harken.values.types import (
@@ -24,6 +26,7 @@ from harken.values.types import (
     TIMESTAMP,
     Type,
     decimal_digits,
+    decimal_type,
     is_decimal,
 )
 
@@ -178,3 +181,26 @@ def finite(table: pa.Table) -> pa.Table:
         if pa.types.is_floating(field.type):
             table = table.filter(pc.is_finite(table.column(index)))
     return table
+
+
+def type_of_column(name: str, arrow: pa.DataType) -> Type:
+    """The type that holds the values of a column in Arrow."""
+    tests: tuple[tuple[Callable[[Any], bool], Type], ...] = (
+        (t.is_boolean, BOOLEAN),
+        (lambda a: t.is_integer(a) and not t.is_uint64(a), INTEGER),
+        (t.is_floating, NUMBER),
+        (lambda a: t.is_string(a) or t.is_large_string(a) or t.is_string_view(a), TEXT),
+        (t.is_date, DATE),
+        (t.is_timestamp, TIMESTAMP),
+    )
+    for test, type_ in tests:
+        if test(arrow):
+            return type_
+    if t.is_decimal(arrow) and 0 <= arrow.scale <= arrow.precision <= 38:
+        return decimal_type(arrow.precision, arrow.scale)
+    raise TypeFault(
+        f"the column {name} has the type {arrow}, which no AMOSQL type holds",
+        code="type-mismatch",
+        hint="leave it out: db.lake(..., columns=[...]), or cast it where it comes from; of files "
+        "that do not say it, give the type: schema=pyarrow.schema([...])",
+    )

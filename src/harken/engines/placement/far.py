@@ -13,18 +13,19 @@ from typing import Any
 
 import pyarrow as pa
 
+from harken.engines import arrow_rows as conversion
 from harken.engines.delta import weighted
 from harken.engines.delta.tables import LakeTable, Mark
-from harken.engines.lake import faults, limits
-from harken.engines.lake import rows as conversion
-from harken.engines.lake.cache import Cache
-from harken.engines.lake.catalog import UNWRITTEN, Pending, Place
-from harken.engines.lake.tally import Tally
-from harken.engines.sqlite.connection import Connection
+from harken.engines.placement import faults
+from harken.engines.placement.cache import Cache
+from harken.engines.placement.catalog import Pending
+from harken.engines.protocol import Connection, TooManyRows
+from harken.engines.tally import Tally
 from harken.errors import IntegrityError
 from harken.ir.relations import Column, Relation
-from harken.sources.delta_table import DeltaInput
-from harken.sources.registry import DirectorySource, Source, change_size, open_source
+from harken.sources.own_table import OwnTable
+from harken.sources.place import UNWRITTEN, Place
+from harken.sources.registry import Source, open_source
 from harken.values.types import INTEGER
 
 Row = tuple[Any, ...]
@@ -68,8 +69,7 @@ class FarRelation:
     def table(self) -> Source:
         if self._table is None:
             self._table = self._open()
-        if isinstance(self._table, DeltaInput):
-            self._table.standing = self.place.version, self.place.options.get("entry")
+        self._table.stand_on(self.place)
         return self._table
 
     def _open(self) -> Source:
@@ -81,8 +81,7 @@ class FarRelation:
             key = [schema.names[i] for i in conversion.home_columns(self.relation)]
             LakeTable.create(place.path, schema, key=key, bag=not self.relation.is_set)
         key = [self.columns[i] for i in self.cache.home]
-        reader = self._reader() if self.frame is not None else None
-        return open_source(place, key, reader, self.frame)
+        return open_source(place, key, self._reader, self.frame)
 
     def reopen(self, frame: Any = None) -> None:
         self.frame = frame
@@ -102,21 +101,14 @@ class FarRelation:
 
     def set_aside(self, version: int) -> dict[str, str]:
         """The files of a directory that cannot be read, and why."""
-        table = self.table
-        if not isinstance(table, DirectorySource) or version < 0:
+        if version < 0:
             return {}
         with self._translated():
-            return table.set_aside(version)
-
-    def entry(self, version: int) -> str | None:
-        """What tells a version of a Delta table from any other of that number."""
-        table = self.table
-        assert isinstance(table, DeltaInput)
-        return table.entry(version)
+            return self.table.set_aside(version)
 
     def change_size(self, to_version: int) -> int:
         with self._translated():
-            return change_size(self.table, self.place.version, to_version)
+            return self.table.change_size(self.place.version, to_version)
 
     def changes(self, to_version: int) -> list[Row]:
         """What leads from the version that is read to another: rows with their weights."""
@@ -134,6 +126,24 @@ class FarRelation:
 
     def _translated(self) -> AbstractContextManager[None]:
         return faults.translated(self.place)
+
+    @property
+    def own(self) -> LakeTable:
+        """The table, which only we write."""
+        table = self.table
+        assert isinstance(table, OwnTable)
+        return table.kept
+
+    @property
+    def version(self) -> int:
+        return self.place.version
+
+    @property
+    def is_own(self) -> bool:
+        return self.place.is_own
+
+    def pending_rows(self) -> list[Row]:
+        return self.pending.rows() if self.is_own else []
 
     @property
     def is_written(self) -> bool:
@@ -171,15 +181,15 @@ class FarRelation:
             return []
         with self._translated():
             keys = None if values is None else self.keys(columns, list(values))
-            groups = getattr(self.table, "groups_read", 0)
+            groups = self.table.groups_read
             found = self.table.rows(self.place.version, keys)
             files = self.table.files(self.place.version, keys)
         self._tally.seeks += 1
         self._tally.files += len(files)
-        self._tally.row_groups += getattr(self.table, "groups_read", 0) - groups
+        self._tally.row_groups += self.table.groups_read - groups
         self._tally.rows += found.num_rows
         if found.num_rows > most:
-            raise limits.TooManyRows
+            raise TooManyRows
         return conversion.from_arrow(found.select(self.columns), self.relation.columns)
 
     def at_most(self, most: int) -> AtMost:
@@ -204,8 +214,7 @@ class FarRelation:
     def write(self) -> int:
         """Commit what is pending to the table; the version that has it. Repeated, it does nothing
         more, because the commit has a number."""
-        table = self.table
-        assert isinstance(table, LakeTable)
+        table = self.own
         plus: list[Row] = []
         minus: list[Row] = []
         for *row, weight in self.pending.rows():
@@ -220,14 +229,12 @@ class FarRelation:
 
     def written_before(self) -> int | None:
         """The version that has what is pending, if it was written and only that is not known."""
-        table = self.table
-        assert isinstance(table, LakeTable)
+        table = self.own
         return table.version_of(self._mark())
 
     def tidied_before(self) -> int:
         """The newest version that has the rows of the one that is read."""
-        table = self.table
-        assert isinstance(table, LakeTable)
+        table = self.own
         return table.with_same_rows(self.place.version)
 
     def _mark(self) -> Mark:
@@ -257,8 +264,7 @@ class FarRelation:
     def tidy(self, version: int) -> int:
         """Merge small files, and remove versions that nobody reads. The version to stand on then:
         the newest, if it has the same rows as this one."""
-        table = self.table
-        assert isinstance(table, LakeTable)
+        table = self.own
         try:
             newest = table.compact()
         except IntegrityError:  # someone else is writing: another time

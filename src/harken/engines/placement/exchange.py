@@ -15,14 +15,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harken.calculus.states import delta
-from harken.engines.lake import faults, limits
-from harken.engines.lake.relations import FarRelations
-from harken.engines.sqlite.connection import Connection
+from harken.engines import fetch_limits as limits
+from harken.engines.placement import faults
+from harken.engines.placement.lake_relations import LakeRelations
 from harken.errors import IntegrityError, StorageError
 
 if TYPE_CHECKING:
-    from harken.engines.lake import left_out
-    from harken.engines.lake.far import FarRelation
+    from harken.engines.placement import left_out
+    from harken.engines.placement.far import FarRelation
 
 Row = tuple[Any, ...]
 Progress = Callable[[str, int, int], None]
@@ -44,9 +44,10 @@ class LargeDelta:
             self.kept.unpersist()
 
 
-class Exchange(FarRelations):
-    def __init__(self, connection: Connection, spark: Any = None) -> None:
-        super().__init__(connection, spark)
+class Exchange:
+    def __init__(self, lake: LakeRelations) -> None:
+        self._lake = lake
+        self.connection = lake.connection
         self.progress: Progress | None = None
         """Who is told how far a step is: the relation, the parts it has, and of how many."""
         self.large: dict[str, LargeDelta] = {}
@@ -58,7 +59,7 @@ class Exchange(FarRelations):
     def news(self, *, set_aside: bool = False) -> list[tuple[FarRelation, int]]:
         """The far relations that have changed where they come from, and their newest versions."""
         found = []
-        for far in self.far.values():
+        for far in self._lake.far.values():
             if far.place.is_own:
                 self._finish(far)
             if far.is_written or not far.place.is_own:
@@ -87,25 +88,25 @@ class Exchange(FarRelations):
         """Move on to another version; what that changes in the relation, with weights, and which
         of the new rows it leaves out. Of a change that is too large to be held here, its size:
         Spark reads it where it is."""
-        from harken.engines.lake import keys, left_out
+        from harken.engines.placement import keys, left_out
 
         before = far.place.version
         size = far.change_size(version)
         if (
             size > limits.MOST_HELD
-            and self.has_spark
+            and self._lake.has_spark
             and not (far.place.is_own and far.pending.size())
         ):
             self._hold_large(far, version, size)
             self.move_on(far, version)
-            keys.check_all(far, self.spark_reader)
-            return size, left_out.of_large_change(far, before, version, self.spark_reader)
+            keys.check_all(far, self._lake.spark_reader)
+            return size, left_out.of_large_change(far, before, version, self._lake.spark_reader)
         found = far.table_changes(version)
         rows = far.stored_changes(found)
         if far.place.is_own and not far.pending.is_empty():
             rows = far.give_way(rows)
         self.move_on(far, version)
-        keys.check_changes(far, rows, self.spark_reader)
+        keys.check_changes(far, rows, self._lake.spark_reader)
         return rows, left_out.of_change(far, found)
 
     def _finish(self, far: FarRelation) -> None:
@@ -119,7 +120,7 @@ class Exchange(FarRelations):
             self._advance(far, version)
             far.pending.add((*row, -weight) for *row, weight in written)
         if far.is_written:
-            self._stand(far, far.tidied_before())
+            self._lake.stand(far, far.tidied_before())
 
     def move_on(self, far: FarRelation, version: int) -> None:
         """From now on, in this transaction and after it, stand on another version."""
@@ -129,34 +130,34 @@ class Exchange(FarRelations):
             and version // limits.COMPACT_EVERY > far.place.version // limits.COMPACT_EVERY
         ):
             self._untidy.add(far.relation.id)
-        self._stand(far, version)
+        self._lake.stand(far, version)
 
     # --- the end of a transaction ----------------------------------------------------------
 
     def before_commit(self) -> None:
-        for far in self.far.values():
+        for far in self._lake.far.values():
             if far.place.is_own:
                 far.pending.settle()
 
     def after_commit(self) -> None:
         """Write what is pending to the lake, unless that is dear and may as well wait."""
-        if self.far or self._places.has_gone():
+        if self._lake.far or self._lake.places.has_gone():
             try:
                 self.flush(lazily=True, give_way=True)
                 self._tidy()
             except StorageError as error:
                 if error.code != "locked":  # another process is writing: its commit or ours will do
                     raise
-            for far in self.far.values():
+            for far in self._lake.far.values():
                 if far.cache.size() > limits.CACHE_ROWS:
                     far.cache.clear()
 
     def _tidy(self) -> None:
         """Tables that others write, a stream for one, are tidied now and then as well."""
         while self._untidy:
-            far = self.far.get(self._untidy.pop())
+            far = self._lake.far.get(self._untidy.pop())
             if far is not None:
-                self._in_transaction(lambda: self._stand(far, far.tidy(far.place.version)))  # noqa: B023
+                self._in_transaction(lambda: self._lake.stand(far, far.tidy(far.place.version)))  # noqa: B023
 
     def flush(self, lazily: bool = False, give_way: bool = False) -> None:
         """Bring the tables of the lake up to date with what is committed here.
@@ -164,11 +165,11 @@ class Exchange(FarRelations):
         Where someone else has changed a table, the next step sees to both changes. `give_way`
         leaves it to that without a word.
         """
-        from harken.engines.lake.far import remove_files
+        from harken.engines.placement.far import remove_files
 
         if self.connection.read_only:
             return
-        for far in list(self.far.values()):
+        for far in list(self._lake.far.values()):
             if far.place.is_own and not (lazily and self._may_wait(far)):
                 try:
                     self._write(far)
@@ -178,9 +179,9 @@ class Exchange(FarRelations):
                     error.hint = "take those changes in first: db.step()"
                     if not give_way:
                         raise
-        for path in self._places.gone():
+        for path in self._lake.places.gone():
             remove_files(path)
-            self._in_transaction(lambda: self._places.forget_gone(path))  # noqa: B023
+            self._in_transaction(lambda: self._lake.places.forget_gone(path))  # noqa: B023
 
     def _may_wait(self, far: FarRelation) -> bool:
         if far.pending.is_empty():
@@ -190,7 +191,7 @@ class Exchange(FarRelations):
 
     def _write(self, far: FarRelation) -> None:
         def write() -> None:
-            place = self._places.find(far.relation.id)
+            place = self._lake.places.find(far.relation.id)
             if place is None:
                 return
             far.place = place
@@ -200,7 +201,7 @@ class Exchange(FarRelations):
             self._advance(far, far.write())
             far.pending.clear()
             if far.place.commits % limits.COMPACT_EVERY == 0:
-                self._stand(far, far.tidy(far.place.version))
+                self._lake.stand(far, far.tidy(far.place.version))
 
         if far.is_behind() or not far.pending.is_empty():
             with faults.translated(far.place):
@@ -209,7 +210,7 @@ class Exchange(FarRelations):
     def _advance(self, far: FarRelation, version: int) -> None:
         """A commit of ours has made this version."""
         far.place = replace(far.place, version=version, commits=far.place.commits + 1)
-        self._places.advance(far.relation.id, version, far.place.commits)
+        self._lake.places.advance(far.relation.id, version, far.place.commits)
 
     def _in_transaction(self, work: Callable[[], None]) -> None:
         self.connection.begin()
@@ -218,5 +219,5 @@ class Exchange(FarRelations):
             self.connection.commit()
         except BaseException:
             self.connection.rollback()
-            self.after_undo()
+            self._lake.after_undo()
             raise

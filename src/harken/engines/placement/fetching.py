@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harken.engines.lake import limits
+from harken.engines.protocol import TooManyRows
 from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.recursion import Bind, Slotted
 from harken.engines.sqlite.slots import Slots
@@ -26,7 +26,7 @@ from harken.planner.demand import Demand, demands_beside
 from harken.planner.prepare import Plan
 
 if TYPE_CHECKING:
-    from harken.engines.lake.engine import LakeEngine
+    from harken.engines.placement.placement import Placement
 
 Row = tuple[Any, ...]
 Ask = Callable[[], Collection[Row]] | None
@@ -35,7 +35,7 @@ Ask = Callable[[], Collection[Row]] | None
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
-    engine: LakeEngine
+    engine: Placement
     asked: tuple[tuple[Demand, str, Slotted], ...]
     """For each demand the statement that says which keys."""
 
@@ -44,15 +44,15 @@ class Fetching:
             (demand, partial(self._keys, sql, bind(slots)) if sql else None)
             for demand, sql, slots in self.asked
         ]
-        if not self.engine.have(wanted, many_times=True):
-            raise limits.TooManyRows
+        if not self.engine.at_hand.have(wanted, many_times=True):
+            raise TooManyRows
 
     def _keys(self, sql: str, values: Row) -> Collection[Row]:
         return set(self.engine.connection.rows(sql, values))
 
 
 def fetching(
-    engine: LakeEngine, definition: Definition, plan: Plan, compiler: Compiler
+    engine: Placement, definition: Definition, plan: Plan, compiler: Compiler
 ) -> Fetching | None:
     """None if it reads no far relation."""
     wanted = demands_beside(

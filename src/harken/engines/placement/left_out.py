@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from harken.engines import fetch_limits as limits
 from harken.engines.delta import weighted
-from harken.engines.lake import faults, limits
-from harken.engines.lake.keys import Reader
+from harken.engines.placement import faults
+from harken.engines.placement.keys import Reader
 from harken.values.types import NUMBER
 
 if TYPE_CHECKING:
-    from harken.engines.lake.far import FarRelation
+    from harken.engines.placement.far import FarRelation
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from harken.engines.lake.catalog import DELTA, Place
 from harken.errors import StorageError
+from harken.sources.place import Place
+from harken.sources.registry import kind_named
 
 
 @contextmanager
@@ -39,9 +40,9 @@ def fault(error: Exception, place: Place) -> StorageError:
             hint="give it the right to, then db.flush()",
         )
     if isinstance(error, FileNotFoundError) or "No such file" in text:
-        return vacuumed(place) if place.kind == DELTA else missing(path)
+        return missing(path) if kind_named(place.kind).keeps_files else vacuumed(place)
     said = text.splitlines()[0] if text else repr(error)
-    if place.kind == DELTA:
+    if not kind_named(place.kind).keeps_files:
         return StorageError(
             f"the Delta table {path} cannot be read: {said}",
             code="lake-damaged",

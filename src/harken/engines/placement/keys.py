@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from harken.engines.lake import faults, limits
-from harken.engines.lake import rows as conversion
+from harken.engines import arrow_rows as conversion
+from harken.engines import fetch_limits as limits
+from harken.engines.placement import faults
 from harken.errors import IntegrityError
 from harken.values.encoding import decoder
 
 if TYPE_CHECKING:
-    from harken.engines.lake.far import FarRelation
+    from harken.engines.placement.far import FarRelation
     from harken.engines.spark.reader import LakeReader
 
 Row = tuple[Any, ...]

@@ -1,8 +1,9 @@
-"""ObjectLog by definition: a naive evaluator of programs as they were translated.
+"""The reference engine: `engines/protocol.py` in plain Python, slow and obvious.
 
-It uses no planner and no engine. A relation without required inputs is evaluated as a whole, once;
-one that needs inputs is evaluated for the values it is called with; a recursive stratum is
-repeated from nothing until it stays the same. Objects are their numbers.
+It keeps relations as lists of rows, undoes changes by putting a copy back, and evaluates plans by
+the definition of ObjectLog. A relation without required inputs is evaluated as a whole, once; one
+that needs inputs is evaluated for the values it is called with; a recursive stratum is repeated
+from nothing until it stays the same. Objects are their numbers.
 
     rows(r) = the solutions of every clause of r, projected on its head
               (each once if r is a set, each as often as it is derived if r is a bag)
@@ -14,15 +15,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Any
 
 from meanings import COMPARE, Failure, Row, aggregated, operate
 
+from harken.engines.protocol import NO_ANSWERS, Answers, Query
 from harken.ir.clauses import Aggregation, Atom, Clause, Comparison, Computation, Literal, Program
 from harken.ir.relations import Kind, Relation
 from harken.ir.safety import check_program, order
 from harken.ir.strata import stratify
 from harken.ir.terms import Constant, Parameter, Term, Variable
+from harken.planner.prepare import Plan
 
 Bindings = dict[Variable, Any]
 Database = Mapping[str, Iterable[Row]]
@@ -219,3 +225,202 @@ class _Evaluation:
             case Parameter():
                 value = self.parameters[term.index]
                 return float(value) if term.type.name == "number" else value
+
+
+@dataclass
+class ReferenceQuery:
+    plan: Plan
+    engine: ReferenceEngine
+
+    @property
+    def relation(self) -> Relation:
+        return self.plan.program.goal
+
+    def rows(self, values: Sequence[Any]) -> list[Row]:
+        engine = self.engine
+        return list(
+            evaluate(self.plan.program, engine.state.rows, values, engine.python).elements()
+        )
+
+    def summed(self) -> list[Row]:
+        weights: Counter[Row] = Counter()
+        for *row, weight in self.rows(()):
+            weights[tuple(row)] += weight
+        return [(*row, weight) for row, weight in weights.items() if weight]
+
+    def counted(
+        self, columns: Sequence[int], values: Sequence[int], present: int | None, many: bool
+    ) -> list[Row] | None:
+        groups: dict[Row, list[int]] = {}
+        for row in self.rows(()):
+            if present is None or row[present] is not None:
+                group = groups.setdefault(tuple(row[i] for i in columns), [0] * (1 + len(values)))
+                group[0] += 1
+                for number, value in enumerate(values, start=1):
+                    group[number] += row[value]
+        return [(*by, *totals) for by, totals in groups.items()]
+
+    def release(self) -> None:
+        """There is nothing to let go of."""
+
+
+@dataclass
+class State:
+    """All that a rollback puts back."""
+
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    numbers: dict[str, int] = field(default_factory=dict)
+
+
+class ReferenceEngine:
+    def __init__(self) -> None:
+        self.state = State()
+        self.connection = ReferenceTransactions(self)
+        self.numbers = ReferenceNumbers(self)
+        self.python: dict[str, Callable[..., Iterable[Row]]] = {}
+
+    # --- Store -----------------------------------------------------------------------------
+
+    def create(self, relation: Relation, supertypes: tuple[str, ...] = ()) -> None:
+        self.state.rows[relation.id] = []
+
+    def drop(self, relation: Relation) -> None:
+        del self.state.rows[relation.id]
+
+    def exists(self, relation: Relation) -> bool:
+        return relation.id in self.state.rows
+
+    def rows(self, relation: Relation) -> list[Row]:
+        return list(self.state.rows[relation.id])
+
+    def count(self, relation: Relation) -> int:
+        return len(self.rows(relation))
+
+    def is_empty(self, relation: Relation) -> bool:
+        return not self.rows(relation)
+
+    def contains(self, relation: Relation, row: Sequence[Any]) -> bool:
+        return tuple(row) in self.rows(relation)
+
+    def matching(self, relation: Relation, known: Mapping[int, Any]) -> list[Row]:
+        return [row for row in self.rows(relation) if all(row[i] == v for i, v in known.items())]
+
+    def results(self, relation: Relation, arguments: Sequence[Any]) -> list[Row]:
+        inputs = relation.inputs
+        return [row[inputs:] for row in self.matching(relation, dict(enumerate(arguments)))]
+
+    def set_row(self, relation: Relation, row: Sequence[Any]) -> None:
+        key = relation.key
+        if key is not None:
+            self._keep(relation, lambda other: any(other[i] != row[i] for i in key))
+        self.state.rows[relation.id].append(tuple(row))
+
+    def remove_row(self, relation: Relation, row: Sequence[Any]) -> None:
+        if tuple(row) in self.rows(relation):
+            self.state.rows[relation.id].remove(tuple(row))
+
+    def clear(self, relation: Relation, arguments: Sequence[Any]) -> None:
+        given = tuple(arguments)
+        self._keep(relation, lambda row: row[: len(given)] != given)
+
+    def insert_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
+        self.state.rows[relation.id] += map(tuple, rows)
+
+    def add_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
+        for row in rows:
+            if not self.contains(relation, row):
+                self.insert_many(relation, [row])
+
+    def remove_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
+        for row in rows:
+            self.remove_row(relation, row)
+
+    def _keep(self, relation: Relation, wanted: Callable[[Row], bool]) -> None:
+        self.state.rows[relation.id] = list(filter(wanted, self.rows(relation)))
+
+    # --- Evaluate --------------------------------------------------------------------------
+
+    def compile(self, plan: Plan, most: int | None = None) -> ReferenceQuery:
+        return ReferenceQuery(plan, self)
+
+    def answer_together(self, queries: Iterable[Query]) -> Answers:
+        return NO_ANSWERS
+
+    def register_foreign(
+        self,
+        relation: Relation,
+        function: Callable[..., Any],
+        decode: Sequence[Callable[[Any], Any]],
+    ) -> None:
+        def call(*arguments: Any) -> Iterable[Row]:
+            given = [turn(value) for turn, value in zip(decode, arguments, strict=True)]
+            return [(value,) for value in function(*given)]
+
+        self.python[relation.id] = call
+
+
+class ReferenceTransactions:
+    """Undoes by putting back a copy of everything."""
+
+    def __init__(self, engine: ReferenceEngine) -> None:
+        self._engine = engine
+        self._begun: State | None = None
+        self._savepoints: dict[str, State] = {}
+
+    @property
+    def in_transaction(self) -> bool:
+        return self._begun is not None
+
+    def begin(self, *, write: bool = True) -> None:
+        self._begun = deepcopy(self._engine.state)
+
+    def commit(self) -> None:
+        self._begun = None
+
+    def rollback(self) -> None:
+        assert self._begun is not None
+        self._engine.state, self._begun = self._begun, None
+
+    def begin_savepoint(self, name: str) -> None:
+        self._savepoints[name] = deepcopy(self._engine.state)
+
+    def undo_savepoint(self, name: str) -> None:
+        self._engine.state = self._savepoints.pop(name)
+
+    def end_savepoint(self, name: str) -> None:
+        del self._savepoints[name]
+
+    @contextmanager
+    def savepoint(self, name: str = "step") -> Iterator[None]:
+        self.begin_savepoint(name)
+        try:
+            yield
+        except BaseException:
+            self.undo_savepoint(name)
+            raise
+        self.end_savepoint(name)
+
+    @contextmanager
+    def undone(self, name: str = "undone") -> Iterator[None]:
+        self.begin_savepoint(name)
+        try:
+            yield
+        finally:
+            self.undo_savepoint(name)
+
+
+class ReferenceNumbers:
+    def __init__(self, engine: ReferenceEngine) -> None:
+        self._engine = engine
+
+    def create(self, first: Mapping[str, int]) -> None:
+        self._engine.state.numbers = dict(first)
+
+    def get(self, name: str) -> int | None:
+        return self._engine.state.numbers.get(name)
+
+    def set(self, name: str, value: int) -> None:
+        self._engine.state.numbers[name] = value
+
+    def raise_to(self, name: str, value: int) -> None:
+        self.set(name, max(value, self._engine.state.numbers[name]))

@@ -20,7 +20,3 @@ LAZY_PART = 0.01
 """Few is less than this part of the rows."""
 COMPACT_EVERY = 32
 """After so many commits to a table, its small files are merged."""
-
-
-class TooManyRows(Exception):
-    """More rows were asked for than are to come here at once."""

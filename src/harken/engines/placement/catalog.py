@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.connection import Connection
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.layout import table_name
 from harken.ir.relations import Relation
+from harken.sources.place import Place
+from harken.sources.registry import kinds_that_keep_files
 
 Row = tuple[Any, ...]
 
@@ -29,8 +30,6 @@ PLACES = "harken_lake"
 GONE = "harken_lake_gone"
 SIGNATURE = "harken_lake_signature"
 """The commits of this database to the lake are signed: so it knows its own again."""
-OWN, DELTA, DIRECTORY, FRAME = "own", "delta", "directory", "frame"
-UNWRITTEN = -1
 
 CREATE = (
     f"CREATE TABLE IF NOT EXISTS {PLACES} (name TEXT PRIMARY KEY, path TEXT NOT NULL, "
@@ -41,22 +40,6 @@ CREATE = (
     f"INSERT INTO {SIGNATURE} SELECT hex(randomblob(8)) WHERE NOT EXISTS "
     f"(SELECT 1 FROM {SIGNATURE})",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a far relation lies. `commits` counts what was written, and names each commit."""
-
-    name: str
-    path: str
-    kind: str
-    version: int
-    commits: int
-    options: dict[str, Any]
-
-    @property
-    def is_own(self) -> bool:
-        return self.kind == OWN
 
 
 class Places:
@@ -98,10 +81,12 @@ class Places:
     def remove(self, name: str) -> None:
         """Its files go when this is committed: see `gone`."""
         self._may_have_gone = True
+        kinds = kinds_that_keep_files()
+        marks = ", ".join("?" for _ in kinds)
         self._connection.run(
             f"INSERT OR IGNORE INTO {GONE} SELECT path FROM {PLACES} WHERE name = ? "
-            f"AND kind IN ('{OWN}', '{DIRECTORY}', '{FRAME}')",
-            (name,),
+            f"AND kind IN ({marks})",
+            (name, *kinds),
         )
         self._connection.run(f"DELETE FROM {PLACES} WHERE name = ?", (name,))
 

@@ -8,32 +8,31 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harken.engines.lake.catalog import DELTA, OWN, UNWRITTEN, Place, Places
-from harken.engines.lake.tally import Tally
-from harken.engines.sqlite.connection import Connection
+from harken.engines.placement.catalog import Places
 from harken.engines.sqlite.engine import SQLiteEngine
+from harken.engines.tally import Tally
 from harken.errors import EngineError
 from harken.ir.relations import Relation
+from harken.sources.place import OWN, UNWRITTEN, Place
 
 if TYPE_CHECKING:
-    from harken.engines.lake.far import FarRelation
+    from harken.engines.placement.far import FarRelation
     from harken.engines.spark.reader import LakeReader
 
 
-class FarRelations(SQLiteEngine):
-    def __init__(self, connection: Connection, spark: Any = None) -> None:
-        self.python: dict[str, tuple[Callable[..., Any], Sequence[Callable[[Any], Any]]]] = {}
-        """The Python functions behind foreign relations, for Spark."""
-        super().__init__(connection)
+class LakeRelations:
+    def __init__(self, resident: SQLiteEngine, spark: Any = None) -> None:
+        self.connection = resident.connection
+        self.indexes = resident.indexes
         self._spark_given = spark
-        self._places = Places(connection, lambda: self.directory)
+        self.places = Places(resident.connection, lambda: self.directory)
         self.far: dict[str, FarRelation] = {}
         self.tally = Tally()
         self._seen = -1
@@ -41,25 +40,28 @@ class FarRelations(SQLiteEngine):
 
     # --- far relations ---------------------------------------------------------------------
 
-    def is_far(self, relation: Relation) -> bool:
-        return bool(self.far) and relation.id in self.far
-
-    def schema_of(self, relation: Relation) -> str:
-        return "temp" if relation.id in self.far else "main"
-
     def create_far(self, relation: Relation, path: str, kind: str, **options: Any) -> None:
         version = options.pop("version", UNWRITTEN)
-        self._places.add(Place(relation.id, path, kind, version, 0, options))
+        self.places.add(Place(relation.id, path, kind, version, 0, options))
         self._attach(relation, Place(relation.id, path, kind, version, 0, options))
         far = self.far[relation.id]
         if kind == OWN:
             far.pending.create()
         self._make_cache(far)
 
+    def create_own(self, relation: Relation) -> None:
+        """A relation of ours in the lake; its table is made when there are rows to write."""
+        self.create_far(relation, self.new_path(relation), OWN)
+
+    def drop(self, far: FarRelation) -> None:
+        self._detach(far)
+        far.pending.drop()
+        self.places.remove(far.relation.id)
+
     def establish(self, far: FarRelation) -> None:
         """Have a table in the lake, be it an empty one, so that others can write to it."""
         if not far.is_written:
-            self._stand(far, far.table.version)
+            self.stand(far, far.table.version)
 
     def new_path(self, relation: Relation) -> str:
         """Beside the file, named as people would look for it."""
@@ -68,7 +70,7 @@ class FarRelations(SQLiteEngine):
     def new_path_named(self, name: str) -> str:
         directory = self.directory
         name = re.sub(r"[^A-Za-z0-9_-]", "_", name)
-        taken = {place.path for place in self._places} | set(self._places.gone())
+        taken = {place.path for place in self.places} | set(self.places.gone())
         path, number = directory / name, 2
         while str(path) in taken or path.exists():
             path, number = directory / f"{name}-{number}", number + 1
@@ -85,7 +87,7 @@ class FarRelations(SQLiteEngine):
 
     def attach(self, relations: Iterable[Relation]) -> None:
         """Know the far relations among these, and no others: the catalog was read again."""
-        places = {place.name: place for place in self._places}
+        places = {place.name: place for place in self.places}
         wanted = {relation.id: relation for relation in relations if relation.id in places}
         for name in [name for name in self.far if name not in wanted]:
             self._detach(self.far[name])
@@ -102,7 +104,7 @@ class FarRelations(SQLiteEngine):
             self._make_cache(self.far[name])
 
     def _attach(self, relation: Relation, place: Place) -> None:
-        from harken.engines.lake.far import FarRelation
+        from harken.engines.placement.far import FarRelation
 
         if self.has_spark:
             # Spark works beside this process: what it takes, only the wall's clock tells.
@@ -111,7 +113,7 @@ class FarRelations(SQLiteEngine):
             self.connection,
             relation,
             place,
-            self._places.signature(),
+            self.places.signature(),
             lambda: self.reader,
             self.tally,
         )
@@ -141,7 +143,7 @@ class FarRelations(SQLiteEngine):
         """What is known of the places here is what the file says."""
         if not self.far:
             return
-        places = {place.name: place for place in self._places}
+        places = {place.name: place for place in self.places}
         for name, far in self.far.items():
             if name in places:
                 far.place = places[name]
@@ -190,23 +192,15 @@ class FarRelations(SQLiteEngine):
         """What makes the reader, for those who only may need it."""
         return (lambda: self.reader) if self.has_spark else None
 
-    def _stand(self, far: FarRelation, version: int) -> None:
+    def stand(self, far: FarRelation, version: int) -> None:
         """On another version with the same rows."""
         options = far.place.options
-        if far.place.kind == DELTA:
-            options = {**options, "entry": far.entry(version)}
-            self._places.describe(far.relation.id, options)
+        note = {} if far.is_own else far.table.note(version)
+        if note:
+            options = {**options, **note}
+            self.places.describe(far.relation.id, options)
         far.place = replace(far.place, version=version, options=options)
-        self._places.advance(far.relation.id, version, far.place.commits)
-
-    def register_foreign(
-        self,
-        relation: Relation,
-        function: Callable[..., Any],
-        decode: Sequence[Callable[[Any], Any]],
-    ) -> None:
-        super().register_foreign(relation, function, decode)
-        self.python[relation.id] = (function, decode)
+        self.places.advance(far.relation.id, version, far.place.commits)
 
     def close(self) -> None:
         if hasattr(self, "_temporary"):

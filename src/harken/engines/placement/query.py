@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from harken.engines.lake.limits import MOST_EVALUATED, TooManyRows
+from harken.engines.fetch_limits import MOST_EVALUATED
+from harken.engines.protocol import BrokenOff, Connection, TooManyRows
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.connection import BrokenOff
-from harken.engines.sqlite.engine import Query
+from harken.engines.sqlite.engine import Query, beside_rows, summed_by_row
 from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.weighing import Weighing
+from harken.engines.sqlite.recursion import Fixpoint
+from harken.engines.sqlite.weighing import around
+from harken.engines.weighing import Weighing
 from harken.errors import EngineError
 from harken.ir.clauses import Computation
 from harken.ir.operations import OPERATIONS
@@ -21,37 +23,77 @@ from harken.planner.demand import Demand
 from harken.planner.prepare import Plan
 
 if TYPE_CHECKING:
-    from harken.engines.lake.engine import LakeEngine
+    from harken.engines.placement.placement import Placement
+
+Row = tuple[Any, ...]
 
 ANSWER = "harken_answer"
 
 
 @dataclass(frozen=True, slots=True)
-class FarQuery(Query):
-    """`asked` is what it needs, with the queries that say which keys; `deltas` are the changes of
-    far relations that it reads."""
+class Known:
+    """What is known of a query before it runs: Spark's rows, or None if SQLite can answer."""
 
+    rows: list[Row] | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LakeQuery:
+    """`local` answers where the rows that are `asked` for are at hand; else Spark answers the plan.
+    `asked` are the demands with the queries that say which keys; `deltas` are the changes of lake
+    relations that it reads."""
+
+    local: Query
     plan: Plan
     asked: tuple[tuple[Demand, Query | None], ...]
     deltas: frozenset[str]
-    engine: LakeEngine
+    engine: Placement
     is_stepwise: bool
-    """Do the rules of its fixpoints bring what they need, round by round?"""
+    """Do the rules of its fixpoints fetch what they need, round by round?"""
+    known: Known | None = None
 
-    def rows(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def answered(self, rows: list[Row] | None) -> LakeQuery:
+        """The same query with its answer; None says that all it needs is at hand."""
+        return replace(self, known=Known(rows))
+
+    @property
+    def relation(self) -> Relation:
+        return self.local.relation
+
+    @property
+    def sql(self) -> str:
+        return self.local.sql
+
+    @property
+    def connection(self) -> Connection:
+        return self.local.connection
+
+    @property
+    def fixpoints(self) -> tuple[Fixpoint, ...]:
+        return self.local.fixpoints
+
+    @property
+    def tables(self) -> Mapping[str, str]:
+        return self.local.tables
+
+    def rows(self, values: Sequence[Any]) -> list[Row]:
         with self.engine.steady(), self.connection.fixed_time():
             if self.is_here(values):
                 with suppress(TooManyRows):
-                    return Query.rows(self, values)
+                    return self.local.rows(values)
             return self._by_spark(values)
 
-    def run_from(
-        self, before: str, after: str, insert: str = "", conflict: str = ""
-    ) -> list[tuple[Any, ...]]:
+    def run_into(self, insert: str, beside: str = "") -> None:
+        self.run_from(*beside_rows(self.relation, beside), insert)
+
+    def summed(self) -> list[Row]:
+        return self.run_from(*summed_by_row(self.relation))
+
+    def run_from(self, before: str, after: str, insert: str = "", conflict: str = "") -> list[Row]:
         with self.engine.steady(), self.connection.fixed_time():
             if self.is_here(()):
                 with suppress(TooManyRows):
-                    return Query.run_from(self, before, after, insert, conflict)
+                    return self.local.run_from(before, after, insert, conflict)
             rows = self._by_spark(())
         columns = layout.typed_columns(self.relation) or "c0 INTEGER"
         table = quote(ANSWER)
@@ -68,12 +110,14 @@ class FarQuery(Query):
 
     def counted(
         self, columns: Sequence[int], values: Sequence[int], present: int | None, many: bool
-    ) -> list[tuple[Any, ...]] | None:
+    ) -> list[Row] | None:
         from harken.engines.spark.distributed import counted
 
         with self.engine.steady(), self.connection.fixed_time():
             if self.is_here(()):
-                return Query.counted(self, columns, values, present, many)
+                with suppress(TooManyRows):
+                    return self.local.counted(columns, values, present, many)
+                self._refuse_spark()
             self.connection.answered_elsewhere += 1
             return counted(self.engine, self, columns, values, present)
 
@@ -84,7 +128,7 @@ class FarQuery(Query):
         with self.engine.steady(), self.connection.fixed_time():
             if self.is_here(()):
                 with suppress(TooManyRows):
-                    Query.run_from(self, *weighing.around(), insert, conflict)
+                    self.local.run_from(*around(weighing), insert, conflict)
                     return
             self._refuse_spark()
             self.connection.answered_elsewhere += 1
@@ -94,21 +138,27 @@ class FarQuery(Query):
 
     def is_here(self, values: Sequence[Any]) -> bool:
         """Are the rows that it needs at hand? If not, Spark answers, or has answered already."""
-        if id(self) in self.engine.ahead:
-            return self.engine.ahead[id(self)] is None
+        if self.known is not None:
+            return self.known.rows is None
         return self.engine.is_at_hand(self, values)
 
+    def clear(self) -> None:
+        self.local.clear()
+
+    def release(self) -> None:
+        self.local.release()
+
     @contextmanager
-    def evaluated(self) -> Iterator[Callable[[Relation], list[tuple[Any, ...]]]]:
+    def evaluated(self) -> Iterator[Callable[[Relation], list[Row]]]:
         with self.engine.steady(), self.connection.fixed_time():
             if self.is_here(()):
-                with Query.evaluated(self) as rows_of:
+                with self.local.evaluated() as rows_of:
                     yield rows_of
                 return
             with self.connection.snapshot():
                 try:
                     self._fill_by_spark()
-                    yield self._table_rows
+                    yield self.local.table_rows
                 finally:
                     self.clear()
 
@@ -136,13 +186,14 @@ class FarQuery(Query):
                 (row or (1,) for row in rows),
             )
 
-    def _by_spark(self, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _by_spark(self, values: Sequence[Any]) -> list[Row]:
         from harken.engines.spark.distributed import answer
 
         self._refuse_spark()
         self.connection.answered_elsewhere += 1
-        answered = self.engine.ahead.get(id(self))
-        return answer(self.engine, self, values) if answered is None else answered
+        if self.known is not None and self.known.rows is not None:
+            return self.known.rows
+        return answer(self.engine, self, values)
 
     def _refuse_spark(self) -> None:
         """What is rewritten for a change has no meaning without the layers, and Spark has none:
