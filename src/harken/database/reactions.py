@@ -119,11 +119,14 @@ class Reactions:
     def forget(self) -> None:
         self.check_phase.forget()
 
+    def restore_tables(self) -> None:
+        """Tables were undone: let consumers have theirs, before the network is looked at."""
+        for consumer in self._consumers:
+            consumer.after_undo()
+
     def after_undo(self) -> None:
         """Triggers and Δ-sets were undone with the rest: see that they fit what is left."""
         if not self.network.graph.is_empty or self._runtime.catalog.rules:
-            for consumer in self._consumers:
-                consumer.after_undo()
             self.synchronise()
             self.network.graph.capture_again()
 

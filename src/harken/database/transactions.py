@@ -369,6 +369,8 @@ class Transactions:
         if not same_tables:
             engine.indexes.reload()
         engine.after_undo()
+        # What was watched until now has its tables again before anything else is watched.
+        self._reactions.restore_tables()
         if schema_changed:
             self._reread()
         same_schema = not (schema_changed or catalog.changed or catalog.epoch != self._first_epoch)
