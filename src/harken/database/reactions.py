@@ -119,6 +119,12 @@ class Reactions:
     def forget(self) -> None:
         self.check_phase.forget()
 
+    def clear_network(self) -> None:
+        """Let go of the whole network: `synchronise` makes it anew when the catalog was read."""
+        self.network.graph.clear()
+        for consumer in self._consumers:
+            consumer.after_clearing()
+
     def restore_tables(self) -> None:
         """Tables were undone: let consumers have theirs, before the network is looked at."""
         for consumer in self._consumers:

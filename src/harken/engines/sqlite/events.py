@@ -70,14 +70,21 @@ class DeltaSet:
         create = f"CREATE TEMP TABLE {self.table} ({columns}{self.weight} INTEGER NOT NULL"
         if layout.may_be_null(self.relation):
             self._connection.run(f"{create})")
-            name = delta(self.relation).id
-            self._connection.run(
-                f"CREATE UNIQUE INDEX temp.{quote(f'rows {name}')} ON {quote(name)} ({self._key})"
-            )
+            self._index()
         else:
             self._connection.run(f"{create}, PRIMARY KEY ({key})) WITHOUT ROWID")
         if self.announced:
             self._announce()
+
+    def _index(self) -> None:
+        """A table without its index must not be left, by Ctrl-C: it would be taken for complete."""
+        name = delta(self.relation).id
+        index = f"CREATE UNIQUE INDEX temp.{quote(f'rows {name}')} ON {quote(name)} ({self._key})"
+        try:
+            self._connection.run(index)
+        except BaseException:
+            self.drop()
+            raise
 
     def _announce(self) -> None:
         row = ", ".join(["value"] * (self.relation.arity + 1))
