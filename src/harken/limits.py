@@ -4,8 +4,9 @@ Each session has a Watch. The outermost statement starts its clock; whatever run
 and then: SQLite every few thousand instructions, Python loops by `check()`.
 
 Law: once `cancel` has returned True, the statement commits nothing any more. A limit that fires
-raises a LimitFault, which undoes the statement; the session can be used afterwards. To let it undo
-what it did, the watch is silent for `CLEANUP_SECONDS` after it has fired.
+raises a LimitFault, which undoes the statement; the session can be used afterwards. Whatever
+undoes it, or must happen as a whole, is `shielded`; for the rest of the cleaning up the watch is
+silent for `CLEANUP_SECONDS` after it has fired.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ class Watch:
         self.is_armed = False
         """Does the statement have a time limit, or was it cancelled? If not, it never stops, and
         hot paths need not ask."""
+        self._shields = 0
         self._held = 0
         self.seconds = 0.0
         self.most_rows = 0
@@ -149,7 +151,7 @@ class Watch:
     @property
     def is_over(self) -> bool:
         """Must the statement stop?"""
-        if not self.is_armed:
+        if not self.is_armed or self._shields:
             return False
         now = time.monotonic()
         return (self._reason is not None or now > self._until) and now > self._silent_until
@@ -172,6 +174,20 @@ class Watch:
         )
 
     @contextmanager
+    def shielded(self) -> Iterator[None]:
+        """No limit stops what the block does: half of it would be worse than waiting for it."""
+        self._shields += 1
+        is_first = self._shields == 1
+        if is_first and self.when_ended is not None:
+            self.when_ended()
+        try:
+            yield
+        finally:
+            if is_first and self.when_started is not None and self._depth:
+                self.when_started()
+            self._shields -= 1
+
+    @contextmanager
     def committing(self) -> Iterator[None]:
         """From the start of this block on, cancelling comes too late for what it commits."""
         with self._lock:
@@ -189,7 +205,7 @@ class Watch:
 
     def fetch(self, rows: Iterator[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """All rows of a query, counted while they come."""
-        if not self.most_rows and not self.most_bytes:
+        if self._shields or not (self.most_rows or self.most_bytes):
             return list(rows)
         found: list[tuple[Any, ...]] = []
         size = 0
@@ -202,7 +218,7 @@ class Watch:
         return found
 
     def check_rows(self, count: int) -> None:
-        if self.most_rows and count > self.most_rows:
+        if self.most_rows and count > self.most_rows and not self._shields:
             raise LimitFault(
                 f"a query has more than {self.most_rows} rows",
                 code="row-limit",
@@ -210,7 +226,7 @@ class Watch:
             )
 
     def check_bytes(self, size: int) -> None:
-        if self.most_bytes and size > self.most_bytes:
+        if self.most_bytes and size > self.most_bytes and not self._shields:
             raise out_of_memory(self.most_bytes)
 
     def hold(self, row: tuple[Any, ...]) -> int:

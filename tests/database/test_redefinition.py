@@ -467,3 +467,44 @@ def test_tables_may_refer_to_each_other() -> None:
             db.sql(f"INSERT INTO {table}")
     db.sql("BEGIN; INSERT INTO a VALUES (4); INSERT INTO b VALUES (4, 0); COMMIT")
     assert rows(db, "m") == [(1,), (4,)]
+
+
+# --- two sessions --------------------------------------------------------------------------
+
+PLAIN = "CREATE OR REPLACE VIEW v AS SELECT a, b FROM t"
+STORED = "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT a, b FROM t"
+WIDER = "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT a, b, a AS c FROM t"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ([PLAIN], [STORED]),
+        ([PLAIN, STORED], [STORED]),
+        ([PLAIN, WIDER], [STORED]),
+        ([PLAIN], [WIDER]),
+        ([WIDER], [STORED]),
+    ],
+)
+@pytest.mark.parametrize("looks", [True, False])
+def test_a_view_whose_table_another_session_drops_is_followed(
+    tmp_path: Path, theirs: list[str], ours: list[str], looks: bool
+) -> None:
+    """The triggers that a session had on the table are out of its sight then."""
+    path = str(tmp_path / "x.db")
+    with harken.connect(path) as here, harken.connect(path) as there:
+        here.sql("CREATE TABLE t (a INT, b INT)")
+        here.sql("CREATE MATERIALIZED VIEW v AS SELECT a, b FROM t")
+        here.sql("CREATE MATERIALIZED VIEW w AS SELECT a, count(*) AS n FROM v GROUP BY a")
+        for session, texts in ((there, theirs), (here, ours)):
+            for text in texts:
+                session.sql(text)
+                if looks:
+                    here.sql("INSERT INTO t VALUES (1, 1)")
+            session.sql("INSERT INTO t VALUES (2, 2)")
+            here.sql("INSERT INTO t VALUES (3, 3)")
+            for each in (here, there):
+                asked = each.sql("SELECT a, count(*) AS n FROM t GROUP BY a").rows
+                assert rows(each, "w") == sorted(asked)
+        here.sql(f"BEGIN; {PLAIN}; ROLLBACK; INSERT INTO t VALUES (3, 3)")
+        assert dict(rows(here, "w"))[3] == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -285,3 +286,60 @@ def test_texts_that_say_the_same_are_one_shape(shop: Database) -> None:
     shop.monitor("low", where="(quantity > (2)) and (item = 'b')")
     (name,) = conditions_of(shop)
     assert name.startswith("monitor low() where quantity > ? ∧ item = ? [")
+
+
+SCHEMA_CHANGES = {
+    "a column more": "ALTER TABLE stock ADD COLUMN shelf INT",
+    "the view again": "CREATE OR REPLACE VIEW everything AS SELECT *, 1 AS one FROM stock",
+    "another type": (
+        "CREATE OR REPLACE VIEW everything AS SELECT CAST(quantity AS DOUBLE) AS quantity FROM "
+        "stock"
+    ),
+    "twice": (
+        "ALTER TABLE stock ADD COLUMN shelf INT; ALTER TABLE stock ADD COLUMN room INT; "
+        "INSERT INTO wanted VALUES ('a')"
+    ),
+}
+
+
+def roll_back(db: Database, text: str) -> None:
+    db.sql(f"BEGIN; {text}; ROLLBACK")
+
+
+def fail_in_a_text(db: Database, text: str) -> None:
+    db.sql("BEGIN; DELETE FROM wanted")
+    with pytest.raises(HarkenError):
+        db.sql(f"{text}; INSERT INTO stock VALUES (1)")
+    db.sql("COMMIT")
+
+
+def fail_in_a_block(db: Database, text: str) -> None:
+    db.sql("BEGIN; DELETE FROM wanted")
+    with suppress(ZeroDivisionError), db.transaction():
+        db.sql(text)
+        raise ZeroDivisionError
+    db.rollback()
+
+
+def fail_at_once(db: Database, text: str) -> None:
+    with pytest.raises(HarkenError):
+        db.sql(f"BEGIN; {text}; INSERT INTO stock VALUES (1)")
+
+
+@pytest.mark.parametrize("undo", [roll_back, fail_in_a_text, fail_in_a_block, fail_at_once])
+@pytest.mark.parametrize("change", SCHEMA_CHANGES)
+def test_a_change_of_the_schema_can_be_undone(
+    shop: Database, undo: Callable[[Database, str], None], change: str
+) -> None:
+    """Each change gives the condition another table of constants."""
+    shop.sql("CREATE VIEW everything AS SELECT * FROM stock")
+    subs = [shop.monitor("everything", where=f"quantity = {number}") for number in (7, 8)]
+    undo(shop, SCHEMA_CHANGES[change])
+    shop.sql("INSERT INTO stock VALUES (7, 'nib', NULL, NULL)")
+    assert [[c.plus for c in sub.changes()] for sub in subs] == [[[(7, "nib", None, None)]], []]
+    undo(shop, SCHEMA_CHANGES[change])
+    subs.append(shop.monitor("everything", where="quantity = 9"))
+    subs.pop(0).close()
+    shop.sql("UPDATE stock SET quantity = quantity + 1 WHERE item = 'nib'")
+    shop.sql("UPDATE stock SET quantity = quantity + 1 WHERE item = 'nib'")
+    assert [len(sub.changes()) for sub in subs] == [2, 1]

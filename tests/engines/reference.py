@@ -381,32 +381,32 @@ class ReferenceTransactions:
         assert self._begun is not None
         self._engine.state, self._begun = self._begun, None
 
-    def begin_savepoint(self, name: str) -> None:
+    def set_savepoint(self, name: str) -> None:
         self._savepoints[name] = deepcopy(self._engine.state)
 
-    def undo_savepoint(self, name: str) -> None:
+    def undo_to(self, name: str) -> None:
         self._engine.state = self._savepoints.pop(name)
 
-    def end_savepoint(self, name: str) -> None:
+    def release(self, name: str) -> None:
         del self._savepoints[name]
 
     @contextmanager
     def savepoint(self, name: str = "step") -> Iterator[None]:
-        self.begin_savepoint(name)
+        self.set_savepoint(name)
         try:
             yield
         except BaseException:
-            self.undo_savepoint(name)
+            self.undo_to(name)
             raise
-        self.end_savepoint(name)
+        self.release(name)
 
     @contextmanager
     def undone(self, name: str = "undone") -> Iterator[None]:
-        self.begin_savepoint(name)
+        self.set_savepoint(name)
         try:
             yield
         finally:
-            self.undo_savepoint(name)
+            self.undo_to(name)
 
 
 class ReferenceNumbers:

@@ -113,12 +113,12 @@ def test_a_savepoint_undoes_what_came_after_it_and_no_more(engine: Any) -> None:
     with engine.connection.undone():
         engine.remove_row(SET, (1, 1))
         assert not engine.contains(SET, (1, 1))
-    engine.connection.begin_savepoint("mine")
+    engine.connection.set_savepoint("mine")
     engine.set_row(SET, (4, 4))
-    engine.connection.undo_savepoint("mine")
-    engine.connection.begin_savepoint("mine")
+    engine.connection.undo_to("mine")
+    engine.connection.set_savepoint("mine")
     engine.set_row(SET, (5, 5))
-    engine.connection.end_savepoint("mine")
+    engine.connection.release("mine")
     engine.connection.commit()
     assert rows(engine, SET) == Counter([(1, 1), (3, 3), (5, 5)])
 

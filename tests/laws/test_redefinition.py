@@ -346,6 +346,35 @@ def test_redefinition(
     _holds(schema, watched, done)
 
 
+turns = st.lists(
+    st.tuples(
+        st.integers(0, 1),
+        st.one_of(
+            st.builds(
+                Redefine,
+                st.just("v0"),
+                st.sampled_from(["SELECT x, y FROM t0", "SELECT x, y, x AS z FROM t0"]),
+                st.booleans(),
+                st.just("t0"),
+                st.just(0),
+            ),
+            data,
+        ),
+    ),
+    min_size=3,
+    max_size=8,
+)
+STANDING = (("SELECT x, y FROM t0", True), ("SELECT x, count(*) AS y FROM v0 GROUP BY x", True))
+
+
+@some
+@given(turns)
+def test_sessions_that_define_one_view_in_turn(given: list[tuple[int, Redefine | Data]]) -> None:
+    """Materialized or not: one session drops the table that the other has triggers on."""
+    others = (("SELECT x, y FROM t1", False),) * (len(VIEWS) - len(STANDING))
+    _holds((*STANDING, *others), [], [("alone", number, (each,)) for number, each in given])
+
+
 @pytest.mark.nightly
 @many
 @given(schemas, monitored, st.lists(steps, min_size=4, max_size=20))

@@ -2,7 +2,8 @@
 
 Random conditions of few shapes, so that many of them share a plan and a node, come and go between
 random transactions: of this session and of another, committed and rolled back. Views are defined
-again, the database is closed and opened, and clients whose changes are kept go on with `since`.
+again, which may be undone as well; the database is closed and opened, and clients whose changes are
+kept go on with `since`.
 
 The rows are asked with an ordinary query, which has the constants in its text.
 """
@@ -26,6 +27,7 @@ from harken import Copy, Database, HarkenError
 SCHEMA = """
 CREATE TABLE t (id INT PRIMARY KEY, city STRING, qty INT, price DECIMAL(8,2), day DATE);
 CREATE TABLE w (city STRING, n INT);
+CREATE VIEW whole AS SELECT * FROM t;
 CREATE VIEW plain AS SELECT id, city, qty, price, day FROM t WHERE qty > 0 OR qty IS NULL;
 CREATE VIEW copies AS SELECT city, qty FROM t;
 CREATE VIEW different AS SELECT DISTINCT city, qty FROM t;
@@ -35,8 +37,9 @@ INSERT INTO t VALUES (1, 'a', 1, 1.50, DATE '2026-01-01'), (2, 'b', 3, 2.00, NUL
     (3, NULL, NULL, NULL, NULL);
 INSERT INTO w VALUES ('a', 2), ('b', 1);
 """
-VIEWS = ("plain", "copies", "different", "grouped", "joined")
+VIEWS = ("whole", "plain", "copies", "different", "grouped", "joined")
 AGAIN = {
+    "whole": "SELECT *, {} AS more FROM t",
     "plain": "SELECT id, city, qty, price, day FROM t WHERE qty <> {}",
     "copies": "SELECT city, qty FROM t WHERE id > {}",
     "different": "SELECT DISTINCT city, qty + {} AS qty FROM t",
@@ -107,6 +110,21 @@ CHANGES = st.one_of(
     st.just("INSERT INTO t VALUES (9, 'a', 1, 1, NULL), (9, 'b', 1, 1, NULL)"),  # fails
 )
 SCRIPTS = st.lists(CHANGES, min_size=1, max_size=4)
+DEFINITIONS = st.tuples(st.sampled_from(VIEWS), st.integers(0, 3)).map(
+    lambda what: f"CREATE OR REPLACE VIEW {what[0]} AS {AGAIN[what[0]].format(what[1])}"
+)
+TO_BE_UNDONE = st.lists(
+    st.one_of(
+        CHANGES,
+        DEFINITIONS,
+        st.just("ALTER TABLE t ADD COLUMN extra INT"),
+        st.just("ALTER TABLE w ADD COLUMN extra INT"),
+        st.just("CREATE OR REPLACE VIEW copies AS SELECT city, qty, 1 AS one FROM t"),
+        st.just("CREATE OR REPLACE VIEW copies AS SELECT city, CAST(qty AS DOUBLE) AS qty FROM t"),
+    ),
+    min_size=1,
+    max_size=4,
+)
 ACTS = st.lists(
     st.one_of(
         st.tuples(st.just("begin"), st.tuples(conditions(), st.booleans())),
@@ -115,9 +133,10 @@ ACTS = st.lists(
         st.tuples(st.just("commit"), SCRIPTS),
         st.tuples(st.just("commit"), SCRIPTS),
         st.tuples(st.just("commit"), SCRIPTS),
-        st.tuples(st.just("roll back"), SCRIPTS),
+        st.tuples(st.just("roll back"), TO_BE_UNDONE),
+        st.tuples(st.just("fail"), st.tuples(SCRIPTS, TO_BE_UNDONE, st.booleans())),
         st.tuples(st.just("another session"), SCRIPTS),
-        st.tuples(st.just("define"), st.tuples(st.sampled_from(VIEWS), st.integers(0, 3))),
+        st.tuples(st.just("define"), DEFINITIONS),
         st.tuples(st.just("reopen"), st.none()),
     ),
     min_size=4,
@@ -176,6 +195,20 @@ class World:
         if self.db.in_transaction:
             self.db.rollback()
 
+    def fail(self, what: tuple[list[str], list[str], bool]) -> None:
+        """A text fails in an open transaction, and is undone without what was before it."""
+        before, text, commit = what
+        with suppress(HarkenError):
+            self.db.sql("BEGIN; " + "; ".join(before))
+        with suppress(HarkenError):
+            self.db.sql("; ".join([*text, "SELECT 1 FROM missing"]))
+        if not self.db.in_transaction:
+            return
+        if commit:
+            self.db.commit()
+        else:
+            self.db.rollback()
+
     def another_session(self, script: list[str]) -> None:
         """Only what is kept hears of it."""
         for client in [each for each in self.clients if not each.kept]:
@@ -185,10 +218,8 @@ class World:
             with suppress(HarkenError):
                 self.other.sql(text)
 
-    def define(self, what: tuple[str, int]) -> None:
-        view, number = what
-        query = AGAIN[view].format(number)
-        self.db.sql(f"CREATE OR REPLACE VIEW {view} AS {query}")
+    def define(self, what: str) -> None:
+        self.db.sql(what)
 
     def reopen(self, _: None) -> None:
         self.close()

@@ -119,11 +119,20 @@ class Reactions:
     def forget(self) -> None:
         self.check_phase.forget()
 
+    def clear_network(self) -> None:
+        """Let go of the whole network: `synchronise` makes it anew when the catalog was read."""
+        self.network.graph.clear()
+        for consumer in self._consumers:
+            consumer.after_clearing()
+
+    def restore_tables(self) -> None:
+        """Tables were undone: let consumers have theirs, before the network is looked at."""
+        for consumer in self._consumers:
+            consumer.after_undo()
+
     def after_undo(self) -> None:
         """Triggers and Δ-sets were undone with the rest: see that they fit what is left."""
         if not self.network.graph.is_empty or self._runtime.catalog.rules:
-            for consumer in self._consumers:
-                consumer.after_undo()
             self.synchronise()
             self.network.graph.capture_again()
 

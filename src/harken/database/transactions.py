@@ -6,18 +6,36 @@ schema and objects alike; within it each statement happens as a whole or not at 
 One that begins with a read (`BEGIN; SELECT`) holds no lock: all it reads is one state of the file,
 that of its first read, and it takes the write lock with its first change. If another process has
 committed in between, that change is refused with `stale-snapshot`.
+
+Law: what is held in memory of the schema and of those who watch fits the file whenever a statement
+begins. No limit stops what sees to that. If it is interrupted all the same, by Ctrl-C perhaps, the
+next statement does it again.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from harken.database.actions import TransactionUndone
 from harken.database.reactions import Reactions
 from harken.database.runtime import Runtime
 from harken.engines.protocol import SchemaVersions
 from harken.errors import HarkenError, IntegrityError, StorageError
+from harken.propagation.check_phase import CheckState
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A savepoint, and what was held in memory when it was set."""
+
+    name: str
+    epoch: int
+    catalog_changed: bool
+    next_oid: int
+    waiting: CheckState
 
 
 class Transactions:
@@ -36,6 +54,8 @@ class Transactions:
         self._state = -1
         self._looked = True
         """Does the open transaction, if there is one, know the state of the file that it reads?"""
+        self._is_settled = True
+        """Did the last attempt to bring memory in line with the file come to its end?"""
 
     @property
     def active(self) -> bool:
@@ -47,11 +67,11 @@ class Transactions:
 
     def begin(self, *, write: bool = True) -> None:
         """Begin a transaction, unless one is open; with `write`, let it change things."""
+        self._notice_loss()
         if self._connection.in_transaction:
             if write and self._connection.only_reads:
                 self._lock()
             return
-        self._notice_loss()
         self._connection.begin(write=write)
         self._looked = False
         if write:
@@ -74,7 +94,7 @@ class Transactions:
     def look(self) -> None:
         """Before something is read: see what others committed, unless the open transaction has
         looked already. From then on it sees that state only."""
-        if not self._connection.in_transaction or not self._looked:
+        if not (self._connection.in_transaction and self._looked and self._is_settled):
             self.refresh()
 
     @property
@@ -82,6 +102,8 @@ class Transactions:
         """Did the read just made see a state of the file that `refresh` knows?
 
         The read itself asked the file; this only asks what it found."""
+        if not self._is_settled:
+            return False
         if self._connection.in_transaction and self._looked:
             return True
         was_lost = self._begun and not self._connection.in_transaction
@@ -96,10 +118,10 @@ class Transactions:
         self._state = self._connection.seen_version()
         if version == self._data_version:
             return
-        self._runtime.objects.forget()
-        self._runtime.engine.forget()
         # The catalog is many relations: read all of them in the same state.
-        with self._connection.snapshot():
+        with self._settling(), self._connection.snapshot():
+            self._runtime.objects.forget()
+            self._runtime.engine.forget()
             self._runtime.catalog.refresh_counter()
             if self._runtime.catalog.is_stale():
                 self._reread()
@@ -120,6 +142,7 @@ class Transactions:
     def _commit(self) -> None:
         if not self._connection.in_transaction:
             return
+        self._notice_loss()
         self._check_and_commit(lambda: None)
         self._end()
 
@@ -176,15 +199,20 @@ class Transactions:
             raise
         finally:
             self._statements -= 1
+        with self._connection.watch.shielded():
+            self._follow_commit(only_read)
+        if not only_read:
+            self._write_to_lake()
+
+    def _follow_commit(self, only_read: bool) -> None:
+        """What was committed is to be told, whether there is time left or not."""
         self._runtime.catalog.changed = False
         self._begun = False
         self._looked = True
         self._text_open = False
         self._runtime.engine.indexes.make_postponed()
-        if only_read:
-            return
-        self._reactions.after_commit()
-        self._write_to_lake()
+        if not only_read:
+            self._reactions.after_commit()
 
     def _write_to_lake(self) -> None:
         try:
@@ -199,28 +227,48 @@ class Transactions:
         if self._blocks:
             self._block_undone = True
             raise _rolled_back()
-        self._rollback()
+        if self._begun:
+            self._rollback()
 
     def _rollback(self) -> None:
         """Also after SQLite did it by itself, as it does when the disk is full."""
-        if not self._begun:
+        if not self._begun and self._is_settled:
             return
-        self._begun = False
-        self._looked = True
-        self._text_open = False
-        was_open = self._connection.in_transaction
-        tables = self._connection.schema_versions() if was_open else None
-        self._connection.rollback()
-        self._runtime.drop_variables_from(self._first_oid)
-        self._reactions.forget()
-        self._undo(self._runtime.catalog.changed, tables)
-        self._reactions.after_transaction()
-        self._keep_counter()
+        with self._settling() as anew:
+            was_open = self._connection.in_transaction
+            tables = self._connection.schema_versions() if was_open else None
+            self._connection.rollback()
+            if self._begun:
+                self._runtime.drop_variables_from(self._first_oid)
+            self._begun = False
+            self._looked = True
+            self._text_open = False
+            self._reactions.forget()
+            self._undo(self._runtime.catalog.changed, tables, anew)
+            self._reactions.after_transaction()
+            self._keep_counter()
 
     def _notice_loss(self) -> None:
-        """SQLite undid the transaction in a statement of the fast path, which does not look."""
-        if self._begun and not self._connection.in_transaction:
+        """SQLite undid the transaction in a statement of the fast path, which does not look; or
+        something was interrupted while it was undone."""
+        if not self._is_settled:
+            was_open = self._connection.in_transaction
             self._rollback()
+            if was_open:
+                raise _interrupted()
+        elif self._begun and not self._connection.in_transaction:
+            self._rollback()
+
+    @contextmanager
+    def _settling(self) -> Iterator[bool]:
+        """Bring memory in line with the file; true if the network is to be made anew. Nobody knows
+        how far an interrupt (Ctrl-C) let it come, here or in the statement that is undone."""
+        error = sys.exception()
+        anew = not self._is_settled or not (error is None or isinstance(error, Exception))
+        self._is_settled = False
+        with self._connection.watch.shielded():
+            yield anew
+        self._is_settled = True
 
     def _keep_counter(self) -> None:
         """A number given in what was undone is not given again: someone may still hold it."""
@@ -262,26 +310,33 @@ class Transactions:
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        catalog = self._runtime.catalog
-        epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
-        waiting = self._reactions.snapshot()
-        tables: SchemaVersions | None = None
+        point = self._set_point("step")
         try:
-            with self._connection.savepoint():
-                try:
-                    yield
-                except BaseException:
-                    tables = self._connection.schema_versions()
-                    raise
+            yield
         except BaseException:
             if not self._connection.in_transaction:
                 self._rollback()
             else:
-                self._runtime.drop_variables_from(first_oid)
-                self._reactions.restore(waiting)
-                self._undo(catalog.epoch != epoch, tables)
-                catalog.changed = changed
+                self._undo_to(point)
             raise
+        self._connection.release(point.name)
+
+    def _set_point(self, name: str) -> Point:
+        catalog = self._runtime.catalog
+        held = catalog.epoch, catalog.changed, catalog.allocate(0)
+        point = Point(name, *held, self._reactions.snapshot())
+        self._connection.set_savepoint(name)
+        return point
+
+    def _undo_to(self, point: Point) -> None:
+        catalog = self._runtime.catalog
+        with self._settling() as anew:
+            tables = self._connection.schema_versions()
+            self._connection.undo_to(point.name)
+            self._runtime.drop_variables_from(point.next_oid)
+            self._reactions.restore(point.waiting)
+            self._undo(catalog.epoch != point.epoch, tables, anew)
+            catalog.changed = point.catalog_changed
 
     @contextmanager
     def block(self, *, write: bool = True) -> Iterator[None]:
@@ -330,11 +385,7 @@ class Transactions:
                     self._rollback()
                 raise
             return
-        name = "whole_text"
-        catalog = self._runtime.catalog
-        epoch, changed, first_oid = catalog.epoch, catalog.changed, catalog.allocate(0)
-        waiting = self._reactions.snapshot()
-        self._connection.begin_savepoint(name)
+        point = self._set_point("whole_text")
         outer, self._text_open = self._text_open, True
         try:
             yield
@@ -343,21 +394,16 @@ class Transactions:
                 if not self.in_block:
                     self._rollback()
             else:
-                tables = self._connection.schema_versions()
-                self._connection.undo_savepoint(name)
-                self._runtime.drop_variables_from(first_oid)
-                self._reactions.restore(waiting)
-                self._undo(catalog.epoch != epoch, tables)
-                catalog.changed = changed
+                self._undo_to(point)
             raise
         else:
             if self._text_open and self.active:
-                self._connection.end_savepoint(name)
+                self._connection.release(point.name)
         finally:
             # A foreign procedure may run a text within a text.
             self._text_open = outer and self._text_open
 
-    def _undo(self, schema_changed: bool, tables: SchemaVersions | None) -> None:
+    def _undo(self, schema_changed: bool, tables: SchemaVersions | None, anew: bool) -> None:
         """Follow in memory what SQLite has undone. `tables` are the versions of its own schema
         just before: if they are the same now, no table, index or trigger came or went, and what is
         known of them holds. Nothing is looked at then that the transaction was not about."""
@@ -367,10 +413,14 @@ class Transactions:
         if not same_tables:
             engine.indexes.reload()
         engine.after_undo()
-        if schema_changed:
+        if anew:
+            self._reactions.clear_network()
+        # What was watched until now has its tables again before anything else is watched.
+        self._reactions.restore_tables()
+        if schema_changed or anew:
             self._reread()
         same_schema = not (schema_changed or catalog.changed or catalog.epoch != self._first_epoch)
-        if not (same_schema and same_tables):
+        if anew or not (same_schema and same_tables):
             self._reactions.after_undo()
 
     def _reread(self) -> None:
@@ -384,4 +434,12 @@ def _rolled_back() -> IntegrityError:
         "the block `with db.transaction()` was rolled back",
         code="rolled-back",
         hint="to leave the block undone, let this error pass or raise one of your own",
+    )
+
+
+def _interrupted() -> IntegrityError:
+    return IntegrityError(
+        "a statement was interrupted while it was undone, so its whole transaction was rolled back",
+        code="rolled-back",
+        hint="begin the transaction again",
     )

@@ -417,12 +417,12 @@ class Transactions(Protocol):
     def snapshot(self) -> AbstractContextManager[None]:
         """Let all that is read in the block be of one state."""
 
-    def begin_savepoint(self, name: str) -> None: ...
+    def set_savepoint(self, name: str) -> None: ...
 
-    def undo_savepoint(self, name: str) -> None:
+    def undo_to(self, name: str) -> None:
         """Undo what came after it, and let go of it."""
 
-    def end_savepoint(self, name: str) -> None:
+    def release(self, name: str) -> None:
         """Let go of it; what came after it stays."""
 
     def is_empty(self) -> bool:

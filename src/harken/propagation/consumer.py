@@ -112,5 +112,8 @@ class Consumer:
     def after_undo(self) -> None:
         """Tables were undone, perhaps with what the consumer keeps in them."""
 
+    def after_clearing(self) -> None:
+        """No view is in the network any more; `synchronise` is called next."""
+
     def after_transaction(self) -> None:
         """The transaction was committed or rolled back."""

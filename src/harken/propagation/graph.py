@@ -125,23 +125,25 @@ class Graph:
         a consumer is stored by the network, in the relation that it names."""
         assert consumer is not None or view.stored is not None
         name = view.name
-        others = self._sharing.remove(name) if name in self.nodes else set()
-        others |= self._sharing.add(name, view.program)
-        if not self._special.noticed.isdisjoint(view.program.definitions):
-            self.noticed.add(name)
-        self.consumers[name] = consumer
-        self.attach(view)
-        for other in others - {name}:
-            self.attach(self.nodes[other].view)
+        with self._engine.connection.watch.shielded():
+            others = self._sharing.remove(name) if name in self.nodes else set()
+            others |= self._sharing.add(name, view.program)
+            if not self._special.noticed.isdisjoint(view.program.definitions):
+                self.noticed.add(name)
+            self.consumers[name] = consumer
+            self.attach(view)
+            for other in others - {name}:
+                self.attach(self.nodes[other].view)
 
     def remove(self, name: str) -> None:
-        node = self.nodes.pop(name)
-        del self.consumers[name]
-        self.noticed.discard(name)
-        others = self._sharing.remove(name)
-        self._disconnect(node)
-        for other in others:
-            self.attach(self.nodes[other].view)
+        with self._engine.connection.watch.shielded():
+            node = self.nodes.pop(name)
+            del self.consumers[name]
+            self.noticed.discard(name)
+            others = self._sharing.remove(name)
+            self._disconnect(node)
+            for other in others:
+                self.attach(self.nodes[other].view)
 
     def hold(self, consumer: Consumer | None, wanted: Iterable[WatchedView]) -> list[str]:
         """Let a consumer have the views that are wanted and no others; the names of those that are
@@ -173,6 +175,20 @@ class Graph:
             self.remove(each.name)
         for each in views:
             self.insert(each, consumers[each.name])
+
+    def clear(self) -> None:
+        """Let go of all conditions and nodes, which may be half connected. The changes of an open
+        transaction are kept: what is inserted again needs them."""
+        self._sharing = Sharing()
+        self.nodes.clear()
+        self.consumers.clear()
+        self.noticed.clear()
+        self.affects.clear()
+        while self.derived:
+            _, node = self.derived.popitem()
+            node.drop()
+        if not self._engine.connection.in_transaction:
+            self.release_idle()
 
     def attach(self, condition: WatchedView) -> None:
         before = self.nodes.get(condition.name)

@@ -26,6 +26,7 @@ from harken.engines.delta.delta_log import (
     change_feed,
     committed_at,
     file_difference,
+    has_exact_feed,
     open_delta,
     plain_path,
     storage,
@@ -206,11 +207,14 @@ class DeltaInput:
         return self._conform(pa.table(self._at(version).scan(columns=self.schema.names)))
 
     def changes(self, from_version: int, to_version: int) -> pa.Table:
-        """The net rows, with weights: from the change feed, or from the files that differ."""
+        """The net rows, with weights: from the change feed if it is exact, else from the files that
+        differ."""
         if from_version > to_version:
             return weighted.negate(self.changes(to_version, from_version))
         if from_version == to_version:
             return weighted.empty(self.schema)
+        if not has_exact_feed(self._delta, from_version, to_version):
+            return self._difference(from_version, to_version)
         try:
             return change_feed(self._delta, from_version, to_version, self.schema)
         except (DeltaError, pa.ArrowException, KeyError):

@@ -102,7 +102,11 @@ class Monitors(Consumer):
         receiver.number = self._attached
         if receiver.listener is not None and not receiver.reads_queue:
             self._reading_file[receiver] = None
-        self._follow(receiver.watched)
+        try:
+            self._follow(receiver.watched)
+        except BaseException:
+            self.detach(receiver)
+            raise
 
     def detach(self, receiver: Receiver) -> None:
         receiver.closed = True
@@ -276,22 +280,37 @@ class Monitors(Consumer):
         self._places.join(watched, selection)
 
     def _insert(self, view: MonitoredView) -> None:
-        self._places.open(view)
-        self._network.graph.insert(view, self)
+        with self._runtime.engine.connection.watch.shielded():
+            self._places.open(view)
+            self._network.graph.insert(view, self)
         made = self._network.graph.node(view.name)
-        if made is not None and made.counted is not None:
-            self._network.kept.build_kept(made)
-        if view.moves:
-            self._moments.begin(view.name)
+        try:
+            if made is not None and made.counted is not None:
+                self._network.kept.build_kept(made)
+            if view.moves:
+                self._moments.begin(view.name)
+        except BaseException:
+            if not self._places.at(view):
+                self._drop(view)
+            raise
 
     def _leave(self, watched: Watched) -> None:
         """Watch it no longer; what nobody watches is not in the network."""
-        view = self._places.leave(watched) if watched in self._places else None
-        if view is not None:
-            self._network.graph.remove(view.name)
-            self._places.close(view)
-            if view.moves:
-                self._moments.end(view.name)
+        with self._runtime.engine.connection.watch.shielded():
+            view = self._places.leave(watched) if watched in self._places else None
+            if view is not None:
+                self._drop(view)
+
+    def _drop(self, view: MonitoredView) -> None:
+        self._network.graph.remove(view.name)
+        self._places.close(view)
+        if view.moves:
+            self._moments.end(view.name)
+
+    def after_clearing(self) -> None:
+        self._places.clear()
+        self._broken.clear()
+        self._epoch = -1
 
     def after_undo(self) -> None:
         self._places.restore()

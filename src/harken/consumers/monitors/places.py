@@ -95,6 +95,14 @@ class Places:
             place.parameters.drop()
             self._note_change()
 
+    def clear(self) -> None:
+        """No condition is in the network any more."""
+        self._found.clear()
+        while self._places:
+            _, place = self._places.popitem()
+            if place.parameters is not None:
+                place.parameters.drop()
+
     def split(
         self, view: MonitoredView, rows: Counter[Row]
     ) -> Iterator[tuple[Watched, Counter[Row]]]:

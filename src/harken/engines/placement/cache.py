@@ -253,10 +253,10 @@ class Cache:
         try:
             yield
         except BaseException:
-            self._connection.run("ROLLBACK TO bring")
+            if self._connection.in_transaction:
+                self._connection.undo_to("bring")
             raise
-        finally:
-            self._connection.run("RELEASE bring")
+        self._connection.release("bring")
 
     @contextmanager
     def _unnoticed(self) -> Iterator[None]:
@@ -265,7 +265,8 @@ class Cache:
         try:
             yield
         finally:
-            self._connection.run(f"DELETE FROM temp.{BRINGING}")
+            with self._connection.watch.shielded():
+                self._connection.run(f"DELETE FROM temp.{BRINGING}")
 
     # --- triggers --------------------------------------------------------------------------
 

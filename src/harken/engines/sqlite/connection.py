@@ -349,16 +349,6 @@ class Connection:
     def is_empty(self) -> bool:
         return bool(self.value("SELECT count(*) FROM sqlite_schema") == 0)
 
-    def begin_savepoint(self, name: str) -> None:
-        self.run(f"SAVEPOINT {name}")
-
-    def undo_savepoint(self, name: str) -> None:
-        self.run(f"ROLLBACK TO {name}")
-        self.run(f"RELEASE {name}")
-
-    def end_savepoint(self, name: str) -> None:
-        self.run(f"RELEASE {name}")
-
     @property
     def in_transaction(self) -> bool:
         """False also when it is closed; the next statement says so."""
@@ -442,7 +432,7 @@ class Connection:
         self._now = None
         self.only_reads = False
         if self.in_transaction:
-            with faults.translated():
+            with self.watch.shielded(), faults.translated():
                 self.raw.execute("ROLLBACK")
 
     @contextmanager
@@ -456,21 +446,34 @@ class Connection:
             yield
         finally:
             if self.in_transaction:
-                self.run("COMMIT")
+                with self.watch.shielded():
+                    self.run("COMMIT")
 
     @contextmanager
     def savepoint(self, name: str = "step") -> Iterator[None]:
         """All of a block or nothing of it, inside the open transaction."""
-        self._refuse_changes_while_asking()
-        self.run(f"SAVEPOINT {name}")
+        self.set_savepoint(name)
         try:
             yield
         except BaseException:
             if self.in_transaction:
-                self.run(f"ROLLBACK TO {name}")
-                self.run(f"RELEASE {name}")
+                self.undo_to(name)
             raise
-        self.run(f"RELEASE {name}")
+        self.release(name)
+
+    def set_savepoint(self, name: str) -> None:
+        self._refuse_changes_while_asking()
+        self.run(f"SAVEPOINT {name}")
+
+    def release(self, name: str) -> None:
+        with self.watch.shielded():
+            self.run(f"RELEASE {name}")
+
+    def undo_to(self, name: str) -> None:
+        """Undo all since a savepoint, and forget the savepoint."""
+        with self.watch.shielded():
+            self.run(f"ROLLBACK TO {name}")
+            self.run(f"RELEASE {name}")
 
     @contextmanager
     def undone(self, name: str = "undone") -> Iterator[None]:
@@ -480,8 +483,7 @@ class Connection:
             yield
         finally:
             if self.in_transaction:
-                self.run(f"ROLLBACK TO {name}")
-                self.run(f"RELEASE {name}")
+                self.undo_to(name)
 
     def _refuse_changes_while_asking(self) -> None:
         """A query whose own functions change what it reads may never end, or half-happen."""

@@ -39,6 +39,9 @@ CREATE_MARKS = (
 READ_MARKS = f"SELECT name, passed FROM temp.{MARKS}"
 CLEAR_MARKS = f"DELETE FROM temp.{MARKS}"
 
+EVENTS = ("insert", "delete", "update")
+OF_TRIGGERS = "type = 'trigger' AND name IN (?, ?, ?)"
+
 ANNOUNCED = 16
 """The rows that SQLite expects in a Δ-set: fewer than any table has, and enough that it makes an
 index on what it joins them with, if there is none."""
@@ -70,14 +73,21 @@ class DeltaSet:
         create = f"CREATE TEMP TABLE {self.table} ({columns}{self.weight} INTEGER NOT NULL"
         if layout.may_be_null(self.relation):
             self._connection.run(f"{create})")
-            name = delta(self.relation).id
-            self._connection.run(
-                f"CREATE UNIQUE INDEX temp.{quote(f'rows {name}')} ON {quote(name)} ({self._key})"
-            )
+            self._index()
         else:
             self._connection.run(f"{create}, PRIMARY KEY ({key})) WITHOUT ROWID")
         if self.announced:
             self._announce()
+
+    def _index(self) -> None:
+        """A table without its index must not be left, by Ctrl-C: it would be taken for complete."""
+        name = delta(self.relation).id
+        index = f"CREATE UNIQUE INDEX temp.{quote(f'rows {name}')} ON {quote(name)} ({self._key})"
+        try:
+            self._connection.run(index)
+        except BaseException:
+            self.drop()
+            raise
 
     def _announce(self) -> None:
         row = ", ".join(["value"] * (self.relation.arity + 1))
@@ -160,7 +170,10 @@ class Capture(DeltaSet):
         """From now on, keep the changes."""
         self._connection.run(CREATE_MARKS)
         self.create()
-        for sql in self._triggers().values():
+        triggers = self._triggers()
+        if triggers and self._has_triggers():
+            self._drop_triggers()  # SQLite may not see those that it has
+        for sql in triggers.values():
             self._connection.run(sql)
 
     def note(self, row: Sequence[Any], weight: int) -> None:
@@ -209,23 +222,35 @@ class Capture(DeltaSet):
         self.capture()
 
     def _drop_triggers(self) -> None:
-        for event in ("insert", "delete", "update"):
+        for event in EVENTS:
             self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(event)}")
+        if self._has_triggers():
+            self._drop_orphans()
 
     def release(self) -> None:
         self._drop_triggers()
-        if self._has_orphans():
-            self.clear()
-        else:
-            self.drop()
+        self.drop()
 
-    def _has_orphans(self) -> bool:
-        """If another process dropped the table, SQLite hides its triggers from us, and they come
-        back to life with a table of the same name: then they must find their Δ-set."""
+    def _has_triggers(self) -> bool:
+        """Does SQLite have triggers of these names, whether it sees them or not?"""
+        found = f"SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE {OF_TRIGGERS})"
+        return bool(self._connection.value(found, self._trigger_names()))
+
+    def _drop_orphans(self) -> None:
+        """If another process dropped the table, SQLite hides its triggers from us. They would come
+        back to life with a table of the same name, perhaps of other columns; and where they were
+        made a second time, SQLite takes its temporary schema for damaged."""
+        delete = f"DELETE FROM temp.sqlite_schema WHERE {OF_TRIGGERS}"
+        with self._connection.watch.shielded():
+            self._connection.run("PRAGMA writable_schema = ON")
+            try:
+                self._connection.run(delete, self._trigger_names())
+            finally:
+                self._connection.run("PRAGMA writable_schema = OFF")
+
+    def _trigger_names(self) -> tuple[str, ...]:
         table = stored_name(table_name(self.relation))
-        names = tuple(f"{event} {table}" for event in ("insert", "delete", "update"))
-        found = "SELECT count(*) FROM temp.sqlite_schema WHERE type = 'trigger' AND tbl_name = ?"
-        return bool(self._connection.value(f"{found} AND name IN (?, ?, ?)", (table, *names)))
+        return tuple(f"{event} {table}" for event in EVENTS)
 
     def _triggers(self) -> dict[str, str]:
         if self.is_told:
