@@ -83,7 +83,7 @@ class Watch:
         self._is_committing = False
         self._caller: Caller | None = None
         self.when_started: Callable[[], None] | None = None
-        """Called when the outermost statement begins; `when_ended` when it has ended."""
+        """Called when a statement that is in no other begins; `when_ended` when it has ended."""
         self.when_ended: Callable[[], None] | None = None
         self.is_armed = False
         """Does the statement have a time limit, or was it cancelled? If not, it never stops, and
@@ -110,13 +110,13 @@ class Watch:
             self._start_clock()
         self._depth += 1
         _here.watch = self
-        if is_first and self.when_started is not None:
+        if starts_clock and self.when_started is not None:
             self.when_started()
         try:
             yield
         finally:
             _here.watch = before
-            if is_first and self.when_ended is not None:
+            if starts_clock and self.when_ended is not None:
                 self.when_ended()
             with self._lock:
                 self._depth -= 1

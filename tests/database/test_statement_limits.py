@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import harken
@@ -188,3 +189,29 @@ def test_settings_are_set_and_shown_in_sql() -> None:
         assert error.hint == "did you mean statement_timeout?"
         assert error.column == 11
         assert refused(lambda: db.sql("SET row_limit = many")).code == "bad-value"
+
+
+@pytest.mark.parametrize("seconds", [0, 30])
+@pytest.mark.parametrize("separate", [True, False])
+def test_a_memory_limit_can_be_taken_back(seconds: float, separate: bool) -> None:
+    """SET runs under the old limit; it used to fail, or to leave the limit to other sessions."""
+    statements = ["SET memory_limit = 100000", "SELECT 1 AS a", "SET memory_limit = 0"]
+    with harken.connect(settings={"statement_timeout": seconds}) as db:
+        for text in statements if separate else ["; ".join(statements)]:
+            db.sql(text)
+        assert apsw.hard_heap_limit(-1) == 0
+        db.sql("SET memory_limit = 10")
+        for _ in range(2):
+            with pytest.raises(LimitFault):
+                db.sql("SELECT 1 AS a")
+        db.sql("SET memory_limit = 0")
+        assert db.sql("SELECT 1 AS a").rows == [(1,)]
+        with harken.connect() as other:
+            assert other.sql("SELECT 2 AS a").rows == [(2,)]
+
+
+def test_a_memory_limit_counts_for_the_next_statement_of_its_text() -> None:
+    with harken.connect() as db:
+        with pytest.raises(LimitFault):
+            db.sql("SET memory_limit = 10; SELECT 1 AS a")
+        db.sql("SET memory_limit = 0; SELECT 1 AS a")
