@@ -244,7 +244,7 @@ def _own_rows(source: Any, chosen: list[str]) -> Any:
 
     types = [type_of_column(name, source.schema.field(name).type) for name in chosen]
     fields = zip(chosen, map(rows.arrow_type, types), strict=True)
-    return rows.finite(rows.without_nulls(source.select(chosen).cast(rows.schema_of(fields))))
+    return rows.own_rows(source.select(chosen), rows.schema_of(fields))
 
 
 def _register_again(
