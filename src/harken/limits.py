@@ -62,10 +62,14 @@ def watched(rows: Iterable[T]) -> Iterator[T]:
     if watch is None:
         yield from rows
         return
+    size = 0
     for number, row in enumerate(rows, 1):
         if number % BATCH == 0:
             watch.check()
-            watch.check_rows(number)
+        if watch.most_bytes:
+            values: tuple[Any, ...] = row if isinstance(row, tuple) else (row,)
+            size += _row_bytes(values)
+            watch.check_bytes(size)
         yield row
 
 
@@ -168,7 +172,7 @@ class Watch:
         return LimitFault(
             f"the statement took longer than {self.seconds:g} s, and was undone",
             code="timeout",
-            hint="ask for less, or raise statement_timeout",
+            hint="ask for less; the setting statement_timeout is the limit",
         )
 
     @contextmanager
@@ -204,9 +208,9 @@ class Watch:
     def check_rows(self, count: int) -> None:
         if self.most_rows and count > self.most_rows:
             raise LimitFault(
-                f"a query has more than {self.most_rows} rows",
+                f"a query has more than {self.most_rows:,} rows",
                 code="row-limit",
-                hint="restrict it, or raise row_limit",
+                hint="restrict it with WHERE, or count and sum; the setting row_limit is the limit",
             )
 
     def check_bytes(self, size: int) -> None:
@@ -300,5 +304,5 @@ def out_of_memory(limit: int) -> LimitFault:
     return LimitFault(
         f"a statement needs more than {limit} bytes of memory, and was undone",
         code="memory-limit",
-        hint="ask for less at once, or raise memory_limit",
+        hint="ask for less at once; the setting memory_limit is the limit",
     )

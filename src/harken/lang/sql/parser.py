@@ -331,6 +331,8 @@ def _question(text: str) -> exp.Expr | None:
 
 def _plain_value(text: str) -> exp.Expr:
     """What SET gives: a number, a word, or a text in quotes."""
+    if text.upper() == "DEFAULT":
+        return exp.var(text)
     is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
     return exp.Literal.string(text[1:-1] if is_quoted else text)
 

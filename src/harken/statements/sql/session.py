@@ -15,6 +15,7 @@ from sqlglot import exp
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
+from harken.lang.sql import operator_runs
 from harken.lang.sql.draft import unknown_table
 from harken.lang.sql.parser import Statement, statements
 from harken.stack import NESTED, room_for
@@ -55,6 +56,8 @@ class SqlSession:
         """Run a whole text, or nothing of it since its last commit."""
         try:
             with room_for(NESTED), self._watch.text():
+                if most := self._runtime.settings["operator_limit"]:
+                    operator_runs.check(text, most)
                 with self._watch.statement():
                     parsed = statements(text)
                 with self._transactions.text():
