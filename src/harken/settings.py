@@ -108,12 +108,10 @@ def _names(value: Any) -> tuple[str, ...]:
         found = tuple(part for part in re.split(rf"{os.pathsep}(?!//)", value) if part)
     else:
         found = tuple(os.fspath(part) for part in value)
-    # A relative path would mean another directory wherever the process is started.
-    if not all(
-        isinstance(part, str) and (os.path.isabs(part) or ADDRESS.match(part)) for part in found
-    ):
+    if not all(isinstance(part, str) for part in found):
         raise ValueError(value)
-    return found
+    # A process may change its directory later, which must not move what is allowed.
+    return tuple(part if ADDRESS.match(part) else os.path.abspath(part) for part in found)
 
 
 _CONVERSIONS: dict[type, Any] = {
@@ -128,7 +126,7 @@ _KINDS = {
     int: "a whole number",
     float: "a number",
     str: "a text",
-    tuple: f"absolute paths and addresses: a list, or one text separated by {os.pathsep!r}",
+    tuple: f"paths and addresses: a list, or one text separated by {os.pathsep!r}",
 }
 
 SETTINGS: tuple[Setting, ...] = (
