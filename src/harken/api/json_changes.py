@@ -22,6 +22,7 @@ from harken.lang.sql.draft import Table, unknown_table
 from harken.statements.datalog.bounds import check_bounds
 from harken.statements.datalog.rows import add_facts, remove_facts
 from harken.statements.datalog.text import is_datalog
+from harken.statements.records import refuse_rows
 from harken.statements.sql.tables import SqlTables, is_materialized
 
 Row = tuple[Any, ...]
@@ -54,6 +55,7 @@ def insert_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
         if is_datalog(function):
             insert_facts(db, function.name, rows)
         else:
+            refuse_rows(function)
             _insert(runtime, *_stored(runtime, name, function, rows))
 
 

@@ -19,6 +19,7 @@ from harken.lang.sql.draft import Table, unknown_column, unknown_table
 from harken.lang.sql.parser import Statement, statements
 from harken.statements.datalog.bounds import check_bounds
 from harken.statements.datalog.text import is_datalog
+from harken.statements.records import refuse_rows
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.storing import converter
 from harken.statements.sql.tables import SqlTables, is_materialized, is_sql
@@ -213,7 +214,10 @@ class RowChanges:
                     code="null",
                     hint="give it a value, or declare the column without NOT NULL",
                 )
-        check_bounds(SqlTables(self._runtime.catalog).function(table.name), rows)
+        function = SqlTables(self._runtime.catalog).function(table.name)
+        if rows:
+            refuse_rows(function)
+        check_bounds(function, rows)
 
     def _apply(self, table: Table, gone: Sequence[Row], come: Sequence[Row]) -> None:
         engine, relation = self._runtime.engine, table.relation
