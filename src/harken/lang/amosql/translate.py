@@ -138,6 +138,10 @@ class Translator(Draft):
         hint = f"did you mean {meant}?" if meant else "declare it with `for each`"
         if node.name.lower() == "null":
             hint = "there is no NULL: a function may have no value, and some(f(x)) asks whether"
+        if node.name.lower() in ("activate", "deactivate"):
+            hint = (
+                f"write {node.name.lower()} and the name of a rule, as in {node.name.lower()} r();"
+            )
         if self.schema.overloads(node.name):
             hint = f"{node.name} is a function: call it with its arguments, {node.name}(...)"
         raise NameFault(
