@@ -40,7 +40,7 @@ def test_the_answer_says_what_is_missing(text: str, said: str, hint: str) -> Non
 def test_a_rule_must_be_named_to_be_activated() -> None:
     with harken.connect() as db, pytest.raises(harken.HarkenError) as caught:
         db.amosql("activate;")
-    assert "the name of a rule" in str(caught.value.hint)
+    assert "with the name of a rule" in str(caught.value.hint)
 
 
 def test_a_version_that_was_never_written_is_not_a_shortened_log(tmp_path: Path) -> None:
@@ -56,5 +56,5 @@ def test_a_version_that_was_never_written_is_not_a_shortened_log(tmp_path: Path)
 def test_a_flag_of_datalog_is_true_or_false(tmp_path: Path, value: str) -> None:
     (tmp_path / "r.facts").write_text("1\n")
     with harken.connect() as db, pytest.raises(harken.HarkenError) as caught:
-        db.datalog(f".decl r(x: number)\n.input r(headers={value})", directory=tmp_path)
+        db.datalog(f".decl r(x: number)\n.input r(headers={value})", facts=tmp_path)
     assert "true or false" in caught.value.message or caught.value.code == "syntax"

@@ -139,9 +139,7 @@ class Translator(Draft):
         if node.name.lower() == "null":
             hint = "there is no NULL: a function may have no value, and some(f(x)) asks whether"
         if node.name.lower() in ("activate", "deactivate"):
-            hint = (
-                f"write {node.name.lower()} and the name of a rule, as in {node.name.lower()} r();"
-            )
+            hint = f"write it with the name of a rule, as in {node.name.lower()} r();"
         if self.schema.overloads(node.name):
             hint = f"{node.name} is a function: call it with its arguments, {node.name}(...)"
         raise NameFault(
