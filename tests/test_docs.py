@@ -106,6 +106,14 @@ def test_every_setting_is_listed() -> None:
     assert listed == sorted(listed)
 
 
+def test_every_range_of_a_setting_is_listed() -> None:
+    text = (ROOT / "docs/settings.md").read_text("utf-8")
+    rows = [line.split(" | ") for line in text.splitlines() if re.match(r"\| `\w+` \|", line)]
+    ranges = [cells[3] for cells in rows]
+    kept = [each.range if ":" not in each.range else each.range.split(":")[0] for each in SETTINGS]
+    assert ranges == kept
+
+
 def test_every_built_in_function_is_listed() -> None:
     operations = {name for name in OPERATIONS if name not in PRIVATE_OPERATIONS}
     relations = {relation.name for relation in (*SYSTEM_RELATIONS, TYPES_OF)}

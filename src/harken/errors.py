@@ -89,6 +89,8 @@ class HarkenError(Exception):
         self.hint = hint
         self.text: str | None = None
         self.source: str | None = None
+        self.known_line: int | None = None
+        """The line, where there is no text to point into."""
 
     def locate(self, text: str, source: str | None = None) -> HarkenError:
         """Attach the text that the span points into; the innermost attachment wins."""
@@ -107,7 +109,7 @@ class HarkenError(Exception):
 
     def _position(self) -> tuple[int | None, int | None]:
         if self.span is None or self.text is None:
-            return None, None
+            return self.known_line, None
         return self.span.position(self.text)
 
     def headline(self, source: str | None = None) -> str:

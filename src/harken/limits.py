@@ -63,10 +63,14 @@ def watched(rows: Iterable[T]) -> Iterator[T]:
     if watch is None:
         yield from rows
         return
+    size = 0
     for number, row in enumerate(rows, 1):
         if number % BATCH == 0:
             watch.check()
-            watch.check_rows(number)
+        if watch.most_bytes:
+            values: tuple[Any, ...] = row if isinstance(row, tuple) else (row,)
+            size += _row_bytes(values)
+            watch.check_bytes(size)
         yield row
 
 
@@ -84,7 +88,7 @@ class Watch:
         self._is_committing = False
         self._caller: Caller | None = None
         self.when_started: Callable[[], None] | None = None
-        """Called when the outermost statement begins; `when_ended` when it has ended."""
+        """Called when a statement that is in no other begins; `when_ended` when it has ended."""
         self.when_ended: Callable[[], None] | None = None
         self.is_armed = False
         """Does the statement have a time limit, or was it cancelled? If not, it never stops, and
@@ -112,13 +116,13 @@ class Watch:
             self._start_clock()
         self._depth += 1
         _here.watch = self
-        if is_first and self.when_started is not None:
+        if starts_clock and self.when_started is not None:
             self.when_started()
         try:
             yield
         finally:
             _here.watch = before
-            if is_first and self.when_ended is not None:
+            if starts_clock and self.when_ended is not None:
                 self.when_ended()
             with self._lock:
                 self._depth -= 1
@@ -170,7 +174,7 @@ class Watch:
         return LimitFault(
             f"the statement took longer than {self.seconds:g} s, and was undone",
             code="timeout",
-            hint="ask for less, or raise statement_timeout",
+            hint="ask for less; the setting statement_timeout is the limit",
         )
 
     @contextmanager
@@ -220,9 +224,9 @@ class Watch:
     def check_rows(self, count: int) -> None:
         if self.most_rows and count > self.most_rows and not self._shields:
             raise LimitFault(
-                f"a query has more than {self.most_rows} rows",
+                f"a query has more than {self.most_rows:,} rows",
                 code="row-limit",
-                hint="restrict it, or raise row_limit",
+                hint="restrict it with WHERE, or count and sum; the setting row_limit is the limit",
             )
 
     def check_bytes(self, size: int) -> None:
@@ -316,5 +320,5 @@ def out_of_memory(limit: int) -> LimitFault:
     return LimitFault(
         f"a statement needs more than {limit} bytes of memory, and was undone",
         code="memory-limit",
-        hint="ask for less at once, or raise memory_limit",
+        hint="ask for less at once; the setting memory_limit is the limit",
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,11 @@ from harken.errors import HarkenError, ValueFault, nearest
 PREFIX = "HARKEN_"
 TRUE = frozenset({"1", "true", "yes", "on"})
 FALSE = frozenset({"0", "false", "no", "off"})
+MOST = 10**18
+"""The largest whole number that a setting takes; with what is in use it fits in 64 bits."""
+LONGEST = 1e9
+"""The longest time in seconds, about 31 years: clocks and threads can wait that long."""
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,7 @@ class Setting:
     unit: str = ""
     served: Any = None
     least: float = 0
+    most: float = MOST
     fixed: bool = False
 
     @property
@@ -45,13 +51,24 @@ class Setting:
             found = _CONVERSIONS[kind](value)
         except (TypeError, ValueError, OverflowError):
             raise self._does_not_fit(value) from None
-        if kind in (int, float) and not found >= self.least:
+        if kind in (int, float) and not self.least <= found <= self.most:
             raise self._does_not_fit(value)
         return found
 
+    @property
+    def range(self) -> str:
+        """The values that it takes, for a reader.
+
+        >>> Setting("n", 5, "", least=1, most=5000).range, Setting("b", True, "").range
+        ('1 to 5,000', 'true or false')
+        """
+        if type(self.default) not in (int, float):
+            return _KINDS[type(self.default)]
+        return f"{self.least:,} to {self.most:,.0f}"
+
     def _does_not_fit(self, value: Any) -> ValueFault:
         kind = _KINDS[type(self.default)]
-        bound = f" of at least {self.least:g}" if self.least else ""
+        bound = f" from {self.range}" if type(self.default) in (int, float) else ""
         shown = repr(value)
         return ValueFault(
             f"the setting {self.name} cannot be {shown if len(shown) < 60 else shown[:57] + '...'}",
@@ -85,14 +102,16 @@ def _number(value: Any) -> float:
 
 
 def _names(value: Any) -> tuple[str, ...]:
-    """Several texts: a sequence, or one text with the parts separated as in PATH. The colon of
+    """Several places: a sequence, or one text with the parts separated as in PATH. The colon of
     `s3://` separates nothing."""
     if isinstance(value, str):
-        return tuple(part for part in re.split(rf"{os.pathsep}(?!//)", value) if part)
-    found = tuple(os.fspath(part) for part in value)
+        found = tuple(part for part in re.split(rf"{os.pathsep}(?!//)", value) if part)
+    else:
+        found = tuple(os.fspath(part) for part in value)
     if not all(isinstance(part, str) for part in found):
         raise ValueError(value)
-    return found
+    # A process may change its directory later, which must not move what is allowed.
+    return tuple(part if ADDRESS.match(part) else os.path.abspath(part) for part in found)
 
 
 _CONVERSIONS: dict[type, Any] = {
@@ -107,12 +126,20 @@ _KINDS = {
     int: "a whole number",
     float: "a number",
     str: "a text",
-    tuple: f"a list of texts, or one text separated by {os.pathsep!r}",
+    tuple: f"paths and addresses: a list, or one text separated by {os.pathsep!r}",
 }
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("body_timeout", 30.0, "How long the body of a request may take to arrive.", "seconds"),
-    Setting("header_timeout", 10.0, "How long the head of a request may take.", "seconds"),
+    Setting(
+        "body_timeout",
+        30.0,
+        "How long the body of a request may take to arrive.",
+        "seconds",
+        most=LONGEST,
+    ),
+    Setting(
+        "header_timeout", 10.0, "How long the head of a request may take.", "seconds", most=LONGEST
+    ),
     Setting(
         "lake_roots",
         ("/",),
@@ -120,10 +147,23 @@ SETTINGS: tuple[Setting, ...] = (
         served=(),
         fixed=True,
     ),
-    Setting("max_body_bytes", 4 * 2**20, "The largest body of a request.", "bytes", least=1),
-    Setting("max_connections", 1_200, "How many clients may be connected at once.", least=1),
-    Setting("max_header_bytes", 64 * 2**10, "The largest head of a request.", "bytes", least=1),
-    Setting("max_streams", 1_000, "How many streams of events may be open at once.", least=1),
+    Setting(
+        "max_body_bytes", 4 * 2**20, "The largest body of a request.", "bytes", least=1, most=10**9
+    ),
+    Setting(
+        "max_connections", 1_200, "How many clients may be connected at once.", least=1, most=10**6
+    ),
+    Setting(
+        "max_header_bytes",
+        64 * 2**10,
+        "The largest head of a request.",
+        "bytes",
+        least=1,
+        most=10**9,
+    ),
+    Setting(
+        "max_streams", 1_000, "How many streams of events may be open at once.", least=1, most=10**6
+    ),
     Setting(
         "memory_limit",
         0,
@@ -132,9 +172,16 @@ SETTINGS: tuple[Setting, ...] = (
         served=2**30,
     ),
     Setting(
+        "operator_limit",
+        0,
+        "Operators in a row that an expression may have in SQL; 0 is no limit.",
+        served=500,
+    ),
+    Setting(
         "outbox_alarm",
         0.8,
         "The part of a limit from which on an outbox counts as nearly full.",
+        most=1,
     ),
     Setting(
         "outbox_bytes",
@@ -152,11 +199,12 @@ SETTINGS: tuple[Setting, ...] = (
         30 * 24 * 3600.0,
         "How long a durable monitor keeps changes while nothing is acknowledged; 0 is no limit.",
         "seconds",
+        most=LONGEST,
     ),
     Setting(
         "row_limit",
         0,
-        "Rows that one query may bring into memory, before LIMIT; 0 is no limit.",
+        "Rows that one query may give, before LIMIT; 0 is no limit.",
         unit="rows",
         served=5_000_000,
     ),
@@ -166,6 +214,7 @@ SETTINGS: tuple[Setting, ...] = (
         "How long a statement may run, over HTTP a request; 0 is no limit.",
         unit="seconds",
         served=30.0,
+        most=LONGEST,
     ),
     Setting(
         "text_limit",
@@ -174,6 +223,7 @@ SETTINGS: tuple[Setting, ...] = (
         unit="bytes",
         served=16 * 2**20,
         least=1_000_000,
+        most=1_000_000_000,
     ),
 )
 """Sorted by name."""
@@ -198,6 +248,8 @@ class Settings(Mapping[str, Any]):
         self._values = {
             name: self._value(setting, given or {}, serving) for name, setting in known.items()
         }
+        self._first = dict(self._values)
+        self._when_changed: Callable[[Settings], None] = lambda settings: None
 
     @staticmethod
     def _value(setting: Setting, given: Mapping[str, Any], serving: bool) -> Any:
@@ -206,6 +258,11 @@ class Settings(Mapping[str, Any]):
         if setting.variable in os.environ:
             return setting.read(os.environ[setting.variable])
         return setting.served if serving and setting.served is not None else setting.default
+
+    def use(self, when_changed: Callable[[Settings], None]) -> None:
+        """Let the session that these are the settings of follow them, now and when one changes."""
+        self._when_changed = when_changed
+        when_changed(self)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
@@ -217,6 +274,27 @@ class Settings(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Change one value for the rest of the session."""
+        self.set(name, value)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._values:
+            raise AttributeError(f"there is no setting {name}", name=name, obj=self)
+        return self._values[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+        else:
+            self.set(name, value)
+
+    def reset(self, name: str) -> None:
+        """Let a setting have the value again that the session began with."""
+        if name not in self._first:
+            raise unknown_setting(name)
+        self.set(name, self._first[name])
 
     def set(self, name: str, value: Any) -> None:
         """Change one value for the rest of the session."""
@@ -236,6 +314,7 @@ class Settings(Mapping[str, Any]):
                 hint=f"start the service with --set {name}=VALUE",
             )
         self._values[name] = setting.read(value)
+        self._when_changed(self)
 
 
 def unknown_setting(name: str) -> ValueFault:

@@ -92,6 +92,27 @@ def test_a_failed_action_is_kept_and_can_be_retried(shop: Database, mail: Mail) 
     assert shop.retry_actions() == 0
 
 
+def test_a_record_can_be_read_and_deleted_but_not_written(shop: Database) -> None:
+    sell_out(shop)
+    (row,) = shop.sql("SELECT * FROM detached_actions").rows
+    handle = shop.function("detached_actions")
+    fails("not-updatable", lambda: shop.sql("UPDATE detached_actions SET attempts = 0"))
+    fails(
+        "not-updatable",
+        lambda: shop.sql(
+            "INSERT INTO detached_actions SELECT number + 1, rule, about, attempts, error, "
+            "recorded, tried, tuples FROM detached_actions"
+        ),
+    )
+    fails("not-updatable", lambda: shop.load("detached_actions", [(99, *row[1:])]))
+    fails("not-updatable", lambda: handle.add(99, *row[1:]))
+    fails("not-updatable", lambda: handle.__setitem__(99, row[1:]))
+    fails("not-updatable", lambda: handle.update({99: row[1:]}))
+    assert shop.sql("SELECT * FROM detached_actions").rows == [row]
+    shop.sql("DELETE FROM detached_actions")
+    assert shop.detached_actions() == []
+
+
 def test_a_retry_that_fails_counts(shop: Database, mail: Mail) -> None:
     sell_out(shop, "pen")
     sell_out(shop, "ink")

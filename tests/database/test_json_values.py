@@ -104,8 +104,8 @@ def test_a_decimal_may_come_as_a_number_with_all_its_digits() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("NaN", "t.price: 'NaN' is not of type decimal(10,2)"),
-        ("1_000", "t.price: '1_000' is not of type decimal(10,2)"),
+        ("NaN", 't.price: "NaN" is not of type decimal(10,2)'),
+        ("1_000", 't.price: "1_000" is not of type decimal(10,2)'),
         ("1e9999", "t.price: "),
         ("9" * 1_000_000, "t.price: "),
         (True, "t.price: True is not of type decimal(10,2)"),
@@ -128,3 +128,33 @@ def test_a_wrong_integer_is_refused(value: Any) -> None:
         db.sql(SCHEMA)
         with pytest.raises(HarkenError, match="is not of type integer"):
             apply(db, {"t": [[value, 1, 0.5]]}, {})
+
+
+def test_whole_numbers_of_any_form_are_integers() -> None:
+    with harken.connect() as db:
+        db.sql("CREATE TABLE n (i BIGINT, d DECIMAL(10, 2))")
+        apply(db, read_json('{"n": [[1.0, 5.555], [1e3, -5.555], [-2.50e1, 5.545]]}'), {})
+        rows = db.sql("SELECT * FROM n ORDER BY i").rows
+    assert [(i, str(d)) for i, d in rows] == [(-25, "5.55"), (1, "5.56"), (1000, "-5.56")]
+
+
+@pytest.mark.parametrize(
+    ("type_", "sent", "said"),
+    [
+        ("BIGINT", "1.5", "1.5"),
+        ("BIGINT", "1e400", "1E+400"),
+        ("BIGINT", "1E+999999999", "1E+999999999"),
+        ("BIGINT", "1e19", "10000000000000000000"),
+        ("BIGINT", "Infinity", "Infinity"),
+        ("DOUBLE", "1e400", "1E+400"),
+        ("DECIMAL(10, 2)", "1E+999999999", "1E+999999999"),
+        ("DECIMAL(10, 2)", '"x"', '"x"'),
+    ],
+)
+def test_an_error_shows_what_was_sent(type_: str, sent: str, said: str) -> None:
+    with harken.connect() as db:
+        db.sql(f"CREATE TABLE n (i {type_})")
+        with pytest.raises(harken.HarkenError) as caught:
+            apply(db, read_json(f'{{"n": [[{sent}]]}}'), {})
+    assert caught.value.message.startswith(f"n.i: {said} ")
+    assert "Decimal(" not in caught.value.message

@@ -28,10 +28,13 @@ STOCK = pa.table(
     }
 )
 MISSING = (
-    "f: 3 of 4 rows are left out, because a function has no NULL and no number that is not finite: "
-    "there are such in x in 2 and w in 2"
+    "f: 3 of 4 rows are left out, because a function has no NULL, no infinite number and no "
+    "decimal beyond 64 bits: there are such in x in 2 and w in 2"
 )
-REASON = "because a function has no NULL and no number that is not finite: there are such in"
+REASON = (
+    "because a function has no NULL, no infinite number and no decimal beyond 64 bits: "
+    "there are such in"
+)
 
 
 @pytest.fixture
@@ -61,8 +64,8 @@ def test_only_columns_of_the_function_count(db: Database, stock: str) -> None:
     told: list[str] = []
     db.lake("f", stock, key=["k"], columns=["x"], warn=told.append)
     assert told == [
-        "f: 2 of 4 rows are left out, because a function has no NULL and no number that is not "
-        "finite: there are such in x in 2"
+        "f: 2 of 4 rows are left out, because a function has no NULL, no infinite number and no "
+        "decimal beyond 64 bits: there are such in x in 2"
     ]
     db.lake("k", stock, key=["k"], columns=["k"])
 
@@ -76,8 +79,8 @@ def test_rows_of_an_arrow_table_and_of_files_count_as_well(db: Database, tmp_pat
     db.lake("g", str(files), key=["k"], format="csv", warn=told.append)
     assert told == [
         MISSING,
-        "g: 1 of 2 rows is left out, because a function has no NULL and no number that is not "
-        "finite: there are such in x in 1",
+        "g: 1 of 2 rows is left out, because a function has no NULL, no infinite number and no "
+        "decimal beyond 64 bits: there are such in x in 1",
     ]
 
 
@@ -251,3 +254,60 @@ def test_decimals_are_there_after_reopening(tmp_path: Path) -> None:
         db.lake("own", pa.table({"item": ["pen"], "price": value}), key=["item"])
     with harken.connect(str(tmp_path / "t.db")) as db:
         assert db.function("price")["pen"] == db.function("own")["pen"] == Decimal("1.50")
+
+
+WIDE = Decimal("12345678901234567890.12")
+"""Of 22 digits: in hundredths it has more than 64 bits."""
+
+
+def amounts(first: int, *values: Decimal) -> pa.Table:
+    numbers = pa.array(range(first, first + len(values)), pa.int64())
+    return pa.table({"k": numbers, "x": pa.array(values, pa.decimal128(38, 2))})
+
+
+def test_decimals_of_more_than_64_bits_are_left_out(db: Database, tmp_path: Path) -> None:
+    path, told = str(tmp_path / "amounts"), list[str]()
+    largest = Decimal("92233720368547758.07")
+    write_deltalake(path, amounts(1, Decimal("1.50"), WIDE, largest, -WIDE))
+    db.lake("f", path, key=["k"], warn=told.append)
+    assert told == [f"f: 2 of 4 rows are left out, {REASON} x in 2"]
+    assert list(db.function("f").items()) == [(1, Decimal("1.50")), (3, largest)]
+    write_deltalake(path, amounts(5, Decimal("2.50"), WIDE), mode="append")
+    step = db.step(warn=told.append)
+    assert step.left_out == {"f": f"1 of 2 new rows is left out, {REASON} x in 1"}
+    assert dict(db.function("f").items())[5] == Decimal("2.50")
+    assert db.step(warn=told.append).left_out == {}
+
+
+def test_decimals_of_an_arrow_table_count_as_well(db: Database) -> None:
+    told: list[str] = []
+    db.lake("f", amounts(1, Decimal("1.50"), WIDE), key=["k"], warn=told.append)
+    assert told == [f"f: 1 of 2 rows is left out, {REASON} x in 1"]
+    assert list(db.function("f").items()) == [(1, Decimal("1.50"))]
+
+
+def test_sql_says_what_does_not_fit(db: Database, tmp_path: Path) -> None:
+    """A column that may be NULL has no other way to say that it has a value."""
+    path = str(tmp_path / "amounts")
+    write_deltalake(path, amounts(1, Decimal("1.50"), WIDE))
+    db.sql(f"CREATE TABLE g USING lake LOCATION '{path}'")
+    with pytest.raises(harken.HarkenError, match="does not fit in 64 bits: the largest is") as said:
+        db.sql("SELECT k, x FROM g")
+    assert said.value.code == "overflow"
+    db.sql("CREATE TABLE h (x DECIMAL(19, 5))")
+    with pytest.raises(harken.HarkenError, match="does not fit in 64 bits"):
+        db.sql("INSERT INTO h VALUES (99999999999999.99999)")
+
+
+def test_spark_leaves_out_the_same_decimals(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "MOST_HELD", 1)
+    monkeypatch.setattr(limits, "SMALL", 1)
+    monkeypatch.setattr(limits, "MOST_ROWS", 1)
+    path, told = str(tmp_path / "amounts"), list[str]()
+    write_deltalake(path, amounts(1, Decimal("1.50"), WIDE, Decimal("2.50")))
+    with harken.connect(tmp_path / "t.db", spark=spark) as db:
+        db.lake("f", path, key=["k"], warn=told.append)
+        assert told == [f"f: 1 of 3 rows is left out, {REASON} x in 1"]
+        assert db.sql("SELECT count(*) AS n, sum(x) AS s FROM f").rows == [(2, Decimal("4.00"))]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import harken
@@ -188,3 +190,118 @@ def test_settings_are_set_and_shown_in_sql() -> None:
         assert error.hint == "did you mean statement_timeout?"
         assert error.column == 11
         assert refused(lambda: db.sql("SET row_limit = many")).code == "bad-value"
+
+
+@pytest.mark.parametrize("seconds", [0, 30])
+@pytest.mark.parametrize("separate", [True, False])
+def test_a_memory_limit_can_be_taken_back(seconds: float, separate: bool) -> None:
+    """SET runs under the old limit; it used to fail, or to leave the limit to other sessions."""
+    statements = ["SET memory_limit = 100000", "SELECT 1 AS a", "SET memory_limit = 0"]
+    with harken.connect(settings={"statement_timeout": seconds}) as db:
+        for text in statements if separate else ["; ".join(statements)]:
+            db.sql(text)
+        assert apsw.hard_heap_limit(-1) == 0
+        db.sql("SET memory_limit = 10")
+        for _ in range(2):
+            with pytest.raises(LimitFault):
+                db.sql("SELECT 1 AS a")
+        db.sql("SET memory_limit = 0")
+        assert db.sql("SELECT 1 AS a").rows == [(1,)]
+        with harken.connect() as other:
+            assert other.sql("SELECT 2 AS a").rows == [(2,)]
+
+
+def test_a_memory_limit_counts_for_the_next_statement_of_its_text() -> None:
+    with harken.connect() as db:
+        with pytest.raises(LimitFault):
+            db.sql("SET memory_limit = 10; SELECT 1 AS a")
+        db.sql("SET memory_limit = 0; SELECT 1 AS a")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("text_limit", 10**12),
+        ("text_limit", "99999999999"),
+        ("text_limit", 0),
+        ("memory_limit", 2**63),
+        ("row_limit", 10**400),
+        ("statement_timeout", float("inf")),
+        ("statement_timeout", "1e400"),
+        ("outbox_alarm", 2),
+        ("max_streams", 2**40),
+        ("lake_roots", [5]),
+    ],
+)
+def test_a_value_out_of_range_is_refused_with_the_range(name: str, value: object) -> None:
+    error = refused(lambda: harken.connect(settings={name: value}))
+    assert error.code == "bad-value"
+    assert name in error.message
+    assert error.hint is not None
+    assert " from " in error.hint or "paths" in error.hint
+
+
+def test_a_relative_root_stays_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with harken.connect(settings={"lake_roots": "data:s3://sales"}) as db:
+        monkeypatch.chdir("/")
+        assert db.settings["lake_roots"] == (str(tmp_path / "data"), "s3://sales")
+
+
+def test_settings_can_be_assigned() -> None:
+    with harken.connect() as db:
+        db.settings.row_limit = 6
+        assert db.settings["row_limit"] == db.settings.row_limit == 6
+        assert refused(lambda: db.sql("SELECT id FROM range(10)")).code == "row-limit"
+        db.settings["row_limit"] = 20
+        assert len(db.sql("SELECT id FROM range(10)").rows) == 10
+        error = refused(lambda: setattr(db.settings, "row_limt", 6))
+        assert (error.code, error.hint) == ("bad-value", "did you mean row_limit?")
+        assert refused(lambda: setattr(db.settings, "row_limit", "many")).code == "bad-value"
+        db.settings.memory_limit = 10  # the connection is told, too
+        assert refused(lambda: db.sql("SELECT 1 AS a")).code == "memory-limit"
+        db.settings.memory_limit = 0
+        assert not hasattr(db.settings, "row_limt")
+
+
+def test_default_is_the_value_that_the_session_began_with() -> None:
+    with harken.connect(settings={"row_limit": 7}) as db:
+        db.sql("SET row_limit = 3; SET row_limit = default")
+        assert db.settings.row_limit == 7
+        assert refused(lambda: db.sql("SET row_limt = DEFAULT")).hint == "did you mean row_limit?"
+
+
+def test_rows_inside_a_query_do_not_count() -> None:
+    with numbers(row_limit=1000) as db:
+        assert db.sql("SELECT count(*) AS n FROM range(20000)").rows == [(20_000,)]
+        assert len(db.sql("SELECT id % 3 AS k FROM range(5000) GROUP BY id % 3").rows) == 3
+        db.settings.memory_limit = 2**20
+        assert refused(lambda: db.sql("SELECT count(*) AS n FROM range(10000000)")).code == (
+            "memory-limit"
+        )
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "+".join(["1"] * 200_000),
+        " OR ".join(["1 = 1"] * 50_000),
+        "(" + " || ".join(["concat('a', 'b')"] * 50_000) + ")",
+        "CASE " + "WHEN 1 = 2 THEN 3 " * 50_000 + "END",
+    ],
+    ids=["sum", "or", "calls", "case"],
+)
+def test_an_expression_of_too_many_operators_is_refused_before_it_is_parsed(
+    expression: str,
+) -> None:
+    with numbers(operator_limit=500) as db:
+        started = time.process_time()
+        error = refused(lambda: db.sql(f"SELECT {expression} AS a"))
+        assert error.code == "too-complex"
+        assert time.process_time() - started < 2
+        values = ", ".join(f"(-{i})" for i in range(2000))
+        db.sql(f"INSERT INTO n VALUES {values} -- {'+' * 1000}")
+        many = ", ".join(map(str, range(2000)))
+        assert db.sql(f"SELECT count(*) AS c FROM n WHERE i IN ({many})").rows == [(301,)]

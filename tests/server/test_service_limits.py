@@ -163,3 +163,22 @@ def test_the_process_ends_soon_after_a_signal_whatever_runs(path: str, name: str
     process.wait(30)
     connection.close()
     process.stdout.close()
+
+
+def test_a_query_of_too_many_rows_is_the_clients_mistake(limited: Served) -> None:
+    question = {"text": "SELECT a.i FROM n a, n b, n c"}
+    status, answer = limited.ask("POST", "/api/v1/sql", question)
+    assert (status, answer["error"]["code"] if "error" in answer else answer["code"]) == (
+        400,
+        "row-limit",
+    )
+    inside = {"text": "SELECT count(*) AS n FROM range(150000)"}
+    status, answer = limited.ask("POST", "/api/v1/sql", inside)
+    assert status == 200 or "row-limit" not in json.dumps(answer)
+
+
+def test_a_text_of_very_many_operators_is_answered_at_once(limited: Served) -> None:
+    question = {"text": f"SELECT {'+'.join(['1'] * 200_000)} AS a"}
+    status, answer = limited.ask("POST", "/api/v1/sql", question)
+    assert status == 400
+    assert "too-complex" in json.dumps(answer)

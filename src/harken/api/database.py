@@ -122,7 +122,7 @@ class Database:
         connection = open_file(
             path, read_only=read_only, timeout=timeout, clock=clock, watch=self._watch
         )
-        connection.use(settings)
+        settings.use(connection.use)
         self._connection = connection
         try:
             opened = open_database(connection, spark, settings)
@@ -266,7 +266,7 @@ class Database:
 
     @property
     def settings(self) -> Settings:
-        """The settings of this session; `set` changes one."""
+        """The settings of this session, which can be assigned: `db.settings.row_limit = 10`."""
         return self._runtime.settings
 
     @exclusive

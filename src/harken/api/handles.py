@@ -30,6 +30,7 @@ from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Parameter, Variable
 from harken.planner.prepare import Plan, prepare
 from harken.statements.amosql import updates
+from harken.statements.records import is_record
 from harken.values.encoding import decoder
 from harken.values.types import Type
 
@@ -77,6 +78,7 @@ class FunctionHandle:
         self._plain = (
             function.kind is FunctionKind.STORED
             and not function.system
+            and not is_record(function)
             and not self._runtime.engine.is_far(self._relation)
         )
         direct = self._runtime.engine.direct(self._relation)

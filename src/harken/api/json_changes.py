@@ -23,6 +23,7 @@ from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.program_draft import Table, unknown_table
 from harken.statements.datalog.rows import add_facts, remove_facts
 from harken.statements.language import check_rows
+from harken.statements.records import refuse_rows
 
 Row = tuple[Any, ...]
 Rows = Mapping[str, Sequence[Sequence[Any]]]
@@ -54,6 +55,7 @@ def insert_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
         if function.language == DATALOG:
             insert_facts(db, function.name, rows)
         else:
+            refuse_rows(function)
             _insert(runtime, *_stored(runtime, name, function, rows))
 
 

@@ -60,12 +60,14 @@ def decode(data: bytes, name: str, lines_before: int = 0) -> str:
         return data.decode("utf-8" if lines_before else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = lines_before + data.count(b"\n", 0, error.start) + 1
-        raise _located(
+        fault = _located(
             name,
             f"the text is not UTF-8: byte 0x{data[error.start]:02x} in line {line}",
             "not-utf-8",
             f"convert it: iconv -f latin1 -t utf-8 {name}",
-        ) from None
+        )
+        fault.known_line = line
+        raise fault from None
 
 
 def _located(source: str, message: str, code: str, hint: str | None = None) -> CommandError:

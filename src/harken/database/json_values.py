@@ -13,6 +13,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -34,6 +35,8 @@ Row = tuple[Any, ...]
 NameObject = Callable[[Object], str]
 LARGEST_EXACT = 2**53 - 1
 """The largest integer up to which a double, and so JavaScript, has every integer."""
+MOST_DIGITS = 40
+"""Digits of an integer that are looked at: more than 64 bits have."""
 WIDEST = 60
 """How many characters of a wrong value an error shows."""
 _OBJECT = re.compile(r"#\[(\w+) (\d+)\]")
@@ -124,19 +127,42 @@ def _read(value: Any, type_: Type) -> Any:
     if is_decimal(type_) and not isinstance(value, bool):
         if isinstance(value, str) and not _DECIMAL.fullmatch(value):
             raise ValueError
-        return decimal.Decimal(value if isinstance(value, str) else str(value))
+        exact = decimal.Decimal(value if isinstance(value, str) else str(value))
+        if exact.is_finite() and exact.adjusted() >= MOST_DIGITS:
+            raise ValueError
+        return exact
     if type_ == INTEGER and isinstance(value, str) and _INTEGER.fullmatch(value):
         return int(value)
-    if isinstance(value, decimal.Decimal):
-        return float(value)
+    if type_ == INTEGER and isinstance(value, decimal.Decimal) and value.adjusted() < MOST_DIGITS:
+        whole = int(value)  # JSON has one kind of number: 1.0 and 1e3 are integers
+        return whole if whole == value else _finite(value)
+    if isinstance(value, float | decimal.Decimal):
+        return _finite(value)
     if type_ == NUMBER and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        return _finite(value)
     return value
 
 
+def _finite(value: float | decimal.Decimal) -> float:
+    try:
+        found = float(value)
+    except OverflowError:
+        raise ValueError(value) from None
+    if not math.isfinite(found):
+        raise ValueError(value)
+    return found
+
+
 def shown(value: Any) -> str:
-    """A wrong value in a message, cut off if it is long."""
-    text = repr(value)
+    """A wrong value in a message as it was sent, cut off if it is long.
+
+    >>> print(shown(decimal.Decimal("1E+400")), shown(True), shown("a"), shown([1, None]))
+    1E+400 true "a" [1, null]
+    """
+    if isinstance(value, decimal.Decimal | Object):
+        text = str(value)
+    else:
+        text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= WIDEST else f"{text[: WIDEST - 3]}..."
 
 

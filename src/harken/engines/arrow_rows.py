@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
 
+from harken.engines.delta.representable import WIDE_DECIMAL, fits, with_values
 from harken.errors import TypeFault
 from harken.ir.relations import Column, Relation
-from harken.values.encoding import decoder, encoder
+from harken.values.encoding import decimal_too_wide, decoder, encoder
 from harken.values.types import (
     BOOLEAN,
     DATE,
@@ -89,6 +90,11 @@ def _storable_type(type_: pa.DataType) -> pa.DataType:
     return type_
 
 
+def own_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows of someone else's table that a function can have, in types of ours."""
+    return with_values(table.cast(schema))
+
+
 def column_names(columns: Sequence[Column]) -> list[str]:
     """The columns by the names the user gave; equal ones are numbered."""
     names: list[str] = []
@@ -155,8 +161,14 @@ def _finite(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _scaled(decimals: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
-    """As whole numbers of the last digit."""
+    """As whole numbers of the last digit. One of more than 64 bits is no value, and an error where
+    NULL would be another value."""
     precision, scale = decimal_digits(type_)
+    if precision >= WIDE_DECIMAL and not type_.nullable:
+        decimals = pc.if_else(fits(decimals), decimals, pa.scalar(None, decimals.type))
+    elif precision >= WIDE_DECIMAL and pc.any(pc.invert(fits(decimals))).as_py():
+        wide = decimals.filter(pc.invert(fits(decimals)))[0].as_py()
+        raise decimal_too_wide(wide, type_)
     if precision + scale + 2 > MOST_DIGITS:
         encode = encoder(type_.or_null())
         return pa.chunked_array([[encode(value) for value in decimals.to_pylist()]], pa.int64())
@@ -164,23 +176,11 @@ def _scaled(decimals: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
     return pc.multiply(decimals, unit).cast(pa.int64())
 
 
-def without_nulls(table: pa.Table) -> pa.Table:
-    return table.drop_null() if any(column.null_count for column in table.columns) else table
-
-
 def home_columns(relation: Relation) -> tuple[int, ...]:
     """The columns by which the rows are kept and fetched: the key, else the arguments."""
     if relation.key:
         return relation.key
     return tuple(range(relation.inputs)) or tuple(range(relation.arity))
-
-
-def finite(table: pa.Table) -> pa.Table:
-    """Without rows whose numbers are not finite: a `number` always is."""
-    for index, field in enumerate(table.schema):
-        if pa.types.is_floating(field.type):
-            table = table.filter(pc.is_finite(table.column(index)))
-    return table
 
 
 def type_of_column(name: str, arrow: pa.DataType) -> Type:

@@ -41,7 +41,7 @@ from harken.server.values import change_json
 NOT_FOUND = {"unknown-function", "unknown-table", "unknown-relation", "unknown-type"}
 BUSY = {"locked", "too-many"}
 TOO_MUCH = {"too-large": 413, "too-slow": 408}
-STOPPED = {"timeout", "cancelled", "row-limit", "memory-limit"}
+STOPPED = {"timeout", "cancelled", "memory-limit"}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {"model": models.Problem, "description": "The question is wrong."},
     401: {"model": models.Problem, "description": "The token is missing or wrong."},

@@ -151,8 +151,14 @@ class DeltaInput:
             found = open_delta(self.path, version, self._options)
         except StorageError as error:
             if error.code == "no-such-version":
-                self._check_identity(open_delta(self.path, storage_options=self._options))
-                error.hint = f"its log was shortened; {BEGIN_AGAIN}"
+                newest = open_delta(self.path, storage_options=self._options)
+                self._check_identity(newest)
+                written = newest.version()
+                error.hint = (
+                    f"its log was shortened; {BEGIN_AGAIN}"
+                    if version <= written
+                    else f"its newest version is {written}"
+                )
             raise
         self._check_identity(found)
         self._check_entry()

@@ -62,7 +62,7 @@ def _as_written_here(source: Any, columns: list[str]) -> pa.Table:
     """Those columns of an Arrow table in our types, without rows that a function cannot have."""
     types = [arrow_rows.type_of_column(name, source.schema.field(name).type) for name in columns]
     schema = pa.schema(list(zip(columns, map(arrow_rows.arrow_type, types), strict=True)))
-    return arrow_rows.finite(arrow_rows.without_nulls(source.select(columns).cast(schema)))
+    return arrow_rows.own_rows(source.select(columns), schema)
 
 
 KIND = OwnKind()

@@ -27,6 +27,7 @@ import pyarrow.fs
 
 from harken.engines.delta import weighted
 from harken.engines.delta.delta_log import address, storage
+from harken.engines.delta.representable import with_values
 from harken.engines.delta.tables import LakeTable, Mark
 from harken.engines.spark.session import is_connect
 from harken.errors import EngineError, HarkenError, IntegrityError, StorageError
@@ -74,7 +75,7 @@ class Sink:
         table = LakeTable.open(self.path, self.storage_options)
         rows = _conform(rows, table)
         if self.facts:
-            rows = _facts(rows)
+            rows = with_values(rows)
         for attempt in range(MOST_ATTEMPTS):
             version = table.version
             plus, minus = self._change(table, version, rows)
@@ -271,14 +272,6 @@ def _newest(
     won[numbers[wins]] = True
     _refuse_ambiguity(both.filter(pa.array(wins)), key)
     return both.filter(pa.array(wins | (~new & ~won[numbers])))
-
-
-def _facts(rows: pa.Table) -> pa.Table:
-    rows = rows.drop_null()
-    for index, field in enumerate(rows.schema):
-        if pa.types.is_floating(field.type):
-            rows = rows.filter(pc.is_finite(rows.column(index)))
-    return rows
 
 
 def _refuse_ambiguity(rows: pa.Table, key: tuple[str, ...], why: str = AMBIGUOUS) -> None:

@@ -105,7 +105,9 @@ def _parse(kind: str, parse: Callable[[str], Any]) -> Callable[[str], Any]:
             return parse(text.strip())
         except (ValueError, OverflowError):
             raise ValueFault(
-                f'"{text}" is not {kind}', code="bad-value", hint="leave such texts out with `like`"
+                f'"{text}" is not {kind}',
+                code="bad-value",
+                hint="test the text first, or leave such rows out",
             ) from None
 
     return parsed

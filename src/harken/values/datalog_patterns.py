@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import regex
 
+from harken.values import pattern_size
 from harken.values.matching import Pattern, can_be_linear, compile_backtracking
 
 _CLASSES = {
@@ -34,6 +35,7 @@ def compiled(pattern: str) -> Pattern | None:
     >>> compiled("(") is None
     True
     """
+    pattern_size.check(pattern)
     text = _NAMED.sub(lambda match: _CLASSES[match[1]], pattern)
     try:
         re.compile(text)

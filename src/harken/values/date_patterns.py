@@ -16,7 +16,13 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+import regex
+
+from harken.errors import EvaluationError
+from harken.values import pattern_size
 from harken.values.failures import bad_argument
+from harken.values.matching import Pattern, compile_backtracking
+from harken.values.pattern_size import shown
 
 DAYS = ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
 _MONTHS = tuple(calendar.month_name[1:])
@@ -36,9 +42,15 @@ _IN_UTC = {
 """What is the same of all moments here: zones, and the era."""
 
 
+LONGEST = 1_000
+"""Characters of a format. The longest in use have fewer than 50."""
+
+
 @lru_cache(maxsize=256)
 def _parts(pattern: str) -> tuple[tuple[str, str], ...]:
     """Runs of a letter, texts, and what opens and closes a part that may be missing in a text."""
+    if len(pattern) > LONGEST:
+        raise _too_large(pattern)
     return tuple(_taken_apart(pattern))
 
 
@@ -54,12 +66,20 @@ def _taken_apart(pattern: str) -> Iterator[tuple[str, str]]:
         elif whole in "[]":
             depth += 1 if whole == "[" else -1
             if depth < 0:
-                raise bad_argument(f"a ] in the format {pattern!r} closes nothing")
+                raise bad_argument(f"a ] in the format {shown(pattern)!r} closes nothing")
             yield whole, whole
         elif whole in "'{}#":
-            raise bad_argument(f"{whole} in the format {pattern!r} is not there")
+            raise bad_argument(f"{whole} in the format {shown(pattern)!r} is not there")
         else:
             yield "text", whole
+
+
+def _too_large(pattern: str) -> EvaluationError:
+    return EvaluationError(
+        f"the format '{shown(pattern)}' is too large",
+        code="too-complex",
+        hint=f"it may have {LONGEST:,} characters, and few parts inside others",
+    )
 
 
 def _refusal(letters: str) -> Exception:
@@ -137,8 +157,9 @@ _COUNTED = re.compile("y|y{3,6}|M|L|d|H|h|K|k|m|s|D|DD")
 
 
 @lru_cache(maxsize=256)
-def _reader(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """What a text must look like, and which letters its groups stand for."""
+def _reader(pattern: str) -> tuple[Pattern, tuple[str, ...]]:
+    """What a text must look like, and which letters its groups stand for. Optional sections make
+    it backtrack, so its time is limited as that of any pattern."""
     found, fields, is_counted = list[str](), list[str](), False
     for kind, part in _parts(pattern):
         if is_counted and not (kind == "letters" and _FIXED.fullmatch(part)):
@@ -151,8 +172,12 @@ def _reader(pattern: str) -> tuple[re.Pattern[str], tuple[str, ...]]:
         else:
             found.append({"[": "(?:", "]": ")?"}.get(kind) or re.escape(part))
     closing = ")?" * (found.count("(?:") - found.count(")?"))
-    whole = re.compile("".join(found) + closing, re.ASCII | re.IGNORECASE | re.DOTALL)
-    return whole, tuple(fields)
+    flags = regex.ASCII | regex.IGNORECASE | regex.DOTALL
+    text = "".join(found) + closing
+    if not pattern_size.fits(text):
+        raise _too_large(pattern)
+    whole = compile_backtracking(text, flags)
+    return Pattern(pattern, whole), tuple(fields)
 
 
 def _readable(letters: str) -> str:
@@ -189,7 +214,8 @@ def read(text: str, pattern: str) -> datetime.datetime | None:
         return None
     values: dict[str, int] = {}
     try:
-        for each, found in zip(letters, match.groups(), strict=True):
+        for number, each in enumerate(letters, 1):
+            found = match[number]
             if found is not None:
                 field, value = _value(each, found)
                 if values.setdefault(field, value) != value:

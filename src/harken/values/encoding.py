@@ -160,11 +160,26 @@ def encode_decimal(type_: Type) -> Encoder:
         except decimal.InvalidOperation:
             raise _bad(value, type_) from None
         stored = int(exact.scaleb(scale, context=WIDE))
-        if abs(stored) >= 10**precision or not SMALLEST <= stored <= LARGEST:
+        if abs(stored) >= 10**precision:
             raise ValueFault(f"{value} does not fit in {type_}", code="overflow")
+        if not SMALLEST <= stored <= LARGEST:
+            raise decimal_too_wide(value, type_)
         return stored
 
     return encode
+
+
+def decimal_too_wide(value: object, type_: Type) -> ValueFault:
+    """
+    >>> decimal_too_wide("99999999999999999999", Type("decimal(20,0)", False)).message[:61]
+    '99999999999999999999 as decimal(20,0) does not fit in 64 bits'
+    """
+    most = decimal.Decimal(LARGEST).scaleb(-decimal_digits(type_)[1], WIDE)
+    return ValueFault(
+        f"{value} as {type_} does not fit in 64 bits: the largest is {most:f}",
+        code="overflow",
+        hint="use fewer digits behind the point",
+    )
 
 
 def decode_decimal(type_: Type) -> Decoder:

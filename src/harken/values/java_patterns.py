@@ -18,6 +18,7 @@ from functools import lru_cache, reduce
 import regex
 
 from harken.errors import ValueFault
+from harken.values import pattern_size
 from harken.values.matching import END, Pattern, can_be_linear, compile_backtracking, escaped
 
 LAST = 0x10FFFF
@@ -59,7 +60,7 @@ _POSIX_CLASSES: dict[str, Ranges] = {
 
 def refusal(pattern: str, why: str) -> ValueFault:
     return ValueFault(
-        f"the pattern '{pattern}' cannot be used: {why}",
+        f"the pattern '{pattern_size.shown(pattern)}' cannot be used: {why}",
         code="bad-value",
         hint="a pattern is one of Java's; a backslash in a text is written twice, or r'...'",
     )
@@ -73,6 +74,7 @@ def compiled(pattern: str) -> Pattern:
     >>> found.spans
     [(2, 4)]
     """
+    pattern_size.check(pattern)
     flags = regex.ASCII
     leading = _FLAGS.match(pattern)
     if leading is not None:

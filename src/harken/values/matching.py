@@ -19,6 +19,7 @@ import regex
 
 from harken import limits
 from harken.errors import LimitFault
+from harken.values.pattern_size import shown
 
 BACKTRACKING_SECONDS = 1.0
 """How long one search by backtracking may take. Ordinary searches take microseconds."""
@@ -98,6 +99,13 @@ class Pattern:
         if self.linear is None or NEVER in text:
             return self._backtrack("fullmatch", text) is not None
         return self._compiled("", False).fullmatch(text.encode()) is not None
+
+    def fullmatch(self, text: str) -> Match | None:
+        """All of the text as a match, with its groups; always by backtracking."""
+        found = self._backtrack("fullmatch", text)
+        if found is None:
+            return None
+        return Match(text, [found.span(number) for number in range(self.groups + 1)], self.names)
 
     def search(self, text: str) -> Match | None:
         """The first match."""
@@ -204,6 +212,7 @@ def compile_linear(text: str, groups: bool = True) -> Any:
 
 
 def compile_backtracking(text: str, flags: int = 0) -> Any:
+    """Its size must have been checked, for the engine copies what is repeated."""
     return regex.compile(text, flags | regex.VERSION0)
 
 
@@ -233,9 +242,8 @@ def _line_end(text: str) -> str:
 
 
 def _too_slow(pattern: str) -> LimitFault:
-    shown = pattern if len(pattern) <= 60 else pattern[:57] + "..."
     return LimitFault(
-        f"the pattern '{shown}' takes too long on a text",
+        f"the pattern '{shown(pattern)}' takes too long on a text",
         code="timeout",
         hint="without backreferences, lookaround and possessive repetition it takes linear time",
     )

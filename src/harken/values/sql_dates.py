@@ -12,6 +12,7 @@ from harken.errors import ValueFault
 from harken.values.date_patterns import DAYS, read, written
 from harken.values.encoding import decode_date, decode_timestamp, encode_date, encode_timestamp
 from harken.values.failures import bad_argument, outside_calendar
+from harken.values.pattern_size import shown
 
 MONTH = 31 * 86_400
 """So many seconds a month has where parts of one are counted."""
@@ -75,7 +76,7 @@ def _read_moment(text: str, pattern: str) -> int:
     found = _try_read_moment(text, pattern)
     if found is None:
         raise ValueFault(
-            f"{text!r} is not what the format {pattern!r} says",
+            f"{text!r} is not what the format {shown(pattern)!r} says",
             code="bad-value",
             hint="leave such texts out, or use try_to_timestamp",
         )

@@ -678,3 +678,14 @@ def test_long_gaps_and_strings_are_no_trouble() -> None:
     gap = " " * 100_000 + "/* * / ** */" * 10_000
     long = r"\n" * 100_000
     assert parse(f'{gap}"{long}"{gap};{gap}') == (ExpressionStatement(Literal("\n" * 100_000)),)
+
+
+def test_a_rule_with_variables_needs_no_condition() -> None:
+    one, other = (
+        parse_statement(f"create rule r() on updated(f) as {words} item i do p(i);")
+        for words in ("for each", "when for each")
+    )
+    assert isinstance(one, CreateRule)
+    assert isinstance(other, CreateRule)
+    assert one.condition is other.condition is None
+    assert [each.name for each in one.variables] == [each.name for each in other.variables] == ["i"]

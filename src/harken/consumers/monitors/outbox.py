@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from harken.consumers.monitors.view import Watched
 from harken.database.changes import Change, StoredChange, read_change
 from harken.engines.protocol import Connection
+from harken.errors import agreeing, counted
 from harken.settings import Settings
 
 MONITORS, OUTBOX, OUTBOXES = "harken_monitors", "harken_outbox", "harken_outboxes"
@@ -89,7 +90,7 @@ class OutboxStatus:
         """What an operator should know of; None if there is nothing."""
         if self.lost:
             return (
-                f"{self.lost:,} changes were dropped, because nobody acknowledged them: "
+                f"{counted(self.lost, 'change', 'was')} dropped, because nobody acknowledged: "
                 "the subscriber gets all rows instead"
             )
         if self.nearly_full:
@@ -260,10 +261,11 @@ class Outbox:
         )
         self.has_deleted = True
         logger.warning(
-            "the outbox of %s was full, and nobody acknowledged its changes: %d of them were "
+            "the outbox of %s was full, and nobody acknowledged its changes: %d of them %s "
             "dropped, and its subscriber gets all rows instead",
             durable.title,
             changes,
+            agreeing(changes, "was"),
         )
 
     def acknowledge(self, name: str, number: int) -> None:

@@ -1,8 +1,8 @@
 """Rows of a table that a function made of it does not have.
 
 A function has no NULL: a row with a NULL in one of its columns is not there, nor is one with a
-number that is not finite. Whoever registers the table is told how many rows that concerns, and
-whoever takes a step, how many of the rows that came with it.
+number that is not finite, or with a decimal of more than 64 bits. Whoever registers the table is
+told how many rows that concerns, and whoever takes a step, how many of the rows that came with it.
 
 Law: the rows of the table are those of the function and those that are left out.
 """
@@ -18,9 +18,10 @@ import pyarrow.compute as pc
 
 from harken.engines import fetch_limits as limits
 from harken.engines.delta import weighted
+from harken.engines.delta.representable import WIDE_DECIMAL, has_value
 from harken.engines.placement import faults
 from harken.engines.placement.keys import Reader
-from harken.values.types import NUMBER
+from harken.values.types import NUMBER, Type, decimal_digits, is_decimal
 
 if TYPE_CHECKING:
     from harken.engines.placement.far import FarRelation
@@ -41,8 +42,8 @@ class LeftOut:
         are = "is" if self.rows == 1 else "are"
         what = ("new " if self.new else "") + ("row" if self.of == 1 else "rows")
         return (
-            f"{self.rows:,} of {self.of:,} {what} {are} left out, because a function has no NULL "
-            f"and no number that is not finite: there are such in {causes}"
+            f"{self.rows:,} of {self.of:,} {what} {are} left out, because a function has no NULL, "
+            f"no infinite number and no decimal beyond 64 bits: there are such in {causes}"
         )
 
 
@@ -96,9 +97,7 @@ def of_rows(rows: pa.Table) -> LeftOut | None:
 
 
 def _without_value(column: pa.ChunkedArray) -> Any:
-    if pa.types.is_floating(column.type):
-        return pc.invert(pc.fill_null(pc.is_finite(column), False))
-    return pc.is_null(column)
+    return pc.invert(has_value(column))
 
 
 def _found(rows: int, of: int, causes: Mapping[str, int]) -> LeftOut | None:
@@ -111,5 +110,10 @@ def _suspects(far: FarRelation, version: int) -> list[str]:
     return [
         name
         for name, column in zip(far.columns, far.relation.columns, strict=True)
-        if not column.type.nullable and (column.type == NUMBER or table.may_be_null(version, name))
+        if not column.type.nullable
+        and (column.type == NUMBER or _is_wide(column.type) or table.may_be_null(version, name))
     ]
+
+
+def _is_wide(type_: Type) -> bool:
+    return is_decimal(type_) and decimal_digits(type_)[0] >= WIDE_DECIMAL

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ import pyarrow as pa
 from harken.calculus.states import delta, old
 from harken.engines import arrow_rows as conversion
 from harken.engines.delta import weighted
+from harken.engines.delta.representable import WIDE_DECIMAL
 from harken.engines.protocol import TooManyRows
 from harken.engines.spark import keyfilter, stacked
 from harken.engines.spark.changes import change_frame
@@ -30,11 +32,11 @@ from harken.errors import HarkenError
 from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
 from harken.planner.prepare import Plan
-from harken.values.encoding import LARGEST
-from harken.values.types import NUMBER, is_decimal
+from harken.values.encoding import LARGEST, SMALLEST, WIDE
+from harken.values.types import NUMBER, Type, decimal_digits, is_decimal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 Row = tuple[Any, ...]
 
@@ -262,12 +264,25 @@ def _sound(frame: DataFrame, relation: Relation) -> DataFrame:
 
     columns = [(f"c{i}", column.type) for i, column in enumerate(relation.columns)]
     for name, type_ in columns:
-        if type_ == NUMBER:  # NaN is above infinity
-            frame = frame.withColumn(name, F.when(F.abs(name) < F.lit(math.inf), F.col(name)))
+        if type_ == NUMBER or (is_decimal(type_) and not type_.nullable):
+            frame = frame.withColumn(name, F.when(_has_value(F.col(name), type_), F.col(name)))
     for name, type_ in columns:
         if not type_.nullable:
             frame = frame.filter(F.col(name).isNotNull())
     return frame
+
+
+def _has_value(value: Column, type_: Type) -> Column:
+    """Is there a value that a function can have? NaN is above infinity."""
+    from pyspark.sql import functions as F
+
+    if type_ == NUMBER:
+        return F.abs(value) < F.lit(math.inf)
+    if is_decimal(type_) and decimal_digits(type_)[0] >= WIDE_DECIMAL:
+        scale = decimal_digits(type_)[1]
+        least, most = (F.lit(Decimal(each).scaleb(-scale, WIDE)) for each in (SMALLEST, LARGEST))
+        return value.between(least, most)
+    return value.isNotNull()
 
 
 def repeated_key(reader: LakeReader, far: LakeRelation, keys: pa.Table | None) -> Row | None:
@@ -301,8 +316,7 @@ def count_unsound(
     types = dict(zip(far.columns, (each.type for each in far.relation.columns), strict=True))
     tests = []
     for name in names:
-        value = F.col(keyfilter.quoted(name))
-        sound = F.abs(value) < F.lit(math.inf) if types[name] == NUMBER else value.isNotNull()
+        sound = _has_value(F.col(keyfilter.quoted(name)), types[name])
         tests.append(~F.coalesce(sound, F.lit(False)))
     anywhere = functools.reduce(lambda a, b: a | b, tests)
     wanted = (F.lit(True), anywhere, *tests)

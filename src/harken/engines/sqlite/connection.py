@@ -155,7 +155,11 @@ class Connection:
         return is_new
 
     def use(self, settings: Mapping[str, Any]) -> None:
-        """Let the limits of SQLite be those of the settings."""
+        """Let the limits of SQLite be those of the settings.
+
+        The limit of memory is lifted at once: SET runs under the old one, which may be too small
+        for anything else, and what ends the statement may be none of the old one's."""
+        heap.end(id(self))
         self.raw.limit(apsw.SQLITE_LIMIT_LENGTH, settings["text_limit"])
         longest = SHORT_PATTERN if settings["statement_timeout"] else settings["text_limit"]
         self.raw.limit(apsw.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, min(longest, 50_000))

@@ -157,6 +157,8 @@ class Translator:
         hint = f"did you mean {meant}?" if meant else "declare it with `for each`"
         if node.name.lower() == "null":
             hint = "there is no NULL: a function may have no value, and some(f(x)) asks whether"
+        if node.name.lower() in ("activate", "deactivate"):
+            hint = f"write it with the name of a rule, as in {node.name.lower()} r();"
         if self.draft.schema.overloads(node.name):
             hint = f"{node.name} is a function: call it with its arguments, {node.name}(...)"
         raise NameFault(

@@ -14,9 +14,11 @@ from typing import ClassVar
 
 from sqlglot import exp
 
+from harken.errors import ValueFault
 from harken.lang.sql.intervals import IN_DAYS, IN_MONTHS, IN_SECONDS
 from harken.lang.sql.parser import fragment
 from harken.lang.sql.whole_numbers import whole_number
+from harken.values.pattern_size import shown
 
 _DAY = "CAST(x AS DATE)"
 _MONTH_START = f"({_DAY} - (day({_DAY}) - 1))"
@@ -292,6 +294,12 @@ def _escaped(node: exp.Expr) -> exp.Expr | None:
     literals = (like.expression, escape)
     if not all(isinstance(each, exp.Literal) and each.is_string for each in literals):
         return None
+    if len(escape.this) != 1:
+        raise ValueFault(
+            f"ESCAPE takes one character, and '{shown(escape.this)}' has {len(escape.this)}",
+            code="bad-value",
+            hint="as in LIKE '10!%' ESCAPE '!'",
+        )
     pattern = _with_backslashes(like.expression.this, escape.this)
     if pattern is None:
         return None

@@ -142,13 +142,14 @@ TRANSACTIONS = {
 NAMES = [setting.name for setting in SETTINGS]
 _SET = re.compile(r"SET\s+(\w+)\s*(?:=|\bTO\b)\s*(\S+|'[^']*'|\"[^\"]*\")", re.IGNORECASE)
 SYSTEMS_OWN = {
-    "SHOW": "SHOW TABLES, VIEWS, SETTINGS, COLUMNS IN t and DESCRIBE t are there",
+    "SHOW": "SHOW TABLES, VIEWS, SETTINGS, COLUMNS IN t, SHOW with the name of a setting, and "
+    "DESCRIBE t are there",
     "DESCRIBE": "DESCRIBE takes the name of a table or view",
     "DESC": "DESCRIBE takes the name of a table or view",
-    "REFRESH": "a materialized view is always up to date",
+    "REFRESH": "a materialized view is always up to date; REFRESH MATERIALIZED VIEW v is there",
     "ANALYZE": "Harken counts rows itself",
     "CACHE": "CREATE MATERIALIZED VIEW keeps the rows of a query",
-    "SET": "write SET name = value; SHOW SETTINGS lists the names",
+    "SET": "write SET name = value, with a number or a text; SHOW SETTINGS lists the names",
     "USE": "a file is a database, and has no others in it",
     "GRANT": "whoever may read and write the file may read and write all of it",
     "COPY": "CREATE TABLE ... USING lake LOCATION '...' reads files",
@@ -161,6 +162,9 @@ STATEMENTS = (
     *("SELECT", "WITH", "VALUES", "EXPLAIN", "BEGIN", "COMMIT", "ROLLBACK", "FROM", "TABLE"),
 )
 _LISTED = f"{', '.join(STATEMENTS[:-3])} and {STATEMENTS[-3]} are there"
+_OTHER_FORMS = "there are other forms of it, which docs/sql.md lists"
+UNFINISHED = frozenset({"TABLE", "VIEW", "COLUMN", "ADD", "DROP", "ALTER", "RENAME", "TO", "AS"})
+"""Words after which a statement cannot end."""
 CONTEXT = 100
 """So much of the text before an error the parser remembers."""
 
@@ -279,13 +283,20 @@ def _statement(text: str, tokens: list[Token]) -> list[Statement]:
         ) from error
     word = own.split()[0].upper()
     if node is None or isinstance(node, exp.Command) or (word in SYSTEMS_OWN and not explained):
+        last = tokens[-1].text.upper()
+        if word in STATEMENTS and (len(tokens) == 1 or last in UNFINISHED):
+            raise SyntaxFault(
+                f"something is missing after {last}",
+                code="syntax",
+                span=Span(tokens[-1].start, tokens[-1].end + 1),
+            )
         raise SyntaxFault(
             f"there is no such statement {word} in Harken's SQL"
-            if word in (*STATEMENTS, "SHOW", "DESCRIBE", "DESC", "REFRESH")
+            if word in (*STATEMENTS, "SHOW", "DESCRIBE", "DESC", "REFRESH", "SET")
             else f"there is no statement {word} in Harken's SQL",
             code="syntax",
             span=Span(start, start + len(word)),
-            hint=SYSTEMS_OWN.get(word, _LISTED),
+            hint=SYSTEMS_OWN.get(word, _OTHER_FORMS if word in STATEMENTS else _LISTED),
         )
     statement = Statement(normalized_throughout(node), own, start, explained, key)
     _check_words(DIALECT.tokenize(own) if explained else tokens, start if explained else 0)
@@ -331,6 +342,8 @@ def _question(text: str) -> exp.Expr | None:
 
 def _plain_value(text: str) -> exp.Expr:
     """What SET gives: a number, a word, or a text in quotes."""
+    if text.upper() == "DEFAULT":
+        return exp.var(text)
     is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "'\""
     return exp.Literal.string(text[1:-1] if is_quoted else text)
 

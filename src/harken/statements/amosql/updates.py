@@ -23,6 +23,7 @@ from harken.ir.relations import Kind, Relation, is_extent
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Constant, Parameter, Variable
 from harken.planner.prepare import prepare
+from harken.statements.records import refuse_rows
 from harken.values.encoding import encode
 
 
@@ -118,6 +119,8 @@ def apply(
     values: list[tuple[Any, ...]],
 ) -> None:
     """Change the stored rows of f(arguments); all values are stored values."""
+    if verb != "remove" and values:
+        refuse_rows(target.function)
     match verb:
         case "set":
             _set(engine, target, arguments, values)

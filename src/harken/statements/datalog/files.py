@@ -21,6 +21,7 @@ from harken.values.encoding import encode_integer, encode_number, encode_text
 
 Row = tuple[Any, ...]
 NOTHING = "()"
+TRUE, FALSE = frozenset({"true", "1", "yes"}), frozenset({"false", "0", "no"})
 KNOWN = {
     "input": ("IO", "filename", "name", "delimiter", "headers", "rfc4180", "columns"),
     "output": ("IO", "filename", "name", "delimiter", "headers", "rfc4180"),
@@ -67,11 +68,11 @@ def form_of(
         )
     suffix = "facts" if kind == "input" else "csv"
     named = parameters.get("filename", f"{parameters.get('name', relation)}.{suffix}")
-    quoted = _is_true(parameters.get("rfc4180"))
+    quoted = _flag(parameters, "rfc4180", span)
     return Form(
         path=directory / named,
         delimiter=_delimiter(parameters, quoted, span),
-        headers=_is_true(parameters.get("headers")),
+        headers=_flag(parameters, "headers", span),
         quoted=quoted,
         standard=form == STANDARD[kind],
         columns=_columns(parameters.get("columns"), span),
@@ -105,8 +106,15 @@ def _columns(given: str | None, span: Span) -> tuple[int, ...] | None:
     return tuple(int(part) for part in parts)
 
 
-def _is_true(given: str | None) -> bool:
-    return given is not None and given.lower() in ("true", "1", "yes")
+def _flag(parameters: Mapping[str, str], name: str, span: Span) -> bool:
+    given = parameters.get(name, "false").lower()
+    if given not in TRUE | FALSE:
+        raise LanguageError(
+            f"{name} is true or false, and this is {parameters[name]}",
+            code="bad-value",
+            span=span,
+        )
+    return given in TRUE
 
 
 # --- reading -------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from harken.ir.schema import FunctionKind
 from harken.lang.sql.program_draft import Table
 from harken.statements.bulk_rows import as_table, chunks, select
 from harken.statements.language import check_rows
+from harken.statements.records import refuse_rows
 from harken.values.encoding import encoder
 
 
@@ -41,6 +42,7 @@ def load_rows(runtime: Runtime, table: Table, rows: Any, columns: Sequence[str] 
     if hasattr(rows, "select"):
         rows = select(rows, names)
     function = SqlTables(runtime.catalog).function(table.name)
+    refuse_rows(function)
     places = [names.index(name) if name in names else None for name in _stored_names(table)]
     for values, length in chunks(rows, len(names)):
         stored = [

@@ -20,6 +20,7 @@ from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import Table, unknown_column, unknown_table
 from harken.lang.sql.random_values import has_random_call
 from harken.statements.language import check_rows
+from harken.statements.records import refuse_rows
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.storing import converter
 from harken.values.types import Type
@@ -213,7 +214,10 @@ class RowChanges:
                     code="null",
                     hint="give it a value, or declare the column without NOT NULL",
                 )
-        check_rows(SqlTables(self._runtime.catalog).function(table.name), rows)
+        function = SqlTables(self._runtime.catalog).function(table.name)
+        if rows:
+            refuse_rows(function)
+        check_rows(function, rows)
 
     def _apply(self, table: Table, gone: Sequence[Row], come: Sequence[Row]) -> None:
         engine, relation = self._runtime.engine, table.relation

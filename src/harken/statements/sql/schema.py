@@ -67,7 +67,9 @@ def create(runtime: Runtime, statement: Statement) -> Function | None:
                 f"there is already a {kind_of(known)} {name}",
                 code="exists",
                 span=statement.place(node.this),
-                hint=f"drop it first, or CREATE {kind} IF NOT EXISTS",
+                hint=f"drop it first: DROP {kind_of(known).upper()} {name}"
+                if node.args.get("replace")
+                else f"drop it first, or CREATE {kind} IF NOT EXISTS",
             )
     if len(name) > LONGEST_NAME:
         raise NameFault(

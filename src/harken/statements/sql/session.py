@@ -17,6 +17,7 @@ from harken.database.runtime import Runtime
 from harken.database.tables import SqlTables
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
+from harken.lang.sql import operator_runs
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import unknown_table
 from harken.stack import NESTED, room_for
@@ -56,6 +57,8 @@ class SqlSession:
         """Run a whole text, or nothing of it since its last commit."""
         try:
             with room_for(NESTED), self._watch.text():
+                if most := self._runtime.settings["operator_limit"]:
+                    operator_runs.check(text, most)
                 with self._watch.statement():
                     parsed = statements(text)
                 with self._transactions.text():

@@ -21,11 +21,13 @@ def is_setting(node: exp.Expr) -> bool:
 def set_value(runtime: Runtime, statement: Statement) -> None:
     node = statement.node
     try:
-        runtime.settings.set(node.name, node.expression.name)
+        if node.expression.name.upper() == "DEFAULT" and not node.expression.is_string:
+            runtime.settings.reset(node.name)
+        else:
+            runtime.settings.set(node.name, node.expression.name)
     except HarkenError as error:
         error.span = statement.span
         raise
-    runtime.engine.connection.use(runtime.settings)
 
 
 def show_settings(runtime: Runtime, node: exp.Expr) -> None:
