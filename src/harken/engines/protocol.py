@@ -228,6 +228,28 @@ class Capture(Protocol):
         """The test that a changed row has to pass, as the engine runs it, for people to read."""
 
 
+class Validity(Protocol):
+    """Is what is kept still right?"""
+
+    def holds(self) -> bool: ...
+
+
+class DerivationCounts(Protocol):
+    """Rows of a view, each with how often it is derived.
+
+    Law: while it is valid, a row is in the view if and only if its count is not 0.
+    """
+
+    @property
+    def validity(self) -> Validity: ...
+
+    def size(self) -> int:
+        """How many rows there are."""
+
+    def total(self) -> int:
+        """How many derivations they have."""
+
+
 class Fetch(Protocol):
     """Relations whose rows lie elsewhere, and come here when they are needed.
 

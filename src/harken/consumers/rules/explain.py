@@ -4,14 +4,15 @@ differential as a clause and as SQL, the screeners, the indexes, each choice wit
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import cast
 
+from harken.calculus.counting import Derivations
 from harken.calculus.differentials import Differential, differentiate
 from harken.calculus.firsts import FirstRows
 from harken.consumers.rules.definition import CompiledRule
 from harken.database.runtime import Runtime
-from harken.engines.protocol import Engine
+from harken.engines.protocol import DerivationCounts, Engine
 from harken.engines.reach import Reach, described
-from harken.engines.sqlite.counts import CountsTable
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
 from harken.maintenance import choices
@@ -233,8 +234,8 @@ class _Nodes:
             wanted = self.network.choices.wants_totals(node)
             verb = "are kept" if wanted else "are not kept"
             rows = f", {node.table.size()} of them" if node.table.validity.holds() else ""
-            if isinstance(node.table, CountsTable):
-                return counted(node.table)
+            if isinstance(node.totals, Derivations):
+                return counted(node)
             if isinstance(node.totals, FirstRows):
                 return f"first rows {verb}{rows}, in their order"
             return (
@@ -273,7 +274,8 @@ class _Nodes:
         )
 
 
-def counted(table: CountsTable) -> str:
+def counted(node: TotalsNode) -> str:
+    table = cast(DerivationCounts, node.table)
     if not table.validity.holds():
         return "derivations are to be counted: they are when a change has been followed"
     return f"derivations are counted: {table.size()} rows have {table.total()} of them"
@@ -288,8 +290,8 @@ def followed(network: Network, function: str) -> tuple[str, ...]:
         if node is None:
             continue
         below = [each for each in network.graph.derived.values() if each.id in node.keeps()]
-        tables = [each.table for each in below if isinstance(each, TotalsNode)]
-        lines += [counted(table) for table in tables if isinstance(table, CountsTable)]
+        kept = [each for each in below if isinstance(each, TotalsNode)]
+        lines += [counted(each) for each in kept if isinstance(each.totals, Derivations)]
         if node.tally is not None and node.counted is None:
             lines.append(
                 "derivations are not counted: differentials look for another one of each row that "
