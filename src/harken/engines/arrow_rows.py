@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as t
 
-from harken.engines.delta.representable import WIDE_DECIMAL, fits, with_values
+from harken.engines.representable import WIDE_DECIMAL, fits, with_values
 from harken.errors import TypeFault
 from harken.ir.relations import Column, Relation
 from harken.values.encoding import decimal_too_wide, decoder, encoder

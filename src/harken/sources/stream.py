@@ -27,8 +27,8 @@ import pyarrow.fs
 
 from harken.engines.delta import weighted
 from harken.engines.delta.delta_log import address, storage
-from harken.engines.delta.representable import with_values
 from harken.engines.delta.tables import LakeTable, Mark
+from harken.engines.representable import with_values
 from harken.engines.spark.session import is_connect
 from harken.errors import EngineError, HarkenError, IntegrityError, StorageError
 

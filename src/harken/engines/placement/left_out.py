@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 
 from harken.engines import fetch_limits as limits
 from harken.engines.delta import weighted
-from harken.engines.delta.representable import WIDE_DECIMAL, has_value
 from harken.engines.placement import faults
 from harken.engines.placement.keys import Reader
+from harken.engines.representable import WIDE_DECIMAL, has_value
 from harken.values.types import NUMBER, Type, decimal_digits, is_decimal
 
 if TYPE_CHECKING:

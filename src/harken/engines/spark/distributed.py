@@ -18,8 +18,8 @@ import pyarrow as pa
 from harken.calculus.states import delta, old
 from harken.engines import arrow_rows as conversion
 from harken.engines.delta import weighted
-from harken.engines.delta.representable import WIDE_DECIMAL
 from harken.engines.protocol import TooManyRows
+from harken.engines.representable import WIDE_DECIMAL
 from harken.engines.spark import keyfilter, stacked
 from harken.engines.spark.changes import change_frame
 from harken.engines.spark.faults import translated
