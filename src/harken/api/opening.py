@@ -34,6 +34,7 @@ from harken.statements.amosql.rules import AmosqlRules
 from harken.statements.language import language_named
 from harken.statements.sql.constraints import compile_constraints
 from harken.statements.sql.materialized_views import KeptViews
+from harken.statements.sql.restricted import SqlConditions
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def open_database(connection: Connection, spark: Any, settings: Settings) -> Ope
     runtime = _open_runtime(connection, spark, settings)
     reactions = runtime.reactions = Reactions(runtime)
     network, check_phase = reactions.network, reactions.check_phase
-    monitors = Monitors(runtime, network, check_phase)
+    monitors = Monitors(runtime, network, check_phase, SqlConditions())
     materialized = KeptViews(runtime, network)
     constraints = Constraints(runtime, network, compile_constraints)
     rules = Rules(runtime, network, check_phase, AmosqlRules(runtime))

@@ -25,6 +25,7 @@ from harken.consumers.monitors.audience import Audience, Receiver
 from harken.consumers.monitors.log import Log, Logs
 from harken.consumers.monitors.outbox import Durable, Outbox
 from harken.consumers.monitors.places import Places
+from harken.consumers.monitors.restriction import Conditions
 from harken.consumers.monitors.view import MonitoredView, Selection, Views, Watched
 from harken.database.changes import Change, Row, StoredChange, Types, net_change, stored_rows
 from harken.database.runtime import Runtime, Watcher
@@ -46,7 +47,13 @@ itself keeps 1,024 statements ready."""
 
 
 class Monitors(Consumer):
-    def __init__(self, runtime: Runtime, network: Network, check_phase: CheckPhase) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        network: Network,
+        check_phase: CheckPhase,
+        conditions: Conditions,
+    ) -> None:
         self._runtime = runtime
         self._network = network
         self._check_phase = check_phase
@@ -54,7 +61,8 @@ class Monitors(Consumer):
         """What views gained and lost in the open transaction, one wave after another."""
         self._planning = Planning(runtime.engine, runtime.catalog)
         self._moments = network.moments
-        self._selections = Views(runtime.catalog)
+        self.conditions = conditions
+        self._selections = Views(runtime.catalog, conditions)
         self._places = Places(runtime.engine)
         self._reading: dict[str, Query] = {}
         """By what is read, the queries for all rows; those of one state of the catalog."""

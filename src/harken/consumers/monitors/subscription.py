@@ -28,7 +28,6 @@ from harken.errors import (
 )
 from harken.ir.schema import Function
 from harken.maintenance.recursive_nodes import check_strategy
-from harken.statements.sql.restricted import condition_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,7 +278,7 @@ def watched_view(
     monitors: Monitors, function: Function, where: str | Mapping[str, Any] | None
 ) -> Watched:
     """What is to be watched, if it can be."""
-    watched = Watched(function.id, None if where is None else condition_text(where))
+    watched = Watched(function.id, None if where is None else monitors.conditions.text(where))
     try:
         monitors.select(watched)
     except HarkenError:

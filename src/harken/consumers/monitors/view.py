@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from harken.consumers.monitors.restriction import Conditions, Restriction, constant_variable
 from harken.database.catalog import Catalog
 from harken.database.complaints import cannot_be_watched
 from harken.database.system import parameters_relation
@@ -32,7 +33,6 @@ from harken.maintenance.watched import WatchedView
 from harken.planner.change_methods import moving, untold
 from harken.planner.lift import compared_with
 from harken.planner.prepare import prepare
-from harken.statements.sql.restricted import Restriction, constant_variable, restricted
 from harken.values.encoding import encoder
 from harken.values.types import INTEGER, Type
 
@@ -124,6 +124,7 @@ class Views:
     """
 
     catalog: Catalog
+    conditions: Conditions
     _epoch: int = -1
     _selections: dict[tuple[Watched, str], Selection] = field(default_factory=dict)
     _shapes: dict[tuple[str, str], tuple[MonitoredView, Program]] = field(default_factory=dict)
@@ -148,7 +149,7 @@ class Views:
         if watched.where is None:
             view = _whole_view(function, self.catalog)
             return Selection(view, view.program)
-        restriction = restricted(function, watched.where, self.catalog)
+        restriction = self.conditions.restrict(function, watched.where, self.catalog)
         shape = (function.id, restriction.shape)
         if shape not in self._shapes:
             self._shapes[shape] = _restricted_view(function, restriction, self.catalog)

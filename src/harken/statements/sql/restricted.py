@@ -13,7 +13,6 @@ from __future__ import annotations
 import datetime
 import decimal
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -22,24 +21,20 @@ from typing import Any
 
 from sqlglot import exp
 
+from harken.consumers.monitors.restriction import Restriction, constant_variable
 from harken.database.arguments import check_text
 from harken.database.catalog import Catalog
 from harken.database.tables import SqlTables, table_of
 from harken.errors import HarkenError, Span, SyntaxFault, TypeFault
-from harken.ir.clauses import Clause, Definition
-from harken.ir.printer import print_literal
+from harken.ir.clauses import Definition
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function
-from harken.ir.terms import Constant, Variable
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import Draft, Table
 from harken.lang.sql.queries import new_translation
 from harken.lang.sql.random_values import number_random_calls
 from harken.planner.lift import lift_constants
-from harken.values.types import Type
 
-_CONSTANT = re.compile(r"CONSTANT#\d+")
-_COLUMN = re.compile(r"\b([A-Z][A-Z0-9_]*)#\d+")
 PARTS = {"expressions", "from_", "from", "where"}
 """What a query with nothing but a condition has."""
 
@@ -109,28 +104,6 @@ def _literal(value: Any) -> exp.Expr:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Restriction:
-    """The rows of a view that meet a condition: a clause without its constants, the constants, and
-    the auxiliary relations that the clause mentions.
-
-    Conditions of the same `shape`, which is a digest, differ in their constants alone."""
-
-    shape: str
-    clause: Clause
-    constants: tuple[Constant, ...]
-    own: tuple[Definition, ...]
-    mentions: frozenset[str]
-    """The names of the tables that the condition mentions."""
-
-    def __str__(self) -> str:
-        """The condition as people can recognise it: equal for equal shapes."""
-        _, *tests = map(print_literal, self.clause.body)
-        shown = _CONSTANT.sub("?", " ∧ ".join(tests))
-        columns = _COLUMN.sub(lambda found: found[1].lower(), shown)
-        return f"{columns} [{self.shape}]"
-
-
 def restricted(function: Function, where: str, catalog: Catalog) -> Restriction:
     """The rows that meet the condition, in the order of the view's own columns."""
     view = _View.of(function)
@@ -163,11 +136,6 @@ def _restricted(view: _View, where: str, others: SqlTables | None) -> Restrictio
         translation.own,
         translation.mentions,
     )
-
-
-def constant_variable(number: int, type_: Type) -> Variable:
-    """What stands for a constant in the clause of a restriction."""
-    return Variable(f"CONSTANT#{number}", type_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,3 +269,13 @@ def _different(columns: Iterable[Column]) -> Iterator[Column]:
             name = f"{column.name.lower()}_{number}"
         known.add(name)
         yield Column(name, column.type)
+
+
+class SqlConditions:
+    """Conditions of monitors in SQL (`consumers.monitors.restriction.Conditions`)."""
+
+    def text(self, where: str | Mapping[str, Any]) -> str:
+        return condition_text(where)
+
+    def restrict(self, function: Function, where: str, catalog: Catalog) -> Restriction:
+        return restricted(function, where, catalog)
