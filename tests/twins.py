@@ -39,6 +39,7 @@ from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
 from harken.lang.amosql.tree_walk import descendants
+from harken.statements.amosql.interface import argument_of
 from harken.values.types import Type
 
 PATIENCE = 5
@@ -438,7 +439,9 @@ class Twins:
 
     def _program(self, query: syntax.Query, bag: bool) -> tuple[Program, list[Any]]:
         runtime = self.db._runtime
-        translator = Translator.for_schema(runtime.catalog, interface=runtime.argument)
+        translator = Translator.for_schema(
+            runtime.catalog, interface=lambda node: argument_of(runtime, node.name, node)
+        )
         branches = translator.branches(query, Scope(), bag)
         relation = translator.draft.query_relation("query", (), branches, bag)
         translator.draft.define(relation, (), branches)

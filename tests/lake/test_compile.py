@@ -36,6 +36,7 @@ from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
 from harken.planner.prepare import Plan, prepare
+from harken.statements.amosql.interface import argument_of
 from harken.values.encoding import encode
 from harken.values.sql_functions import SQL_FUNCTIONS
 from harken.values.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
@@ -557,7 +558,9 @@ class Shop:
 
 def translated_query(db: harken.Database, query: syntax.Query) -> tuple[Program, list[Any]]:
     runtime = db._runtime
-    translator = Translator.for_schema(runtime.catalog, interface=runtime.argument)
+    translator = Translator.for_schema(
+        runtime.catalog, interface=lambda node: argument_of(runtime, node.name, node)
+    )
     bag = not query.distinct
     branches = translator.branches(query, Scope(), bag)
     goal = translator.draft.query_relation("query", (), branches, bag)
