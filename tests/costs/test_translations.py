@@ -32,13 +32,13 @@ class Translations:
 @pytest.fixture
 def translations(monkeypatch: pytest.MonkeyPatch) -> Translations:
     counter = Translations()
+    new_translation = views.new_translation
 
-    class Counted(views.Queries):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
-            counter.count += 1
+    def counted(*given: Any) -> Any:
+        counter.count += 1
+        return new_translation(*given)
 
-    monkeypatch.setattr(views, "Queries", Counted)
+    monkeypatch.setattr(views, "new_translation", counted)
     return counter
 
 
