@@ -14,7 +14,7 @@ import pytest
 
 import harken
 from harken import Database, HarkenError, IntegrityError, Object, TypeFault, ValueFault
-from harken.statements.amosql import load
+from harken.statements import bulk_rows
 
 UTC = datetime.UTC
 
@@ -161,7 +161,7 @@ def test_a_property_of_a_supertype_a_bag_and_a_renamed_one(shop: Database) -> No
 
 
 def test_more_rows_than_fit_in_one_chunk(shop: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(load, "CHUNK", 10)
+    monkeypatch.setattr(bulk_rows, "CHUNK", 10)
     items = shop.load("item", ((f"n{i}", i) for i in range(95)), BOTH)
     assert [shop.function("quantity")[item] for item in items] == list(range(95))
     table = pyarrow.table({"name": [f"t{i}" for i in range(35)], "quantity": list(range(35))})
@@ -321,7 +321,7 @@ def test_rows_that_are_texts_are_not_taken_apart(shop: Database) -> None:
 def test_one_wrong_value_and_nothing_is_loaded(
     shop: Database, bad: tuple[Any, Any], code: str, place: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load, "CHUNK", 3)
+    monkeypatch.setattr(bulk_rows, "CHUNK", 3)
     rows = [GOOD] * 7
     rows[place] = bad
     error = refused(shop, "item", rows, BOTH)
