@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+pytest_plugins = ["tests.harness.databases"]
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 

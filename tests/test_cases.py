@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import lakes
 import pytest
 
 import harken
 from harken.lang.amosql.statement_shapes import split
 from harken.propagation.check_phase import ROUND_LIMIT
+from tests.harness import lakes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

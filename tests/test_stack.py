@@ -3,9 +3,8 @@
 import sys
 import threading
 
-from patience import PATIENCE
-
 from harken.stack import room_for
+from tests.harness.patience import PATIENCE
 
 
 def test_one_thread_does_not_take_the_room_of_another() -> None:

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from itertools import product
 
 import pytest
-from watching import Row, Watch, difference
 
-from calculus.facts import Facts, grouped
+from tests.harness.facts import Facts, grouped
+from tests.harness.watching import Row, Watch, difference
 
 Rows = set[Row]
 Bag = Counter[Row]

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from watching import Watching, signed
 
 import harken
-from calculus.facts import Facts, grouped
 from harken import Database
 from harken.engines.sqlite.events import Capture
+from tests.harness.facts import Facts, grouped
+from tests.harness.watching import Watching, signed
 
 # --- 5.2 Update event detection ----------------------------------------------------------------
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import datetime
 
 import pytest
-from watching import Watching, Weights
 
 import harken
+from tests.harness.watching import Watching, Weights
 
 SCHEMA = """
 create type item; create type shop;

@@ -13,13 +13,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import lakes
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
 import harken
 from harken import Database
+from tests.harness import lakes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

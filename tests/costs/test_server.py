@@ -13,9 +13,9 @@ from types import SimpleNamespace
 import pytest
 
 import harken
-from costs.counting import Cost, cost, growth
 from harken import Database
 from harken.server.feeds import Feed, Tail
+from tests.harness.counting import Cost, cost, growth
 
 FEW, MANY = 3, 23
 

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import harken
-from costs.counting import Work, cost, growth
 from harken import Database, HarkenError
+from tests.harness.counting import Work, cost, growth
 
 FEW, MANY = 3, 23
 """Of each thing; the difference is what is added between the two counts."""

@@ -8,14 +8,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import consistency
 import pytest
-from patience import PATIENCE
-from peer import Peer, PeerError
 
 import harken
 from harken import Database, NameFault, Object, StorageError, TypeFault
 from harken.database import catalog
+from tests.harness import consistency
+from tests.harness.patience import PATIENCE
+from tests.harness.peer import Peer, PeerError
 
 SHOP = """
 create type item properties (name charstring, quantity integer);

@@ -10,10 +10,10 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from patience import PATIENCE
 
 import harken
 from harken import Database, StorageError
+from tests.harness.patience import PATIENCE
 
 Connect = Callable[..., Database]
 

@@ -13,23 +13,24 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import consistency
-import ledger
 import pytest
 
 import harken
+from tests.harness import consistency, ledger
 
+ROOT = Path(__file__).parents[2]
 KILLS_PER_FILE = 8
 
 
 class Writers:
     """A process that forks writers, and the pipe on which they report their commits."""
 
-    def __init__(self, engine: str = "resident", program: str = ledger.__file__) -> None:
+    def __init__(self, engine: str = "resident", program: str = ledger.__name__) -> None:
         self._reports, report = os.pipe()
         self._buffer = b""
         self._server = subprocess.Popen(
-            [sys.executable, program, str(report), engine],
+            [sys.executable, "-m", program, str(report), engine],
+            cwd=ROOT,
             stdin=subprocess.PIPE,
             pass_fds=[report],
         )

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import apsw
-import consistency
 import pytest
 
 import harken
 from harken import Database, HarkenError, StorageError
 from harken.engines.sqlite.connection import APPLICATION_ID, FORMAT
+from tests.harness import consistency
 
 Connect = Callable[..., Database]
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import consistency
 import pytest
 
 import harken
@@ -20,6 +19,7 @@ from harken import (
     TypeFault,
     ValueFault,
 )
+from tests.harness import consistency
 
 SHOP = """
 create type item properties (name charstring, quantity integer);

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from engines.reference import ReferenceEngine
 from harken.engines.placement.opening import open_file
 from harken.engines.placement.placement import Placement
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.engines.sqlite.numbers import Numbers
+from tests.engines.reference import ReferenceEngine
 
 
 def _sqlite() -> Any:

@@ -20,8 +20,6 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from meanings import COMPARE, Failure, Row, aggregated, operate
-
 from harken.engines.protocol import NO_ANSWERS, Answers, Query
 from harken.ir.clauses import Aggregation, Atom, Clause, Comparison, Computation, Literal, Program
 from harken.ir.relations import Kind, Relation
@@ -29,6 +27,7 @@ from harken.ir.safety import check_program, order
 from harken.ir.strata import stratify
 from harken.ir.terms import Constant, Parameter, Term, Variable
 from harken.planner.prepare import Plan
+from tests.models.meanings import COMPARE, Failure, Row, aggregated, operate
 
 Bindings = dict[Variable, Any]
 Database = Mapping[str, Iterable[Row]]

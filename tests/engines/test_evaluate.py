@@ -11,15 +11,15 @@ from random import Random
 from typing import Any
 
 import pytest
-from calculus.facts import Facts
-from lake.both import FAST, Cases, settings
 
-from engines.conftest import MAKERS
 from harken.ir.clauses import Atom, Clause, Comparison, Definition, Program, stored_relations
 from harken.ir.relations import Column, Kind, Relation, Semantics
 from harken.ir.terms import Parameter, Variable
 from harken.planner.prepare import Plan, prepare
 from harken.values.types import INTEGER, Hierarchy
+from tests.engines.conftest import MAKERS
+from tests.harness.both import FAST, Cases, settings
+from tests.harness.facts import Facts
 
 Clauses = tuple[str | tuple[str, ...], ...]
 

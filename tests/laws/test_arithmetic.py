@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from meanings import Failure, Outcome, operate, tagged
 
 import harken
+from tests.models.meanings import Failure, Outcome, operate, tagged
 
 EDGES = (0, 1, -1, 2, 3, -7, 2**31, -(2**31), 2**53 + 1, 2**62, 2**63 - 1, -(2**63), -(2**63) + 1)
 

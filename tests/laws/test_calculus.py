@@ -18,21 +18,21 @@ from itertools import product
 from random import Random
 from typing import Any
 
-import interpreter
 import pytest
-from candidates import parameter_values
-from changes import Scenario
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from interpreter import TooLong, World
-from meanings import LITERAL_TYPES, Failure
-from statics import Function, Refused
-from watching import Row, Watch, Watching, Weights, difference, program_of, size
 
 from harken import HarkenError, Object
 from harken.engines.sqlite import events
 from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
+from tests.generators.changes import Scenario
+from tests.harness.watching import Row, Watch, Watching, Weights, difference, program_of, size
+from tests.models import interpreter
+from tests.models.candidates import parameter_values
+from tests.models.interpreter import TooLong, World
+from tests.models.meanings import LITERAL_TYPES, Failure
+from tests.models.statics import Function, Refused
 
 
 class Trial:

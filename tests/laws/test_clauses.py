@@ -10,13 +10,13 @@ from collections import Counter
 from random import Random
 
 import pytest
-from calculus.facts import Facts
-from choices import Choices
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from watching import size
 
 from harken import HarkenError
+from tests.generators.choices import Choices
+from tests.harness.facts import Facts
+from tests.harness.watching import size
 
 STORED = {"q": 1, "r": 2, "s": 2}
 VARIABLES = ("X", "Y", "Z")

@@ -8,13 +8,13 @@ from collections import Counter
 from random import Random
 
 import pytest
-from datalog_interpreter import meaning
-from datalog_programs import Maker, RandomProgram, text_of
 
 import harken
 from harken.maintenance import counting, investment
 from harken.maintenance.nodes import ViewNode
-from laws.test_recursive_views import Client, Shape, graph_program, random_clock, transaction
+from tests.generators.datalog_programs import Maker, RandomProgram, text_of
+from tests.laws.test_recursive_views import Client, Shape, graph_program, random_clock, transaction
+from tests.models.datalog_interpreter import meaning
 
 PROGRAMS, AT_ONCE, TRANSACTIONS = 36, 6, 15
 

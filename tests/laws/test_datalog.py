@@ -6,11 +6,11 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from datalog_interpreter import World, meaning
-from datalog_programs import Maker, RandomProgram, fact, text_of
 
 import harken
 from harken.planner import tabulate
+from tests.generators.datalog_programs import Maker, RandomProgram, fact, text_of
+from tests.models.datalog_interpreter import World, meaning
 
 PROGRAMS, TABULATED, WATCHED, AT_ONCE = 216, 60, 24, 12
 LONG = 20_000

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import harken
 from harken import Database, HarkenError
-from laws import test_rules as rules
-from laws.test_failing_states import CODES, Client
+from tests.laws import test_rules as rules
+from tests.laws.test_failing_states import CODES, Client
 
 Row = tuple[Any, ...]
 

@@ -17,19 +17,18 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-import lakes
 import pytest
-from changes import Scenario
-from focuses import FOCUSES
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from ledgers import Ledger, Row
-from twins import Twins
 
 import harken
 from harken import Database, HarkenError
-
-from .test_rules import SCHEMA, Active, Transaction, Watcher, active_rules, transactions
+from tests.generators.changes import Scenario
+from tests.generators.focuses import FOCUSES
+from tests.harness import lakes
+from tests.harness.ledgers import Ledger, Row
+from tests.harness.twins import Twins
+from tests.laws.test_rules import SCHEMA, Active, Transaction, Watcher, active_rules, transactions
 
 pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 

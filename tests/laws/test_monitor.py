@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import harken
 from harken import Change, Database, HarkenError, Subscription
 from harken.maintenance import choices
-from laws import test_rules as rules
+from tests.laws import test_rules as rules
 
 Row = tuple[Any, ...]
 

@@ -6,11 +6,10 @@ import os
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from pattern_corpus import random_pattern, random_text
-
 from harken.errors import HarkenError
 from harken.values.builtin_functions import FUNCTIONS
 from harken.values.java_patterns import compiled
+from tests.generators.pattern_corpus import random_pattern, random_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -1,7 +1,7 @@
 """Law: an answer of the system is what the text of the query means.
 
 Random schemas, data, derived functions and queries go to the system and to the reference
-interpreter (`tests/interpreter.py`), which knows neither ObjectLog nor SQL; their answers are
+interpreter (`tests/models/interpreter.py`), which knows neither ObjectLog nor SQL; the answers are
 equal as sets or, where rows count, as bags. Between the questions data and schema change. Each
 focus is dense in one kind of program.
 """
@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from focuses import FOCUSES
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from twins import Question, Twins
+
+from tests.generators.focuses import FOCUSES
+from tests.harness.twins import Question, Twins
 
 pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 

@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
-from datalog_interpreter import World, meaning
-from datalog_programs import (
+
+import harken
+from harken.maintenance import recursive_nodes
+from tests.generators.datalog_programs import (
     Const,
     Lit,
     Maker,
@@ -21,9 +23,7 @@ from datalog_programs import (
     fact,
     text_of,
 )
-
-import harken
-from harken.maintenance import recursive_nodes
+from tests.models.datalog_interpreter import World, meaning
 
 PROGRAMS, AT_ONCE = 30, 5
 TRANSACTIONS, MORE_TRANSACTIONS = 12, 68

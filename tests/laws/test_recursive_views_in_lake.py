@@ -8,10 +8,7 @@ from functools import partial
 from random import Random
 from typing import Any
 
-import lakes
 import pytest
-from datalog_interpreter import World, meaning
-from datalog_programs import text_of
 
 import harken
 from harken.engines import fetch_limits as limits
@@ -19,8 +16,10 @@ from harken.engines.placement.at_hand import RowsAtHand
 from harken.engines.placement.far import FarRelation
 from harken.engines.protocol import TooManyRows
 from harken.maintenance.recursive_nodes import RecursiveNode
-
-from .test_recursive_views import Client, follow, question, small_program
+from tests.generators.datalog_programs import text_of
+from tests.harness import lakes
+from tests.laws.test_recursive_views import Client, follow, question, small_program
+from tests.models.datalog_interpreter import World, meaning
 
 pytestmark = pytest.mark.timeout(600)
 

@@ -1,6 +1,6 @@
 """Law: a view of SQL has the rows that its query has in DuckDB, and its changes are exact.
 
-Random tables, views over views and transactions (`tests/sql_scripts.py`) go to Harken and to
+Random tables, views over views and transactions (`generators/sql_scripts.py`) go to Harken and to
 DuckDB; after each transaction every view is compared, as a bag, and so is the change that a client
 of it was told, however it is monitored. The query is asked anew each time: maintained = recomputed.
 """
@@ -15,11 +15,11 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from sql_pairs import Difference, Pair
-from sql_scripts import Script, Scripts
-from sql_shrinking import shrink, text_of
 
 from harken.maintenance import chooser, nodes
+from tests.generators.sql_scripts import Script, Scripts
+from tests.generators.sql_shrinking import shrink, text_of
+from tests.harness.sql_pairs import Difference, Pair
 
 pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
 

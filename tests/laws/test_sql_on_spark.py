@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from sql_pairs import Pair
-from sql_scripts import Script, Scripts
 
 import harken
+from tests.generators.sql_scripts import Script, Scripts
+from tests.harness.sql_pairs import Pair
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,10 +9,10 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from datalog_programs import Maker, RandomProgram, fact, text_of
 
 import harken
-from laws.test_recursive_views import small_program
+from tests.generators.datalog_programs import Maker, RandomProgram, fact, text_of
+from tests.laws.test_recursive_views import small_program
 
 PROGRAMS, AT_ONCE = 15, 5
 STRATEGIES = ("external", "materialized", "naive", "auto", "counting")

@@ -2,7 +2,7 @@
 
 Random changes come as text, through handles and as bulk loads, between commits and rollbacks.
 A step that fails changes nothing; a rollback brings back exactly what was committed; no table
-keeps a row for an object that is gone or has left the type. See `tests/ledgers.py`.
+keeps a row for an object that is gone or has left the type. See `tests/harness/ledgers.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ledgers import Ledger
+
+from tests.harness.ledgers import Ledger
 
 choices = st.randoms(use_true_random=False)
 relaxed = list(HealthCheck)

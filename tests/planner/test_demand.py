@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from calculus.facts import Facts
 
 import harken
 from harken.calculus.differentials import differentiate
@@ -22,6 +21,7 @@ from harken.planner import demand
 from harken.planner.demand import Demand, demands, demands_beside
 from harken.planner.prepare import prepare
 from harken.values.types import Hierarchy
+from tests.harness.facts import Facts
 
 NAMES = "XYZVW"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from serving import SCHEMA, Served
 
 import harken
+from tests.server.serving import SCHEMA, Served
 
 
 @pytest.fixture(scope="session")

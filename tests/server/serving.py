@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from patience import PATIENCE
-
 import harken
 from harken import Change
 from harken.client.client import events_of
 from harken.server.run import listen, make_server
 from harken.server.service import Service
+from tests.harness.patience import PATIENCE
 
 SCHEMA = """
 CREATE TABLE stock (item STRING PRIMARY KEY, quantity INT);

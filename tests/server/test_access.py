@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable
 
 import pytest
-from serving import Served
 from typer.testing import CliRunner
 
 import harken
 from harken import HarkenError, cli
 from harken.server.access import check_start
+from tests.server.serving import Served
 
 TOKEN = "s3cret-é"
 VIEWS = "/api/v1/views"

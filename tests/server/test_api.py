@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from patience import PATIENCE
-from serving import Served
 
 import harken
 from harken import Change, Client, HarkenError
 from harken.consumers.monitors.monitors import Monitors
 from harken.settings import Settings
+from tests.harness.patience import PATIENCE
+from tests.server.serving import Served
 
 TRANSACTIONS = "/api/v1/transactions"
 

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from patience import PATIENCE
 from typer.testing import CliRunner
 
 import harken
 from harken import cli
 from harken.server.openapi import description
+from tests.harness.patience import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from patience import PATIENCE
-from serving import Served
 
 import harken
 from harken import Change, Copy, Keep
+from tests.harness.patience import PATIENCE
+from tests.server.serving import Served
 
 SCHEMA = """
 CREATE TABLE stock (item INT, quantity INT);

@@ -16,12 +16,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import pytest
-from serving import Served
 
 import harken
 from harken.server import connections
 from harken.server.connections import AcceptFailures, most_connections
 from harken.settings import Settings
+from tests.server.serving import Served
 
 Serve = Callable[..., Served]
 SQL = "/api/v1/sql"

@@ -8,10 +8,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from browser import CHROMIUM, Browser
-from serving import Served
 
 import harken
+from tests.server.browser import CHROMIUM, Browser
+from tests.server.serving import Served
 
 ROOT = Path(__file__).parents[2]
 PAGE = files("harken.server").joinpath("page.html").read_text("utf-8")

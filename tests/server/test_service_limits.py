@@ -14,13 +14,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from serving import Served
 
 import harken
 from harken.errors import HarkenError
 from harken.settings import Settings
+from tests.server.serving import Served
 
-HERE = Path(__file__).parent
+FOREIGN = Path(__file__).parents[1] / "harness/foreign"
 ENDLESS = "SELECT count(*) FROM n a, n b, n c, n d, n e, n f, n g"
 BOMBS = {
     "cross join": ENDLESS,
@@ -151,7 +151,7 @@ def test_the_process_ends_soon_after_a_signal_whatever_runs(path: str, name: str
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(HERE)},
+        env=os.environ | {"PYTHONPATH": str(FOREIGN)},
     )
     assert process.stdout is not None
     address = process.stdout.readline().split("http://")[1].strip().strip("/")

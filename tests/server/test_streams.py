@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from patience import PATIENCE
-from serving import Served, take
 
 import harken
 from harken import Change, HarkenError, Keep
@@ -17,6 +15,8 @@ from harken.database.changes import StoredChange, StoredRows
 from harken.server.events import net
 from harken.server.feeds import Tail
 from harken.values.types import INTEGER
+from tests.harness.patience import PATIENCE
+from tests.server.serving import Served, take
 
 Serve = Callable[..., Served]
 EVENTS = "/api/v1/views/low/events"
