@@ -47,6 +47,11 @@ NATIVE = frozenset({"count", "sum", "avg", "min", "max", *FOLDED})
 GROWING = ("+", "-", "*")
 """Operations whose result can be too large."""
 
+MOST_DOUBLED = 3
+"""Aggregates of a clause, each joined by the result of the one before, that are computed once per
+group. The base is written out twice for each of them; the aggregates after them are computed once
+per row."""
+
 
 def can_overflow(literal: Aggregation) -> bool:
     """A sum, and SQL's average of doubles, which is infinite where their sum is too large."""
@@ -93,12 +98,20 @@ class Grouping:
         if not found or clause.head.relation.id in self.made:
             return clause
         stays = False
+        joined = 0
         for literal in self._in_order(clause, given):
             split = self._split(clause.body, given)
-            if self._is_repeated(literal, split, given) and self._may_move(literal, split, stays):
-                clause = self._grouped(clause, literal, split, given)
-            else:
+            if not self._fails(literal, growing=True):
+                split = _connected(split, literal, given)
+            is_repeated = self._is_repeated(literal, split, given)
+            is_joined = self._is_joined(literal, split)
+            joined += is_joined
+            if not (is_repeated or is_joined) or not self._may_move(literal, split, stays):
                 stays = True
+            elif is_joined and (not is_repeated or joined > MOST_DOUBLED):
+                clause = self._in_stages(clause, literal, split, given)
+            else:
+                clause = self._grouped(clause, literal, split, given)
         return clause
 
     def _grouped_natively(self, clause: Clause, given: Collection[Variable]) -> Clause:
@@ -267,12 +280,27 @@ class Grouping:
 
     def _is_repeated(self, literal: Aggregation, split: Split, given: Collection[Variable]) -> bool:
         """Can it be computed from the base, and may several rows of the base ask for the same?"""
-        inputs = input_columns(literal.atom.relation, self.needs)
-        wanted = (*literal.groups, *(literal.atom.terms[i] for i in inputs))
-        if not all(is_bound(term, set(split.known)) for term in wanted):
+        if not self._is_computable(literal, split):
             return False
         groups = _variables(literal.groups)
         return bool(groups) and not split.known <= determined(split.base, {*groups, *given})
+
+    def _is_joined(self, literal: Aggregation, split: Split) -> bool:
+        """Can it be computed from the base, and is its result looked up in another relation? As
+        an expression it would be computed again for every row of that relation."""
+        return (
+            self._is_computable(literal, split)
+            and literal.result not in split.known
+            and any(
+                isinstance(each, Atom) and not each.negated and literal.result in each.terms
+                for each in split.rest
+            )
+        )
+
+    def _is_computable(self, literal: Aggregation, split: Split) -> bool:
+        inputs = input_columns(literal.atom.relation, self.needs)
+        wanted = (*literal.groups, *(literal.atom.terms[i] for i in inputs))
+        return all(is_bound(term, set(split.known)) for term in wanted)
 
     def _may_move(self, literal: Aggregation, split: Split, stays: bool) -> bool:
         """One that can fail must not go before what it came after: an aggregate that stays where
@@ -346,6 +374,20 @@ class Grouping:
         rows = self._define("rows", (), tuple(dict.fromkeys(there)), base)
         return Clause(clause.head, (totals, rows, *rest))
 
+    def _in_stages(
+        self, clause: Clause, literal: Aggregation, split: Split, given: Collection[Variable]
+    ) -> Clause:
+        """The base with the value of the aggregate as one relation, which the rest is joined with."""
+        read = {v for each in (*split.rest, clause.head) for v in literal_variables(each)}
+        there = [v for each in (*split.base, literal) for v in literal_variables(each)]
+        there = [v for v in there if v in split.known and (v in read or v in given)]
+        columns = tuple(dict.fromkeys(there))
+        result, equation = _result(literal, split)
+        asked = replace(literal, result=result)
+        rows = self._define("rows", (), (*columns, result), (*split.base, asked))
+        rest = (*(each for each in split.rest if each is not literal), *equation)
+        return Clause(clause.head, (rows, *rest))
+
     def _without(
         self,
         base: tuple[Literal, ...],
@@ -401,6 +443,23 @@ class Grouping:
         atom = Atom(relation, terms)
         self.made[relation.id] = Definition(relation, (Clause(atom, body),))
         return atom
+
+
+def _connected(split: Split, literal: Aggregation, given: Collection[Variable]) -> Split:
+    """The split with only what says something about the groups of an aggregate in its base. The
+    rest of it would be a product with them: it may be joined by the result instead."""
+    known = {*given, *_variables(literal.groups)}
+    outside = list(split.base)
+    while found := [
+        each for each in outside if not known.isdisjoint({*literal_variables(each)} - {*given})
+    ]:
+        outside = [each for each in outside if each not in found]
+        known.update(v for each in found for v in literal_variables(each))
+    if not outside:
+        return split
+    base = tuple(each for each in split.base if each not in outside)
+    there = (v for each in base for v in literal_variables(each))
+    return Split(base, (*outside, *split.rest), frozenset((*given, *there)))
 
 
 def _among(keys: Atom, groups: Atom, clause: Clause, relation: Relation) -> Clause:
