@@ -377,7 +377,7 @@ class Grouping:
     def _in_stages(
         self, clause: Clause, literal: Aggregation, split: Split, given: Collection[Variable]
     ) -> Clause:
-        """The base with the value of the aggregate as one relation, which the rest is joined with."""
+        """The base and the value of the aggregate as one relation, joined with the rest."""
         read = {v for each in (*split.rest, clause.head) for v in literal_variables(each)}
         there = [v for each in (*split.base, literal) for v in literal_variables(each)]
         there = [v for v in there if v in split.known and (v in read or v in given)]
