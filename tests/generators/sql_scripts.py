@@ -3,13 +3,17 @@
 A script is plain text that can be run whatever the tables hold, so parts of one that fails can be
 left out until little is left. Rows come from a small pool: duplicates are usual, and so is a row
 that is deleted and put back. Of several views one is taken that changes.
+
+A script of the life of a file also says which views are materialized and which are monitored, which
+session runs each transaction, and when a session is closed and opened again; statements that are
+sure to be refused are among the others, and its tables may be larger.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from tests.generators.sql_expressions import POOLS, TYPES, Column, Expressions, type_name
@@ -29,6 +33,12 @@ TRIED = 4
 """The last of so many views is taken, whether it ever changes or not."""
 MOMENTS = (0, 4, 8)
 """After so many transactions it is looked at."""
+FULL = 8
+"""So many rows, and a table takes no more."""
+LARGER = 40
+"""The same of a larger table."""
+LARGE = 400
+"""A view over larger tables has at most so many rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +66,24 @@ class Transaction:
     commits: bool = True
     whole: bool = False
     """Whether it is one text, and not one for each statement."""
+    goes_on: bool = False
+    """Whether it goes on after a statement that is refused, or is rolled back."""
+    session: int = 0
+    reopens: bool = False
+    """Whether its session is closed and opened again before."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     name: str
     query: str
+    materialized: bool = False
+    monitored: bool = True
+
+    @property
+    def definition(self) -> str:
+        kind = "MATERIALIZED VIEW" if self.materialized else "VIEW"
+        return f"CREATE {kind} {self.name} AS {self.query}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +92,16 @@ class Script:
     views: tuple[View, ...]
     transactions: tuple[Transaction, ...]
     strategy: str = "adaptive"
+    full: int = FULL
+    keeps_totals: bool = False
+    """Whether totals are kept of every group, however small."""
 
 
 @dataclass(slots=True)
 class Scripts(Expressions):
     random: Random
     tables: list[Table] = field(default_factory=list)
+    full: int = FULL
     _names: int = 0
 
     def script(self, views: int, transactions: int) -> Script:
@@ -85,6 +111,48 @@ class Scripts(Expressions):
         made = self._views(views, (fill, *changes))
         strategy = self.choose(("adaptive", "incremental", "naive"))
         return Script(tuple(self.tables), tuple(made), (fill, *changes), strategy)
+
+    def life(self, views: int, transactions: int, sessions: int) -> Script:
+        """A script of several sessions on one file."""
+        self.full = LARGER if self.one_in(3) else FULL
+        script = self.script(views, transactions)
+        fill, *others = script.transactions
+        return replace(
+            script,
+            views=tuple(
+                replace(each, materialized=bool(self.below(3)), monitored=bool(self.below(2)))
+                for each in script.views
+            ),
+            transactions=(fill, *(self._in_session(each, sessions) for each in others)),
+            full=self.full,
+            keeps_totals=bool(self.below(2)),
+        )
+
+    def _in_session(self, transaction: Transaction, sessions: int) -> Transaction:
+        goes_on = bool(self.below(3))
+        statements = list(transaction.statements)
+        if goes_on and self.one_in(3):
+            refused = [each for each in map(self._refused, self.tables) if each]
+            if refused:
+                statements.insert(self.below(len(statements) + 1), self.choose(refused))
+        return replace(
+            transaction,
+            statements=tuple(statements),
+            whole=transaction.whole and not goes_on,
+            goes_on=goes_on,
+            session=self.below(sessions),
+            reopens=self.one_in(8),
+        )
+
+    def _refused(self, table: Table) -> str | None:
+        """A statement that inserts a row and then fails."""
+        row = self._row(table)
+        if table.key:
+            return f"INSERT INTO {table.name} VALUES ({row}), ({row})"
+        if table.required:
+            bad = ", ".join("NULL" for _ in table.columns)
+            return f"INSERT INTO {table.name} VALUES ({row}), ({bad})"
+        return None
 
     # --- tables ----------------------------------------------------------------------------
 
@@ -110,11 +178,16 @@ class Scripts(Expressions):
         return "NULL" if self.one_in(4) else self.choose(POOLS[type_])
 
     def _fill(self, table: Table) -> str:
-        rows = [self._row(table) for _ in range(1 + self.below(6))]
+        rows = [self._row(table) for _ in range(self._filled())]
+        if self.full > FULL and table.key:
+            rows = [f"{i}, {row.partition(', ')[2]}" for i, row in enumerate(rows)]
         if table.key:  # the first of each key
             width = len(table.key)
             rows = list({tuple(row.split(", ")[:width]): row for row in rows}.values())
         return f"INSERT INTO {table.name} VALUES {', '.join(f'({row})' for row in rows)}"
+
+    def _filled(self) -> int:
+        return 1 + self.below(6) if self.full <= FULL else self.full // 2 + self.below(self.full)
 
     # --- views -----------------------------------------------------------------------------
 
@@ -140,7 +213,7 @@ class Scripts(Expressions):
         for _ in range(TRIED):
             query = Queries(self.random, known).view(self.choose(DEPTHS))
             trials.define(name, query.text)
-            if trials.moves(name):
+            if trials.moves(name) and (self.full <= FULL or trials.size(name) <= LARGE):
                 break
         return query
 

@@ -34,9 +34,12 @@ def shrink(script: Script, fails: Fails, seconds: float = 120) -> Script:
 
 def text_of(script: Script) -> str:
     lines = [f"-- monitoring: {script.strategy}"]
+    lines += ["-- totals are kept of every group"] if script.keeps_totals else []
     lines += [f"{table.definition()};" for table in script.tables]
-    lines += [f"CREATE VIEW {view.name} AS {view.query};" for view in script.views]
+    lines += [f"{view.definition}; -- monitored: {view.monitored}" for view in script.views]
     for transaction in script.transactions:
+        reopened = ", opened again" if transaction.reopens else ""
+        lines.append(f"-- session {transaction.session}{reopened}")
         end = "COMMIT" if transaction.commits else "ROLLBACK"
         lines.append("; ".join(("BEGIN", *transaction.statements, end)) + ";")
     return "\n".join(lines)
@@ -55,8 +58,13 @@ def _smaller(script: Script) -> Iterator[Script]:
             yield replace(script, transactions=changed)
     for i, view in enumerate(script.views):
         for query in smaller_queries(view.query):
-            changed_views = (*script.views[:i], View(view.name, query), *script.views[i + 1 :])
-            yield replace(script, views=changed_views)
+            yield replace(script, views=_with_view(script, i, replace(view, query=query)))
+        if view.materialized:
+            yield replace(script, views=_with_view(script, i, replace(view, materialized=False)))
+
+
+def _with_view(script: Script, i: int, view: View) -> tuple[View, ...]:
+    return (*script.views[:i], view, *script.views[i + 1 :])
 
 
 def _fewer(parts: Sequence[T]) -> Iterator[list[T]]:
@@ -72,6 +80,10 @@ def _smaller_transactions(transaction: Transaction) -> Iterator[Transaction]:
     for statements in _fewer(transaction.statements):
         if statements:
             yield replace(transaction, statements=tuple(statements))
+    if transaction.reopens:
+        yield replace(transaction, reopens=False)
+    if transaction.session:
+        yield replace(transaction, session=0)
     for i, statement in enumerate(transaction.statements):
         for smaller in _smaller_statements(statement):
             changed = (*transaction.statements[:i], smaller, *transaction.statements[i + 1 :])

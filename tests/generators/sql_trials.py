@@ -29,6 +29,10 @@ class Trials:
         seen = [state.rows(name) for state in self._states]
         return any(each != seen[0] for each in seen)
 
+    def size(self, name: str) -> int:
+        """The most rows that a view has at any of the moments."""
+        return max(len(state.rows(name)) for state in self._states)
+
     def close(self) -> None:
         for state in self._states:
             state.close()

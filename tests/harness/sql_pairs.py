@@ -20,11 +20,9 @@ from tests.generators.sql_scripts import Script, Table, Transaction, View
 from tests.harness.haste import Haste
 
 Row = tuple[Any, ...]
-FULL = 8
-"""So many rows, and a table takes no more."""
-LARGE = 400
-"""A view of more rows is not looked at."""
 REFUSALS = ("row-exists", "null")
+Attempt = tuple[str, bool]
+"""A statement, and whether it is refused."""
 
 
 class Difference(AssertionError):
@@ -46,7 +44,10 @@ class Pair:
         self.duck.execute("SET threads = 1")
         self.duck.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
         self._refused: set[str] = set()
-        self._watched: dict[str, tuple[View, Subscription, Counter[Row]]] = {}
+        self._views: dict[str, View] = {}
+        self._before: dict[str, Counter[Row]] = {}
+        """The rows of each view after the last transaction."""
+        self._clients: dict[str, Subscription] = {}
 
     def run(self) -> Counter[str]:
         try:
@@ -56,9 +57,12 @@ class Pair:
         except duckdb.FatalException:  # there is nothing left to compare with
             self.counts["DuckDB died"] += 1
         finally:
-            self.harken.close()
-            self.duck.close()
+            self.close()
         return self.counts
+
+    def close(self) -> None:
+        self.harken.close()
+        self.duck.close()
 
     # --- tables and views ------------------------------------------------------------------
 
@@ -67,17 +71,19 @@ class Pair:
         for table in self.script.tables:
             self.harken.sql(table.definition())
             self.duck.execute(table.definition(keys=False))
+        self._build_views()
+
+    def _build_views(self) -> None:
         refused = [view for view in self.script.views if not self._define(view)]
         self.counts["views"] += len(self.script.views)
         self.counts["refused views"] += len(refused)
 
     def _define(self, view: View) -> bool:
-        text = f"CREATE VIEW {view.name} AS {view.query}"
         if any(f" {name} " in view.query for name in self._refused):
             self._refused.add(view.name)
             return False
         try:
-            self.duck.execute(duckdb_text(text))
+            self.duck.execute(duckdb_text(f"CREATE VIEW {view.name} AS {view.query}"))
             self.duck.execute(f"SELECT * FROM {view.name}")
         except duckdb.FatalException:
             raise
@@ -86,15 +92,21 @@ class Pair:
             self._refused.add(view.name)  # and with it what is made of it
             return False
         try:
-            self.harken.sql(text)
-            subscription = self.harken.monitor(view.name)
+            self.harken.sql(view.definition)
+            self._views[view.name] = view
+            self._watch(view)
         except HarkenError as error:
             if error.code == "unsupported" and "LATERAL" in str(error):
+                self._views.pop(view.name, None)
                 self._refused.add(view.name)
                 return False
             raise Difference(f"refused: {error.code}", view.name, f"{error}") from error
-        self._watched[view.name] = (view, subscription, self._rows(view.name))
+        self._before[view.name] = self._rows(view.name)
         return True
+
+    def _watch(self, view: View) -> None:
+        if view.monitored:
+            self._clients[view.name] = self.harken.monitor(view.name)
 
     # --- transactions ----------------------------------------------------------------------
 
@@ -103,68 +115,82 @@ class Pair:
             self.haste.forget()
         commits = transaction.commits
         self.duck.execute("BEGIN")
-        done, broken = [], False
+        done: list[Attempt] = []
         for statement in transaction.statements:
             if statement.startswith("INSERT") and self._is_full(statement.split()[2]):
                 continue
             self.duck.execute(statement)
-            done.append(statement)
-            broken = self._is_broken()
-            if broken:
-                commits = False
+            done.append((statement, self._is_broken()))
+            if done[-1][1]:
                 self.counts["violations"] += 1
-                break
+                if not transaction.goes_on:
+                    commits = False
+                    break
+                self._take_back(done)
         self.duck.execute("COMMIT" if commits else "ROLLBACK")
-        self._repeat(done, commits, broken, transaction.whole)
+        self._repeat(done, commits, transaction.whole)
         self.counts["transactions"] += 1
-        for name, (view, subscription, before) in self._watched.items():
-            after = self._check(view, subscription, before, commits)
-            self._watched[name] = (view, subscription, after)
+        self._check_all(commits)
+
+    def _take_back(self, done: Sequence[Attempt]) -> None:
+        """The last statement did not happen: DuckDB has no savepoints."""
+        self.duck.execute("ROLLBACK")
+        self.duck.execute("BEGIN")
+        for statement, is_refused in done:
+            if not is_refused:
+                self.duck.execute(statement)
 
     def _is_full(self, name: str) -> bool:
         (rows,) = self.duck.execute(f"SELECT count(*) FROM {name}").fetchone() or (0,)
-        return rows >= FULL
+        return rows >= self.script.full
 
     def _is_broken(self) -> bool:
         tests = [test for table in self.script.tables for test in _violations(table)]
         return bool(tests) and bool(self.duck.execute(" UNION ALL ".join(tests)).fetchall())
 
-    def _repeat(self, statements: Sequence[str], commits: bool, broken: bool, whole: bool) -> None:
-        """The same in Harken, which refuses the last statement if it breaks a constraint."""
-        texts = ["BEGIN", *statements, "COMMIT" if commits else "ROLLBACK"]
+    def _repeat(self, done: Sequence[Attempt], commits: bool, whole: bool) -> None:
+        """The same in Harken, which refuses the statements that break a constraint."""
+        end = "COMMIT" if commits else "ROLLBACK"
+        attempts = [("BEGIN", False), *done, (end, False)]
         if whole:
-            texts = ["; ".join(texts)]
-        refused = False
-        for text in texts:
+            text = "; ".join(statement for statement, _ in attempts)
+            attempts = [(text, any(is_refused for _, is_refused in done))]
+        for statement, is_refused in attempts:
             try:
-                self.harken.sql(text)
+                self.harken.sql(statement)
             except HarkenError as error:
-                if error.code not in REFUSALS or not broken or refused:
-                    raise Difference(f"statement: {error.code}", text, f"{error}") from error
-                refused = True
-        if broken and not refused:
-            raise Difference("no refusal", statements[-1], "a constraint is broken")
+                if error.code not in REFUSALS or not is_refused:
+                    raise Difference(f"statement: {error.code}", statement, f"{error}") from error
+            else:
+                if is_refused:
+                    raise Difference("no refusal", statement, "a constraint is broken")
         if whole and self.harken.in_transaction:
             self.harken.sql("ROLLBACK")
 
     # --- the law ---------------------------------------------------------------------------
 
-    def _check(
-        self, view: View, subscription: Subscription, before: Counter[Row], commits: bool
-    ) -> Counter[Row]:
+    def _check_all(self, commits: bool) -> None:
+        for view in self._views.values():
+            self._before[view.name] = self._check(view, commits)
+
+    def _check(self, view: View, commits: bool) -> Counter[Row]:
         self.counts["pairs"] += 1
-        after = self._rows(view.name)
-        changes = subscription.changes()
-        change = _bag([], [])
-        if changes:
-            change = _of_change(view, changes)
-            self.counts["changes"] += 1
-        if after - before != change[0] or before - after != change[1]:
-            detail = f"change {change}, and it is {after - before}, {before - after}"
-            raise Difference("change", view.name, detail)
+        before, after = self._before[view.name], self._rows(view.name)
+        if view.name in self._clients:
+            change = self._told(view)
+            if after - before != change[0] or before - after != change[1]:
+                detail = f"change {change}, and it is {after - before}, {before - after}"
+                raise Difference("change", view.name, detail)
         if commits:
             self._check_meaning(view, after)
         return after
+
+    def _told(self, view: View) -> tuple[Counter[Row], Counter[Row]]:
+        changes = self._clients[view.name].changes()
+        if not changes:
+            return _bag([], [])
+        self.counts["changes"] += 1
+        return _of_change(view, changes)
 
     def _check_meaning(self, view: View, rows: Counter[Row]) -> None:
         meant = self._meant(view.name)

@@ -3,12 +3,15 @@
 Random tables, views over views and transactions (`generators/sql_scripts.py`) go to Harken and to
 DuckDB; after each transaction every view is compared, as a bag, and so is the change that a client
 of it was told, however it is monitored. The query is asked anew each time: maintained = recomputed.
+
+The same holds in the life of a file (`harness/sql_lives.py`): materialized views over views, two
+sessions in turn, refused statements, sessions opened again, larger tables.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
 
@@ -19,6 +22,7 @@ from hypothesis import strategies as st
 from harken.maintenance import chooser, nodes
 from tests.generators.sql_scripts import Script, Scripts
 from tests.generators.sql_shrinking import shrink, text_of
+from tests.harness.sql_lives import Life
 from tests.harness.sql_pairs import Difference, Pair
 
 pytestmark = pytest.mark.timeout(900)  # a failure takes long to shrink
@@ -43,16 +47,16 @@ def tally() -> Iterator[Counter[str]]:
     assert counts["changes"] >= 0.15 * counts["pairs"]
 
 
-def compare(script: Script) -> Counter[str]:
+def compare(script: Script, pair: Callable[[Script], Pair] = Pair) -> Counter[str]:
     """Run a script; if the law fails, fail with the smallest script that fails in the same way."""
     try:
-        return Pair(script).run()
+        return pair(script).run()
     except Difference as difference:
         kind = difference.kind
 
     def fails(smaller: Script) -> bool:
         try:
-            Pair(smaller).run()
+            pair(smaller).run()
         except Difference as found:
             return found.kind == kind
         except Exception:
@@ -61,7 +65,7 @@ def compare(script: Script) -> Counter[str]:
 
     smallest = shrink(script, fails)
     try:
-        Pair(smallest).run()
+        pair(smallest).run()
     except Difference as difference:
         pytest.fail(f"{difference}\n\n{text_of(smallest)}", pytrace=False)
     return pytest.fail(f"fails only sometimes\n\n{text_of(script)}", pytrace=False)
@@ -80,6 +84,22 @@ def test_views_have_the_rows_and_changes_that_they_should_in_long_scripts(
     tally: Counter[str], seed: int
 ) -> None:
     tally += compare(Scripts(Random(seed)).script(views=6, transactions=112))
+
+
+@given(seeds)
+@few
+def test_materialized_views_follow_in_the_life_of_a_file(tally: Counter[str], seed: int) -> None:
+    tally += compare(Scripts(Random(seed)).life(views=5, transactions=12, sessions=2), Life)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(36000)
+@given(seeds)
+@many
+def test_materialized_views_follow_in_the_long_life_of_a_file(
+    tally: Counter[str], seed: int
+) -> None:
+    tally += compare(Scripts(Random(seed)).life(views=6, transactions=60, sessions=3), Life)
 
 
 def break_off(seed: int, transactions: int) -> Counter[str]:
