@@ -177,6 +177,7 @@ class Pair:
         self.counts["pairs"] += 1
         before, after = self._before[view.name], self._rows(view.name)
         if view.name in self._clients:
+            self.counts["watched"] += 1
             change = self._told(view)
             if after - before != change[0] or before - after != change[1]:
                 detail = f"change {change}, and it is {after - before}, {before - after}"
