@@ -858,7 +858,7 @@ def test_a_pipeline_sets_a_bad_file_aside(command: Command, warehouse: Warehouse
     assert next_step()[0] == {"kind": "print", "values": ["order", "item2"]}
     assert "set aside" not in command("pipeline", "status", "--db", warehouse.database).out
     running.send_signal(signal.SIGINT)
-    assert running.wait(60) == 0
+    assert running.wait(PATIENCE) == 0
     assert running.stderr.read().count("[bad-file]") == 1
     running.stdout.close()
     running.stderr.close()

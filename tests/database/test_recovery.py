@@ -92,15 +92,13 @@ def check_recovered(path: str) -> int:
     return n
 
 
-def kill_and_check(writers: Writers, directory: Path, kills: int, chance: random.Random) -> int:
-    """The number of transactions that were committed in all."""
-    committed = 0
+def kill_and_check(writers: Writers, directory: Path, kills: int, chance: random.Random) -> None:
     for number in range(kills):
         path = str(directory / f"{number // KILLS_PER_FILE}.db")
         if number % KILLS_PER_FILE == 0:
             before = -1
-        # The first writer of a file may be killed while it creates the file and the schema. The
-        # others have committed before they are killed, however slow the machine is.
+        # The first writer of a file may be killed while it creates the file and the schema. Each of
+        # the others first commits as often as it is told, however long that takes.
         is_first = number % KILLS_PER_FILE == 0
         longest = 0.1 if is_first else chance.choice([0.05, 0.2, 0.5])
         commits = 0 if is_first else chance.choice([0, 1, 2])
@@ -108,16 +106,14 @@ def kill_and_check(writers: Writers, directory: Path, kills: int, chance: random
         least = before if reported is None else reported
         found = check_recovered(path)
         assert least <= found <= least + 1
-        committed += found - before
+        assert found - before >= commits
         before = found
-    return committed
 
 
 def test_a_killed_writer_leaves_exactly_the_committed_transactions(
     writers: Writers, tmp_path: Path
 ) -> None:
-    committed = kill_and_check(writers, tmp_path, kills=40, chance=random.Random(20))
-    assert committed > 20
+    kill_and_check(writers, tmp_path, kills=40, chance=random.Random(20))
 
 
 @pytest.mark.nightly

@@ -21,6 +21,7 @@ import harken
 from harken.server import connections
 from harken.server.connections import AcceptFailures, most_connections
 from harken.settings import Settings
+from tests.harness.patience import PATIENCE
 from tests.server.serving import Served
 
 Serve = Callable[..., Served]
@@ -33,7 +34,7 @@ def limited(**given: Any) -> Settings:
 
 @contextmanager
 def connected(port: int, data: bytes = b"") -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as client:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as client:
         client.sendall(data)
         yield client
 
@@ -249,10 +250,10 @@ def test_a_flood_of_connections_leaves_no_flood_in_the_log(path: str) -> None:
         for _ in range(400):
             with suppress(OSError):
                 stack.enter_context(connected(port, b"GET"))
-    client = harken.Client(url, timeout=60)
+    client = harken.Client(url, timeout=PATIENCE)
     assert client.views()
     process.terminate()
-    assert process.wait(60) == 0
+    assert process.wait(PATIENCE) == 0
     told = process.stderr.read().splitlines()
     assert len(told) <= 1, told
     process.stdout.close()

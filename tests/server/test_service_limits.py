@@ -18,6 +18,7 @@ import pytest
 import harken
 from harken.errors import HarkenError
 from harken.settings import Settings
+from tests.harness.patience import PATIENCE
 from tests.server.serving import Served
 
 FOREIGN = Path(__file__).parents[1] / "harness/foreign"
@@ -160,7 +161,7 @@ def test_the_process_ends_soon_after_a_signal_whatever_runs(path: str, name: str
     connection.request("GET", "/api/v1/views/h")
     assert process.stdout.readline() == "hanging\n"
     process.send_signal(signal.SIGTERM)
-    process.wait(30)
+    process.wait(PATIENCE)
     connection.close()
     process.stdout.close()
 

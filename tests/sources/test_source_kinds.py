@@ -13,7 +13,7 @@ from tests.sources.toy_source import Toy
 
 @pytest.fixture(autouse=True)
 def toy_kind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(registry.MODULES, "toy", "engines.toy_source")
+    monkeypatch.setitem(registry.MODULES, "toy", "tests.sources.toy_source")
 
 
 def test_a_new_kind_needs_a_module_and_a_line(tmp_path: Path) -> None:

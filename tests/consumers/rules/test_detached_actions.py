@@ -13,6 +13,7 @@ import pytest
 
 import harken
 from harken import Database, HarkenError
+from tests.harness.patience import PATIENCE
 
 Connect = Callable[..., Database]
 
@@ -187,7 +188,7 @@ def test_an_action_whose_process_dies_is_on_record(
     shop: Database, connect: Connect, path: str, mail: Mail
 ) -> None:
     shop.close()
-    died = subprocess.run([sys.executable, "-c", DIES, path], check=False, timeout=120)
+    died = subprocess.run([sys.executable, "-c", DIES, path], check=False, timeout=PATIENCE)
     assert died.returncode == 9
     db = connect()
     db.foreign("send", mail.send)
@@ -242,7 +243,7 @@ def test_wherever_a_process_dies_each_action_is_done_once(
     db.amosql(ASKED)
     db.close()
     command = [sys.executable, "-c", DIES_AT_COMMIT, path, str(commits), when]
-    assert subprocess.run(command, check=False, timeout=120).returncode == 9
+    assert subprocess.run(command, check=False, timeout=PATIENCE).returncode == 9
     again = connect()
     asked = sorted(again.amosql("asked();").rows)
     assert len(again.detached_actions()) == len(asked) - len(again.amosql("done();").rows)
@@ -257,7 +258,7 @@ def test_only_one_session_carries_an_action_out(
     """The other looked at the list before, and finds that it is done."""
     sell_out(shop)
     (action,) = shop.detached_actions()
-    other = connect(timeout=10)
+    other = connect(timeout=PATIENCE)
     other.foreign("send", mail.send)
     mail.is_down = False
     shop.retry_actions([action.number])
