@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from harken.api.database import Database, connect
+from harken.api.connect import connect
+from harken.api.database import Database
 from harken.api.handles import FunctionHandle, NoValue
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.subscription import Subscription

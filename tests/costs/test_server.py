@@ -21,7 +21,7 @@ FEW, MANY = 3, 23
 
 
 def feed(db: Database, view: str) -> Feed:
-    return Feed(db.monitor(view, keep=True), view, db._runtime.catalog.home)
+    return Feed(db.monitor(view, keep=True), view)
 
 
 async def look(path: str, clients: int, others: int) -> Cost:

@@ -54,7 +54,7 @@ def db(path: str) -> Iterator[harken.Database]:
 
 
 def recorded(db: harken.Database) -> set[Entry]:
-    db.view_names()  # looks at what other sessions did
+    db.views()  # looks at what other sessions did
     return {
         (each.name, each.language, each.materialized, each.facts_of)
         for each in db._runtime.catalog.functions()

@@ -99,10 +99,12 @@ def disturb(db: Database, random: Random, commits: bool = True) -> None:
     """From now on, before each text and by chance: rows are let go of, what is committed is
     written, and new functions go to the lake or stay. `commits`: an open transaction may be
     committed for that."""
-    run = db.run
+    run = db.run_program
     runtime = db._runtime
 
-    def disturbed(*arguments: Any) -> None:
+    def disturbed(language: str, *arguments: Any, **options: Any) -> None:
+        if language != "amosql":
+            return run(language, *arguments, **options)
         match random.randrange(12):
             case 0 | 1 | 2:
                 let_go(db)
@@ -112,9 +114,9 @@ def disturb(db: Database, random: Random, commits: bool = True) -> None:
             case 4 if far_relations(db):
                 random.choice(list(far_relations(db).values())).cache.clear()
         runtime.all_in_lake = random.randrange(4) > 0
-        run(*arguments)
+        run(language, *arguments, **options)
 
-    db.run = disturbed  # type: ignore[method-assign]
+    db.run_program = disturbed  # type: ignore[method-assign]
 
 
 def check_written(db: Database) -> None:

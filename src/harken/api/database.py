@@ -1,143 +1,87 @@
-"""The public face of a database: `harken.connect` and what it returns."""
+"""A session on a database: what `harken.connect` returns.
+
+Each method checks what it was given and hands it to the part that does the work: programs, views,
+the lake. Law: while one thread is in a method, a call from another is refused (`exclusive`).
+"""
 
 from __future__ import annotations
 
-import datetime
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from harken.api.explain import Explanation, explain_function
-from harken.api.feeds import prepare_table, start_feed
+from harken.api.explain import Explanation, explain
 from harken.api.handles import FunctionHandle
-from harken.api.opening import open_database, open_file
-from harken.api.step import Step, take_step
+from harken.api.internals import Internals
+from harken.api.lake import LakeStatus, LakeTables, Progress
+from harken.api.programs import Programs, run_options
+from harken.api.python_functions import register_python
+from harken.api.step import Step
+from harken.api.views import Condition, ViewDescription, Views
 from harken.consumers.monitors.audience import Listener
 from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.outbox import OutboxStatus
-from harken.consumers.monitors.subscription import (
-    Subscription,
-    Wishes,
-    read_view,
-    subscribe,
-    watched_view,
-)
-from harken.consumers.monitors.view import Watched
+from harken.consumers.monitors.subscription import Subscription, Wishes
 from harken.consumers.rules.detached import DetachedAction
-from harken.consumers.rules.explain import RuleExplanation, explain_rule, followed
+from harken.consumers.rules.explain import RuleExplanation
 from harken.database.arguments import (
-    LONGEST_TIME,
     check_callable,
     check_flag,
     check_name,
     check_names,
-    check_number,
     check_numbers,
     check_path,
     check_text,
     check_whole,
+    wrong,
 )
 from harken.database.changes import Change
 from harken.database.exclusive import Turn, exclusive
-from harken.database.lake import register
 from harken.database.language import AMOSQL, DATALOG, SQL
 from harken.database.objects import Object
 from harken.database.results import Result, Results
-from harken.errors import ClockWarning, IntegrityError, LakeWarning, StorageError, TypeFault
-from harken.ir.schema import Function, example
-from harken.limits import Watch
+from harken.errors import ClockWarning, LakeWarning, TypeFault
 from harken.settings import Settings
-from harken.statements.amosql import foreign
 from harken.statements.amosql.load import load_objects
-from harken.statements.declaring import declare_stored
-from harken.statements.language import RunOptions, SessionParts, language_named, languages
-from harken.statements.names import unknown_name
 from harken.statements.sql.load import load_rows, table_to_load
-from harken.statements.sql.schema import is_view
-from harken.statements.sql.session import SqlSession
 from harken.values.encoding import encode, literal_type
 
 if TYPE_CHECKING:
     from harken.sources.stream import Feed
 
 
-def connect(
-    path: str | os.PathLike[str] = ":memory:",
-    *,
-    read_only: bool = False,
-    timeout: float = 5.0,
-    clock: Callable[[], datetime.datetime] | None = None,
-    spark: Any = None,
-    engine: str = "resident",
-    settings: Mapping[str, Any] | None = None,
-) -> Database:
-    """Open a database in a file, or one in memory that is gone when it is closed.
-
-    `spark` is the SparkSession for what is in the lake, or a function that makes one, called when
-    Spark is first needed. Harken neither configures nor stops it. With `engine="lake"` every stored
-    function that is created goes to the lake.
-
-    `timeout` is how many seconds to wait for another process that is writing. `clock` stands in
-    for the time of day in tests. `settings` overrides what `harken.settings` lists.
-    """
-    check_path(path, "the path of a database", "cannot-open")
-    check_flag(read_only, "read_only")
-    check_number(timeout, "the timeout", most=LONGEST_TIME)
-    if clock is not None:
-        check_callable(clock, "the clock")
-    place = os.fspath(path)
-    if engine not in ("resident", "lake"):
-        raise TypeFault(
-            f"there is no engine {engine}", code="bad-value", hint="it is resident or lake"
-        )
-    chosen = settings if isinstance(settings, Settings) else Settings(settings)
-    database = Database(
-        place, read_only=read_only, timeout=timeout, clock=clock, spark=spark, settings=chosen
-    )
-    database._runtime.all_in_lake = engine == "lake"
-    return database
-
-
 class Database:
     """A session on a database. One thread at a time can use it: open one for each thread. Only
     `cancel` may be called from another thread."""
 
-    def __init__(
-        self,
-        path: str,
-        *,
-        read_only: bool,
-        timeout: float,
-        clock: Callable[[], datetime.datetime] | None,
-        spark: Any = None,
-        settings: Settings,
-    ) -> None:
-        self._watch = Watch(settings)
+    def __init__(self, internals: Internals) -> None:
+        self.internals = internals
+        """The parts of the session, for tests and benchmarks alone."""
+        self._watch = internals.connection.watch
         self.turn = Turn(self._watch)
-        connection = open_file(
-            path, read_only=read_only, timeout=timeout, clock=clock, watch=self._watch
-        )
-        settings.use(connection.use)
-        self._connection = connection
-        try:
-            opened = open_database(connection, spark, settings)
-            runtime, transactions = opened.runtime, opened.transactions
-            self._runtime, self._transactions = runtime, transactions
-            self._reactions, self._network = opened.reactions, opened.reactions.network
-            self._rules, self._monitors = opened.rules, opened.monitors
-            parts = SessionParts(
-                runtime, transactions, opened.rules, opened.materialized, self.monitor
-            )
-            self._sessions = {each.name: each.session(parts) for each in languages()}
-        except BaseException:
-            connection.close()
-            raise
-        self._closed = False
+        """Which thread may use the session now."""
+        self._views = Views(internals, self.turn)
+        self._programs = Programs(internals, self.monitor)
+        self._lake = LakeTables(internals)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """What tests still ask for under another name."""
+            if name in ("run", "run_sql", "run_datalog"):
+                language = {"run": AMOSQL, "run_sql": SQL, "run_datalog": DATALOG}[name]
+                return lambda *given, **named: self.run_program(language, *given, **named)
+            if name == "_find":
+                return self.internals.function
+            if name in ("_runtime", "_connection", "_network", "_reactions", "_monitors"):
+                return getattr(self.internals, name[1:])
+            if name in ("_transactions", "_rules"):
+                return getattr(self.internals, name[1:])
+            raise AttributeError(name)
 
     # --- programs --------------------------------------------------------------------------
 
@@ -148,30 +92,16 @@ class Database:
         Changes stay open, as in AMOS, until `commit` or `rollback`; `close` commits.
         """
         results = Results()
-        self.run(text, results.append)
+        self.run_program(AMOSQL, text, results.append)
         return results
-
-    @exclusive
-    def run(self, text: str, listener: Callable[[Result], None], source: str | None = None) -> None:
-        """Run AMOSQL and hand each result on as soon as it is there."""
-        with self._running(text, listener):
-            self._sessions[AMOSQL].run(text, RunOptions(source))
 
     @exclusive
     def sql(self, text: str) -> Results:
         """Run SQL. Outside of BEGIN and COMMIT every statement is a transaction of its own; if one
         fails, what is not committed of the text is undone."""
         results = Results()
-        self.run_sql(text, results.append)
+        self.run_program(SQL, text, results.append)
         return results
-
-    @exclusive
-    def run_sql(
-        self, text: str, listener: Callable[[Result], None], source: str | None = None
-    ) -> None:
-        """Run SQL and hand each result on as soon as it is there."""
-        with self._running(text, listener):
-            self._sessions[SQL].run(text, RunOptions(source))
 
     @exclusive
     def datalog(
@@ -188,34 +118,8 @@ class Database:
         written to files there; without it, it is among the results.
         """
         results = Results()
-        self.run_datalog(text, results.append, facts=facts, output=output)
+        self.run_program(DATALOG, text, results.append, facts=facts, output=output)
         return results
-
-    @exclusive
-    def run_datalog(
-        self,
-        text: str,
-        listener: Callable[[Result], None],
-        source: str | None = None,
-        *,
-        facts: str | os.PathLike[str] = ".",
-        output: str | os.PathLike[str] | None = None,
-        warn: Callable[[str], None] | None = None,
-        strategy: str = "auto",
-    ) -> None:
-        """Run Datalog and hand each result on as soon as it is there. `warn` is told of what is
-        read and has no effect; without it, Python's warnings are. What the text monitors is
-        monitored by the `strategy`, see `monitor`."""
-        self.run_program(
-            DATALOG,
-            text,
-            listener,
-            source,
-            facts=facts,
-            output=output,
-            warn=warn,
-            strategy=strategy,
-        )
 
     @exclusive
     def run_program(
@@ -231,26 +135,14 @@ class Database:
         strategy: str = "auto",
     ) -> None:
         """Run a program in a language, `amosql`, `sql` or `datalog`, and hand each result on as
-        soon as it is there. The keyword arguments are those of `run_datalog`; other languages
-        ignore them."""
-        check_text(language, "the name of a language")
-        with self._running(text, listener):
-            check_path(facts, "the directory of fact files")
-            if output is not None:
-                check_path(output, "the directory of output files")
-            if warn is not None:
-                check_callable(warn, "warn")
-            directory = None if output is None else Path(output)
-            options = RunOptions(source, Path(facts), directory, warn, strategy)
-            self._sessions[language_named(language).name].run(text, options)
+        soon as it is there. `source` is what errors call the text, such as the name of its file.
 
-    @contextmanager
-    def _running(self, text: str, listener: Callable[[Result], None]) -> Iterator[None]:
-        self._check_open()
-        check_text(text, "a program")
-        check_callable(listener, "the listener")
-        with self.listening(listener):
-            yield
+        The rest is for Datalog: `facts` and `output` as in `datalog`; `warn` is called with each
+        warning, instead of Python's warnings; what the text monitors is monitored by the
+        `strategy`, see `monitor`.
+        """
+        options = run_options(source, facts, output, warn, strategy)
+        self._programs.run(language, text, listener, options)
 
     def cancel(self, reason: str = "the statement was cancelled") -> bool:
         """Stop the statement that is running, from another thread: it is undone, and ends with a
@@ -267,38 +159,7 @@ class Database:
     @property
     def settings(self) -> Settings:
         """The settings of this session, which can be assigned: `db.settings.row_limit = 10`."""
-        return self._runtime.settings
-
-    @exclusive
-    def view_names(self) -> list[str]:
-        """The views of SQL, those that are materialized as well, and the derived functions of
-        AMOSQL."""
-        self._look_at_others()
-        return [each.name for each in self._runtime.catalog.functions() if is_view(each)]
-
-    @exclusive
-    def watch_views(self, listener: Listener, warn: Callable[[str], None] | None = None) -> None:
-        """Be told of the changes of all views of SQL, also of those still to be created. `warn` is
-        as for `monitor`."""
-
-        check_callable(listener, "the listener")
-        watching: dict[str, Subscription] = {}
-
-        def watch(name: str) -> None:
-            if name not in watching:
-                watching[name] = self.monitor(name, listener, warn=warn)
-                watching[name].give_way()
-
-        def forget(name: str) -> None:
-            if name in watching:
-                watching.pop(name).close()
-
-        sql = self._sessions[SQL]
-        assert isinstance(sql, SqlSession)
-        for name in sql.views():
-            watch(name)
-        sql.when_created = watch
-        sql.when_dropped = forget
+        return self.internals.runtime.settings
 
     @contextmanager
     def listening(self, listener: Callable[[Result], None]) -> Iterator[None]:
@@ -306,13 +167,8 @@ class Database:
 
         Outside of any, what a rule prints goes to standard output.
         """
-        check_callable(listener, "the listener")
-        before = self._runtime.listener
-        self._runtime.listener = listener
-        try:
+        with self._programs.listening(listener):
             yield
-        finally:
-            self._runtime.listener = before
 
     # --- Python ----------------------------------------------------------------------------
 
@@ -322,9 +178,12 @@ class Database:
 
         An overloaded name needs its first type: `db.function("employee.grossincome")`.
         """
-        self._look_at_others()
+        internals = self.internals
+        internals.look()
         check_text(name, "the name of a function")
-        return FunctionHandle(self._runtime, self._transactions, self._find(name), self.turn)
+        return FunctionHandle(
+            internals.runtime, internals.transactions, internals.function(name), self.turn
+        )
 
     @exclusive
     def monitor(
@@ -334,7 +193,7 @@ class Database:
         durable: str | None = None,
         *,
         strategy: str = "auto",
-        where: str | Mapping[str, Any] | None = None,
+        where: Condition = None,
         keep: Keep | bool | None = None,
         since: int | None = None,
         warn: Callable[[str], None] | None = None,
@@ -356,11 +215,6 @@ class Database:
         alone does to a view over `now()`; without it, a `ClockWarning` is issued. They are also
         in `sub.warnings`.
         """
-        self._look_at_others()
-        check_text(name, "the name of a function")
-        if durable is not None:
-            check_text(durable, "the name of a durable monitor")
-        function = self._find(name)
         wishes = Wishes(
             listener=listener,
             durable=durable,
@@ -369,57 +223,56 @@ class Database:
             keep=keep,
             since=since,
         )
-        with self.one_statement():
-            subscription = subscribe(
-                self._runtime,
-                self._transactions,
-                self._monitors,
-                function,
-                name,
-                wishes,
-                self.turn,
-            )
+        subscription = self._views.monitor(name, wishes)
         for message in subscription.warnings:
-            if warn is not None:
-                warn(f"{name}: {message}")
-            else:
-                warnings.warn(f"{name}: {message}", ClockWarning, stacklevel=3)
+            _issue(f"{name}: {message}", warn, ClockWarning)
         return subscription
 
     @exclusive
-    def snapshot(self, name: str, *, where: str | Mapping[str, Any] | None = None) -> Change:
+    def snapshot(self, name: str, *, where: Condition = None) -> Change:
         """All rows of a function as they are now, or those that meet a condition, as a change that
         is `fresh`. Its position is where `db.monitor(name, where=..., since=...)` goes on, if
         changes were kept from before it."""
-        return self._snapshot(name, where)[1]
+        return self._views.snapshot(name, where)
 
-    def _snapshot(self, name: str, where: str | Mapping[str, Any] | None) -> tuple[Watched, Change]:
-        watched = self._watched(name, where)
-        return watched, read_view(self._transactions, self._monitors, watched, name)
+    @exclusive
+    def changes_after(
+        self, name: str, position: int, *, where: Condition = None, net: bool = False
+    ) -> tuple[list[Change], int]:
+        """The changes of a view since a position, and the position they reach; with `net`, at most
+        one change. If they were not kept, one change that is `fresh`, with all rows."""
+        return self._views.changes_after(name, position, where, net)
 
-    def _watched(self, name: str, where: str | Mapping[str, Any] | None) -> Watched:
-        """What a monitor of this function with this condition watches."""
-        self._look_at_others()
-        check_text(name, "the name of a function")
-        return watched_view(self._monitors, self._find(name), where)
+    @property
+    def position(self) -> int:
+        """The number of the last transaction that changed anything monitored, in any session."""
+        with self.turn:
+            return self._views.position
+
+    @exclusive
+    def views(self) -> list[ViewDescription]:
+        """Whatever has rows that can be followed, in the order of creation: tables, views,
+        relations and functions, with their columns. Those that are `is_view` are derived from
+        others."""
+        return self._views.all()
+
+    @exclusive
+    def describe(self, name: str, *, where: Condition = None) -> ViewDescription:
+        """What a monitor of this view would report: its columns, and a warning for each kind of
+        change that it leaves out."""
+        return self._views.describe(name, where)
+
+    @exclusive
+    def watch_views(self, listener: Listener, warn: Callable[[str], None] | None = None) -> None:
+        """Be told of the changes of all views of SQL, also of those still to be created. `warn` is
+        as for `monitor`."""
+        check_callable(listener, "the listener")
+        self._programs.watch_views(lambda name: self.monitor(name, listener, warn=warn))
 
     @exclusive
     def outboxes(self) -> list[OutboxStatus]:
         """How full the outbox of each durable monitor is; an `alarm` says if that needs care."""
-        self._look_at_others()
-        return self._monitors.outbox.status()
-
-    def _find(self, name: str, rules: Collection[str] = ()) -> Function:
-        overloads = self._runtime.catalog.named(name)
-        if not overloads:
-            raise unknown_name(self._runtime.catalog, name, rules)
-        if len(overloads) > 1:
-            raise TypeFault(
-                f"{name} means {', '.join(sorted(f.id for f in overloads))}",
-                code="ambiguous",
-                hint=f'name the type: "{example(overloads)}"',
-            )
-        return overloads[0]
+        return self._views.outboxes()
 
     @exclusive
     def foreign(self, name: str, function: Callable[..., Any]) -> None:
@@ -431,18 +284,7 @@ class Database:
         If it takes the place of other Python, what is stored of views that call it is computed
         again, and their monitors are told, in a transaction like any other.
         """
-        self._look_at_others()
-        check_name(name, "the name of a function")
-        replaced = foreign.replaced_by(self._runtime, name, function)
-        if self._connection.read_only or not any(map(self._reactions.reads, replaced)):
-            foreign.register_in_session(self._runtime, name, function)
-            return
-        self._check_committed(f"something depends on {name}: other Python is not put behind it now")
-        with foreign.put_back(self._runtime, replaced), self.transaction():
-            self._reactions.before_schema_change({name})
-            foreign.register_in_session(self._runtime, name, function)
-            for each in replaced:
-                self._reactions.foreign_changed(each)
+        register_python(self.internals, name, function)
 
     @exclusive
     def find_modules_in(self, *directories: str | os.PathLike[str]) -> None:
@@ -452,7 +294,8 @@ class Database:
         """
         for each in directories:
             check_path(each, "the directory of modules")
-        self._runtime.module_directories = tuple(str(Path(each).resolve()) for each in directories)
+        found = tuple(str(Path(each).resolve()) for each in directories)
+        self.internals.runtime.module_directories = found
 
     @exclusive
     def load(
@@ -464,21 +307,22 @@ class Database:
         With the name of a table of SQL the rows are inserted there, and there are no objects;
         `properties` are then columns.
         """
-        self._check_open()
+        self.internals.check_open()
         check_text(name, "the name of a type or table")
         if properties is not None:
             properties = check_names(properties, "the properties")
-        with self.one_statement(), self._alone():
-            table = table_to_load(self._runtime, name)
+        runtime = self.internals.runtime
+        with self.one_statement(), self.internals.alone():
+            table = table_to_load(runtime, name)
             if table is not None:
-                load_rows(self._runtime, table, rows, properties)
+                load_rows(runtime, table, rows, properties)
                 return ()
-            return load_objects(self._runtime, name, rows, properties)
+            return load_objects(runtime, name, rows, properties)
 
     @property
     def variables(self) -> Mapping[str, Any]:
         """The interface variables: `db.variables["toys"]` is the object that `:toys` holds."""
-        return MappingProxyType(self._runtime.interface)
+        return MappingProxyType(self.internals.runtime.interface)
 
     @exclusive
     def assign(self, name: str, value: Any) -> None:
@@ -486,11 +330,21 @@ class Database:
         check_text(name, "the name of a variable")
         name = name.removeprefix(":")
         check_name(name, "the name of a variable")
+        runtime = self.internals.runtime
         if isinstance(value, Object):
-            self._runtime.objects.own(value)
+            runtime.objects.own(value)
         else:
             encode(value, literal_type(value))
-        self._runtime.assign(name, value)
+        runtime.assign(name, value)
+
+    @exclusive
+    def name_of(self, value: Object) -> str:
+        """How an object is printed: by the interface variable that holds it, if one does."""
+        if not isinstance(value, Object):
+            raise wrong(value, "what is named", "an object", None)
+        runtime = self.internals.runtime
+        check_whole(value.oid, "the number of an object")
+        return runtime.name_object(runtime.objects.own(value))
 
     @exclusive
     def explain(self, name: str) -> Explanation | RuleExplanation:
@@ -498,58 +352,53 @@ class Database:
 
         Print it, or take its parts with `as_json()`.
         """
-        self._look_at_others()
+        self.internals.look()
         check_text(name, "the name of a rule or function")
-        if name in self._runtime.catalog.rules:
-            compiled = self._rules.compiled(name)
-            return explain_rule(self._runtime, self._network, compiled)
-        function = self._find(name, self._runtime.catalog.rules)
-        told = followed(self._network, function.id)
-        found = explain_function(self._runtime, function, self._network, told)
-        return replace(found, outboxes=tuple(self._monitors.outboxes_of(function)))
+        return explain(self.internals, name)
 
     @exclusive
     def trace(self, listener: Callable[[str], None] | None) -> None:
         """Be told what happens in each check phase, a line at a time; None ends it."""
         if listener is not None:
             check_callable(listener, "the listener")
-        self._reactions.trace.listener = listener
+        self.internals.reactions.trace.listener = listener
 
     @exclusive
     def round_limit(self, rounds: int) -> None:
         """How many actions a check phase may run before it is taken for an endless one."""
         check_whole(rounds, "the limit", least=1)
-        self._reactions.check_phase.limit = rounds
+        self.internals.reactions.check_phase.limit = rounds
 
     @exclusive
     def detached_actions(self) -> list[DetachedAction]:
         """The actions of detached rules that have not been carried out, oldest first: they failed,
         or their process died before. SQL and AMOSQL have them as `detached_actions`."""
-        self._look_at_others()
-        return self._rules.detached.listed()
+        self.internals.look()
+        return self.internals.rules.detached.listed()
 
     @exclusive
     def retry_actions(self, numbers: Iterable[int] | None = None) -> int:
         """Try detached actions again, all of them unless told which; how many were tried. Each has
         a transaction of its own; when all have been tried, the first failure is raised."""
-        self._check_open()
+        self.internals.check_open()
         wanted = None if numbers is None else check_numbers(numbers)
-        return self._transactions.run_later(lambda: self._rules.queue(wanted))
+        rules = self.internals.rules
+        return self.internals.transactions.run_later(lambda: rules.queue(wanted))
 
     @exclusive
     def discard_actions(self, numbers: Iterable[int]) -> None:
         """Give detached actions up: they are not carried out any more."""
-        self._check_open()
+        self.internals.check_open()
         wanted = check_numbers(numbers)
-        with self._alone():
-            self._rules.detached.discard(wanted)
+        with self.internals.alone():
+            self.internals.rules.detached.discard(wanted)
 
     @exclusive
     def action_limit(self, tuples: int) -> None:
         """On how many tuples a rule may act at once. More are refused, and the transaction is
         undone: for so many, an action is one update over the whole set."""
         check_whole(tuples, "the limit", least=1)
-        self._rules.acting.limit = tuples
+        self.internals.rules.acting.limit = tuples
 
     @exclusive
     def monitoring(self, strategy: str) -> None:
@@ -560,7 +409,7 @@ class Database:
                 code="bad-value",
                 hint="it is adaptive, incremental or naive",
             )
-        self._network.choices.forced = None if strategy == "adaptive" else strategy
+        self.internals.network.choices.forced = None if strategy == "adaptive" else strategy
 
     # --- the lake --------------------------------------------------------------------------
 
@@ -588,35 +437,18 @@ class Database:
         Rows with a NULL in a column of the function are left out. `warn` is called with a sentence
         that says how many there are; without it, a `LakeWarning` is issued.
         """
-        self._check_open()
-        check_flag(unique, "unique")
-        if not isinstance(key, str):
-            key = check_names(key, "the key")
-        if format is not None:
-            check_text(format, "the format")
-        if columns is not None:
-            columns = check_names(columns, "the columns")
-        if version is not None:
-            check_whole(version, "the version")
-        with self._alone():
-            missing = register(
-                self._runtime,
-                name,
-                source,
-                key,
-                unique=unique,
-                columns=columns,
-                format=format,
-                schema=schema,
-                version=version,
-                declare=declare_stored,
-            )
-            self._reactions.synchronise()
+        missing = self._lake.register(
+            name,
+            source,
+            key,
+            unique=unique,
+            columns=columns,
+            format=format,
+            schema=schema,
+            version=version,
+        )
         if missing is not None:
-            if warn is not None:
-                warn(missing)
-            else:
-                warnings.warn(missing, LakeWarning, stacklevel=3)
+            _issue(missing, warn, LakeWarning)
 
     @exclusive
     def feed(
@@ -638,21 +470,10 @@ class Database:
         and each row counts once. `every` is how often it looks, in seconds or as Spark writes it;
         with `available_now` it ends when it has all that is there.
         """
-        self._look_at_others()
-        check_text(name, "the name of a function")
-        check_path(checkpoint, "the checkpoint")
-        check_flag(available_now, "available_now")
-        if latest_by is not None:
-            check_text(latest_by, "latest_by")
-        function = self._find(name)
-        self._check_committed("a stream feeds what is committed")
-        with self.transaction():
-            prepare_table(self._runtime, function)
-        return start_feed(
-            self._runtime,
-            function,
+        return self._lake.feed(
+            name,
             stream,
-            Path(checkpoint) if isinstance(checkpoint, os.PathLike) else checkpoint,
+            checkpoint,
             mode=mode,
             latest_by=latest_by,
             every=every,
@@ -670,27 +491,29 @@ class Database:
         New rows with a NULL in a column of the function are left out, and the step's `left_out`
         says how many. `warn` is called with a sentence for each input that has such rows; without
         it, a `LakeWarning` is issued."""
-        check_flag(strict, "strict")
         if warn is not None:
             check_callable(warn, "warn")
-        self._check_open()
-        self._check_committed("a step is a transaction of its own")
-        step = take_step(
-            self._runtime, self._transactions, self._network, self._rules, strict=strict
-        )
+        step = self._lake.step(strict=strict)
         for name, sentence in step.left_out.items():
-            if warn is not None:
-                warn(f"{name}: {sentence}")
-            else:
-                warnings.warn(f"{name}: {sentence}", LakeWarning, stacklevel=3)
+            _issue(f"{name}: {sentence}", warn, LakeWarning)
         return step
 
     @exclusive
     def flush(self) -> None:
         """Write what is committed, and not yet in the lake, to the tables there."""
-        self._check_open()
-        self._check_committed("only what is committed can be written to the lake")
-        self._runtime.engine.flush()
+        self._lake.flush()
+
+    @exclusive
+    def lake_status(self) -> LakeStatus:
+        """Where each relation in the lake stands: versions, rows, bytes, files set aside."""
+        return self._lake.status()
+
+    @contextmanager
+    def progress(self, listener: Progress) -> Iterator[None]:
+        """While the block runs, call `listener(name, done, of)` as inputs are taken in."""
+        check_callable(listener, "the listener")
+        with self._lake.progress(listener):
+            yield
 
     # --- transactions ----------------------------------------------------------------------
 
@@ -705,50 +528,47 @@ class Database:
         """
         check_flag(write, "write")
         with self.turn:
-            self._check_open()
-            with self._transactions.block(write=write):
+            self.internals.check_open()
+            with self.internals.transactions.block(write=write):
                 yield self
 
     @property
     def in_transaction(self) -> bool:
-        return self._transactions.active
+        return self.internals.transactions.active
+
+    @exclusive
+    def begin(self) -> None:
+        """Begin a transaction that changes something, unless one is open; `commit` or `rollback`
+        ends it."""
+        self.internals.check_open()
+        self.internals.transactions.begin()
 
     @exclusive
     def commit(self) -> None:
-        self._check_open()
+        self.internals.check_open()
         with self.one_statement():
-            self._transactions.commit()
+            self.internals.transactions.commit()
 
     @exclusive
     def rollback(self) -> None:
-        self._check_open()
-        self._transactions.rollback()
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """A statement of the open transaction, or a transaction of its own."""
-        if self._transactions.active:
-            with self._transactions.statement():
-                yield
-        else:
-            with self.transaction():
-                yield
+        self.internals.check_open()
+        self.internals.transactions.rollback()
 
     @exclusive
     def close(self) -> None:
         """Commit what is open and close the file."""
-        if self._closed:
+        internals = self.internals
+        if internals.closed:
             return
-        self._transactions.commit()
-        for session in self._sessions.values():
-            session.close()
-        self._closed = True
-        self._monitors.close()
+        internals.transactions.commit()
+        self._programs.close()
+        internals.closed = True
+        internals.monitors.close()
         try:
-            self._runtime.engine.flush(give_way=True)
+            internals.engine.flush(give_way=True)
         finally:
-            self._runtime.engine.close()
-            self._connection.close()
+            internals.engine.close()
+            internals.connection.close()
 
     def __enter__(self) -> Database:
         return self
@@ -759,19 +579,14 @@ class Database:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is not None and not self._closed:
-            self._transactions.rollback()
+        if kind is not None and not self.internals.closed:
+            self.internals.transactions.rollback()
         self.close()
 
-    def _look_at_others(self) -> None:
-        """See what others have created and dropped."""
-        self._check_open()
-        self._transactions.look()
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise StorageError("the database is closed", code="closed")
-
-    def _check_committed(self, message: str) -> None:
-        if self._transactions.active:
-            raise IntegrityError(message, code="transaction", hint="commit first")
+def _issue(message: str, warn: Callable[[str], None] | None, kind: type[UserWarning]) -> None:
+    """Call `warn`, or warn the caller of the method that calls this."""
+    if warn is not None:
+        warn(message)
+    else:
+        warnings.warn(message, kind, stacklevel=4)

@@ -3,11 +3,13 @@ the SQL they become."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from harken.api.handles import plan_call
+from harken.api.internals import Internals
 from harken.api.recursions import strategies
 from harken.calculus.rule_sets import all_rule_sets
+from harken.consumers.rules.explain import RuleExplanation, explain_rule, followed
 from harken.database.language import DATALOG, SQL
 from harken.database.runtime import Runtime
 from harken.engines.reach import Reach, described
@@ -63,6 +65,16 @@ class Explanation:
 
     def as_json(self) -> dict[str, object]:
         return {**asdict(self), "kind": "function", "function_kind": self.kind}
+
+
+def explain(internals: Internals, name: str) -> Explanation | RuleExplanation:
+    runtime, network = internals.runtime, internals.network
+    if name in runtime.catalog.rules:
+        return explain_rule(runtime, network, internals.rules.compiled(name))
+    function = internals.function(name, runtime.catalog.rules)
+    told = followed(network, function.id)
+    found = explain_function(runtime, function, network, told)
+    return replace(found, outboxes=tuple(internals.monitors.outboxes_of(function)))
 
 
 def explain_function(

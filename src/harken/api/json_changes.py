@@ -39,8 +39,8 @@ def apply(db: Database, insert: Rows, delete: Rows) -> None:
 
 def delete_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
     """A row that is there several times goes once."""
-    runtime = db._runtime
-    with db._transactions.statement():
+    runtime = db.internals.runtime
+    with db.internals.transactions.statement():
         function = _function(runtime, name)
         if function.language == DATALOG:
             delete_facts(db, function.name, rows)
@@ -49,8 +49,8 @@ def delete_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
 
 
 def insert_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
-    runtime = db._runtime
-    with db._transactions.statement():
+    runtime = db.internals.runtime
+    with db.internals.transactions.statement():
         function = _function(runtime, name)
         if function.language == DATALOG:
             insert_facts(db, function.name, rows)
@@ -61,15 +61,15 @@ def insert_rows(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
 
 def delete_facts(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
     """Delete rows of a relation, or of what is stated of one with rules."""
-    with db._transactions.statement():
-        remove_facts(db._runtime, name, rows)
-        db._reactions.synchronise()
+    with db.internals.transactions.statement():
+        remove_facts(db.internals.runtime, name, rows)
+        db.internals.reactions.synchronise()
 
 
 def insert_facts(db: Database, name: str, rows: Sequence[Sequence[Any]]) -> None:
-    with db._transactions.statement():
-        add_facts(db._runtime, name, rows)
-        db._reactions.synchronise()  # a relation with rules may have got a place for facts
+    with db.internals.transactions.statement():
+        add_facts(db.internals.runtime, name, rows)
+        db.internals.reactions.synchronise()  # a relation with rules may have got a place for facts
 
 
 def _insert(runtime: Runtime, relation: Relation, rows: list[Row]) -> None:

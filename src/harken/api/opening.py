@@ -7,10 +7,12 @@ again whenever the catalog is read again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import datetime
+from collections.abc import Callable
 from typing import Any
 
 import harken.api.languages  # noqa: F401
+from harken.api.internals import Internals
 from harken.consumers.constraints.constraints import Constraints
 from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.rules.rules import Rules
@@ -27,6 +29,7 @@ from harken.engines.protocol import Connection
 from harken.errors import HarkenError, StorageError
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
+from harken.limits import Watch
 from harken.settings import Settings
 from harken.statements.amosql import foreign
 from harken.statements.amosql.build import syntax_of
@@ -37,20 +40,25 @@ from harken.statements.sql.materialized_views import KeptViews
 from harken.statements.sql.restricted import SqlConditions
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What all sessions on a connection share."""
+def open_session(
+    path: str,
+    read_only: bool,
+    timeout: float,
+    clock: Callable[[], datetime.datetime] | None,
+    spark: Any,
+    settings: Settings,
+) -> Internals:
+    watch = Watch(settings)
+    connection = open_file(path, read_only=read_only, timeout=timeout, clock=clock, watch=watch)
+    settings.use(connection.use)
+    try:
+        return _assemble(_open_runtime(connection, spark, settings))
+    except BaseException:
+        connection.close()
+        raise
 
-    runtime: Runtime
-    reactions: Reactions
-    transactions: Transactions
-    monitors: Monitors
-    materialized: KeptViews
-    rules: Rules
 
-
-def open_database(connection: Connection, spark: Any, settings: Settings) -> Opened:
-    runtime = _open_runtime(connection, spark, settings)
+def _assemble(runtime: Runtime) -> Internals:
     reactions = runtime.reactions = Reactions(runtime)
     network, check_phase = reactions.network, reactions.check_phase
     monitors = Monitors(runtime, network, check_phase, SqlConditions())
@@ -62,7 +70,7 @@ def open_database(connection: Connection, spark: Any, settings: Settings) -> Ope
         reactions.register(consumer)
     reactions.synchronise()
     transactions = Transactions(runtime, reactions)
-    return Opened(runtime, reactions, transactions, monitors, materialized, rules)
+    return Internals(runtime, transactions, reactions, rules, monitors, materialized)
 
 
 def _open_runtime(connection: Connection, spark: Any, settings: Settings) -> Runtime:

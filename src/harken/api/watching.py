@@ -59,9 +59,11 @@ class Watch:
             db.run_program(language.name, program, _nothing, strategy=strategy)
             return count
         count = 0
-        for name in db.view_names():
+        for view in db.views():
+            if not view.is_view:
+                continue
             try:
-                db.monitor(name, self._change, strategy=strategy, warn=self._warn)
+                db.monitor(view.name, self._change, strategy=strategy, warn=self._warn)
             except (SafetyFault, TypeFault):
                 continue  # it needs arguments
             count += 1

@@ -45,9 +45,8 @@ class Contestant:
         self.strategy = strategy
         self.db = harken.connect(path / f"{strategy}.db", engine="lake", spark=spark)
         self.db.datalog(REACHED)
-        relation = self.db._find("edge").relation
-        assert relation is not None
-        self.engine = self.db._runtime.engine
+        relation = self.db.internals.relation("edge")
+        self.engine = self.db.internals.engine
         with self.db.transaction():
             self.engine.add_many(relation, edges)
         self.db.flush()

@@ -39,7 +39,7 @@ class Contestant:
 
     def change(self, name: str, rows: Iterable[Row], adding: bool, counts: bool) -> object:
         """Put rows into a relation or take them out; what was told of the view."""
-        connection, relation = self.db._connection, self.db.function(name)
+        connection, relation = self.db.internals.connection, self.db.function(name)
         before, gc_was = connection.rows_added, gc.isenabled()
         gc.disable()
         start = cpu_time()
@@ -58,7 +58,7 @@ class Contestant:
         """Does it take no longer than there is patience to take rows out and put them back?"""
         try:
             for adding in (False, True):
-                with self.db._connection.limited(PATIENCE):
+                with self.db.internals.connection.limited(PATIENCE):
                     self.change(name, rows, adding, counts=False)
         except BrokenOff:
             return False
@@ -70,7 +70,7 @@ class Contestant:
 
     def bytes_kept(self) -> int:
         """What the tables of the session hold."""
-        pages = self.db._connection.value(
+        pages = self.db.internals.connection.value(
             "SELECT coalesce(sum(payload), 0) FROM dbstat('temp') WHERE name NOT LIKE 'sqlite%'"
         )
         return int(pages)
@@ -88,9 +88,8 @@ def contestant(
     db.datalog(text)
     with db.transaction():
         for name, rows in facts.items():
-            relation = db._find(name).relation
-            assert relation is not None
-            db._runtime.engine.add_many(relation, rows)
+            relation = db.internals.relation(name)
+            db.internals.engine.add_many(relation, rows)
     return Contestant(strategy, db, db.monitor(view, strategy=strategy))
 
 

@@ -71,7 +71,7 @@ def _steps(
 ) -> Iterator[Figure]:
     """What a step with one changed row takes, and what it opens."""
     figure = partial(Figure, f"lake-{condition}", params={"items": warehouse.items})
-    tally = warehouse.db._runtime.engine.tally
+    tally = warehouse.db.internals.engine.tally
     for rows in (1, MANY):
         _change(warehouse, rows)
         before = tally.copy()
@@ -152,7 +152,7 @@ def _slope(values: dict[int, float]) -> float:
 def _floor(warehouse: Warehouse, rounds: int) -> Iterator[Figure]:
     """The smallest step there is, and where its time goes."""
     db = warehouse.db
-    engine = db._runtime.engine
+    engine = db.internals.engine
     figure = partial(Figure, "lake-floor", params={"items": warehouse.items})
     db.amosql(f"deactivate {warehouse.rule}(); delete rule {warehouse.rule}; commit;")
     warehouse.rule = "watch_nothing"
@@ -168,7 +168,7 @@ def _floor(warehouse: Warehouse, rounds: int) -> Iterator[Figure]:
         item = generator.randrange(1, warehouse.items + 1)
         engine.after_commit = lambda: None  # type: ignore[method-assign]
         try:
-            db._transactions.begin()
+            db.begin()
             parts["look up"].append(
                 seconds(lambda: quantity.update({item: generator.randrange(1_000, PLENTY)}))  # noqa: B023
             )

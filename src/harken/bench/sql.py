@@ -91,7 +91,7 @@ def transaction_for(query: str, share: float, refresh: Refresh) -> Transaction:
 def timed(resident: Resident, transaction: Transaction) -> tuple[float, float]:
     """The seconds of a transaction, before its commit and in it."""
     db = resident.db
-    db._transactions.begin()
+    db.begin()
     changing = seconds(partial(apply, transaction, resident), cpu_time)
     return changing, seconds(db.commit, cpu_time)
 

@@ -113,9 +113,9 @@ class _Turns:
     def _change(self, query: str, times: Times) -> None:
         db = self.lake.db
         transaction = transaction_for(query, self.change, self.refresh)
-        db._transactions.begin()
+        db.begin()
         times.changing.append(seconds(partial(apply, transaction, self.lake), cpu_time))
-        times.check.append(seconds(db._reactions.check))
+        times.check.append(seconds(db.internals.reactions.check))
         with self.lake.writing_later():
             times.commit.append(seconds(db.commit, cpu_time))
         times.lake.append(seconds(self.lake.write))

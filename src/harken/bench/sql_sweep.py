@@ -133,7 +133,7 @@ class Sweep:
             with self.store.written(self.refresh.exchanged(change)):
                 yield self.store.undone_step
         else:
-            self.store.db._transactions.begin()
+            self.store.db.begin()
             apply(transaction_for(query, change, self.refresh), self.store)
             yield self._undone
             self.store.db.rollback()
@@ -141,7 +141,7 @@ class Sweep:
 
     @contextmanager
     def _undone(self) -> Iterator[None]:
-        with suppress(Undone), self.store.db._transactions._all_or_nothing():
+        with suppress(Undone), self.store.db.internals.transactions.all_or_nothing():
             yield
             raise Undone
 
@@ -184,14 +184,14 @@ class _Turns:
         db = self.store.db
         db.monitoring(strategy)
         with self.turn(), limit():
-            return seconds(db._reactions.check, self.clock)
+            return seconds(db.internals.reactions.check, self.clock)
 
     def _probe(self, patience: float) -> float:
         """What differentials take, as long as there is patience: those of a large change may never
         come to an end."""
         if isinstance(self.store, Lakehouse):
             return self._probe_spark(self.store, patience)
-        limit = partial(self.store.db._connection.limited, patience)
+        limit = partial(self.store.db.internals.connection.limited, patience)
         with suppress(BrokenOff):
             return self._check(INCREMENTAL, limit)
         return patience
@@ -209,7 +209,7 @@ class _Turns:
             timer = threading.Timer(patience, stop)
             timer.start()
             try:
-                with lake.db._connection.limited(patience):
+                with lake.db.internals.connection.limited(patience):
                     yield
             finally:
                 timer.cancel()

@@ -155,7 +155,7 @@ class Followed:
         return taken - started
 
     def catch_up(self) -> None:
-        position = self._db._monitors.logs.position()
+        position = self._db.position
         while self._heard < position:
             self._heard = int(self._hear())
 

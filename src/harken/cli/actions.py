@@ -24,7 +24,7 @@ def list_actions(db: DatabaseFile, format: Output = Format.TEXT) -> None:
     """List the actions of detached rules that have not been carried out."""
     with reported(format), opened(db, read_only=True) as database:
         if database.detached_actions():
-            database.run_sql(QUERY, writer(format))
+            database.run_program("sql", QUERY, writer(format))
 
 
 def retry(db: DatabaseFile, numbers: SomeNumbers = None, format: Output = Format.TEXT) -> None:

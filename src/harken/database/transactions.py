@@ -298,7 +298,7 @@ class Transactions:
         self.begin()
         self._statements += 1
         try:
-            with self._all_or_nothing():
+            with self.all_or_nothing():
                 yield
                 if self._statements == 1:
                     self._reactions.after_statement()
@@ -309,7 +309,7 @@ class Transactions:
             self._statements -= 1
 
     @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
+    def all_or_nothing(self) -> Iterator[None]:
         point = self._set_point("step")
         try:
             yield
@@ -354,7 +354,7 @@ class Transactions:
         try:
             self.begin(write=write)
             if joined:
-                with self._all_or_nothing():
+                with self.all_or_nothing():
                     yield
                     self._check_block()
             else:

@@ -29,7 +29,7 @@ class Stage:
         for statement in split(program):
             self._show_indented(coloured(f"{statement.text};"))
             try:
-                self._db.run(f"{statement.text};", self._show)
+                self._db.run_program("amosql", f"{statement.text};", self._show)
             except HarkenError as error:
                 self._show_indented(Text(f"\n{error.report()}", style="red"))
 

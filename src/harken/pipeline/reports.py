@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from typing import Any
 
+from harken.api.lake import InputStatus
 from harken.api.step import Step
 from harken.database.changes import Change
 from harken.database.json_values import NameObject
@@ -104,40 +105,22 @@ def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 6)
 
 
-@dataclass(frozen=True, slots=True)
-class InputStatus:
-    """Where a relation in the lake stands: the version that is read, and the newest there is."""
+def status_json(status: InputStatus) -> dict[str, Any]:
+    values = asdict(status)
+    return {"kind": "input", "name": status.name, "source": values.pop("kind"), **values}
 
-    name: str
-    kind: str
-    path: str
-    version: int | None
-    newest: int | None
-    rows: int
-    pending: int
-    bytes: int
-    set_aside: dict[str, str] = field(default_factory=dict)
-    """The files that cannot be read, and why."""
 
-    def as_json(self) -> dict[str, Any]:
-        values = asdict(self)
-        return {"kind": "input", "name": self.name, "source": values.pop("kind"), **values}
-
-    @property
-    def is_behind(self) -> bool:
-        return self.newest is not None and self.newest != self.version
-
-    def cells(self) -> tuple[str, ...]:
-        newest = f" of {self.newest}" if self.is_behind else ""
-        return (
-            self.name,
-            kind_named(self.kind).title,
-            "not yet written" if self.version is None else f"{self.version}{newest}",
-            f"{self.rows:,}",
-            f"{self.pending:,}",
-            f"{self.bytes:,}",
-            self.path,
-        )
+def status_cells(status: InputStatus) -> tuple[str, ...]:
+    newest = f" of {status.newest}" if status.is_behind else ""
+    return (
+        status.name,
+        kind_named(status.kind).title,
+        "not yet written" if status.version is None else f"{status.version}{newest}",
+        f"{status.rows:,}",
+        f"{status.pending:,}",
+        f"{status.bytes:,}",
+        status.path,
+    )
 
 
 HEADINGS = ("relation", "kind", "version", "rows", "pending", "bytes", "path")

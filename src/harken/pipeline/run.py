@@ -43,8 +43,7 @@ class Views:
 
     def refresh(self) -> None:
         """Others may have made a monitor, or deleted one."""
-        outbox = self._database._monitors.outbox
-        wanted = {durable.view for durable in outbox.durables().values()}
+        wanted = {outbox.view for outbox in self._database.outboxes()}
         for view in self._watched.keys() - wanted:
             self._watched.pop(view).close()
         for view in sorted(wanted - self._watched.keys()):
@@ -127,12 +126,10 @@ def _progress(database: harken.Database) -> Iterator[None]:
             tasks[name] = bar.add_task(f"taking in {name}", total=of)
         bar.update(tasks[name], completed=done)  # type: ignore[arg-type]
 
-    engine = database._runtime.engine
-    engine.progress = show
     try:
-        yield
+        with database.progress(show):
+            yield
     finally:
-        engine.progress = None
         bar.stop()
 
 
@@ -141,5 +138,5 @@ def _tell(database: harken.Database, step: Step, changes: list[Change], as_json:
         print(f"[bad-file] {reason}\nhint: {file} is set aside until it changes", file=sys.stderr)
     lines = [step_line(step, changes)]
     if as_json:
-        lines = step_json(step, changes, database._runtime.name_object)
+        lines = step_json(step, changes, database.name_of)
     print("\n".join(lines), flush=True)

@@ -19,6 +19,7 @@ from itertools import takewhile
 
 from harken.api.database import Database
 from harken.api.opening import open_file
+from harken.api.views import ViewDescription
 from harken.consumers.monitors.log import Logs, News
 from harken.consumers.monitors.subscription import Subscription
 from harken.consumers.monitors.view import Watched
@@ -45,12 +46,10 @@ class Entry:
 class Feed:
     """Used in the thread of the event loop."""
 
-    def __init__(self, subscription: Subscription, view: str, home: str, room: int = ROOM) -> None:
+    def __init__(self, subscription: Subscription, view: str, room: int = ROOM) -> None:
         self.subscription = subscription
         self.view = view
         self.watched: Watched = subscription.watched
-        self.warnings = subscription.warnings
-        self._home = home
         self._room = room
         self._entries: deque[Entry] = deque()
         self._size = 0
@@ -66,7 +65,11 @@ class Feed:
 
     def entries(self, found: Iterable[tuple[int, StoredChange]]) -> list[Entry]:
         return [
-            Entry(position, stored, change_event(stored.change(self.view, position, self._home)))
+            Entry(
+                position,
+                stored,
+                change_event(stored.change(self.view, position, self.subscription.home)),
+            )
             for position, stored in found
         ]
 
@@ -116,7 +119,10 @@ class Feed:
         return found[::-1]
 
     def describe(self, db: Database) -> str:
-        return described_json(db, self.view, self.watched, self.warnings)
+        return described_json(self.description(db))
+
+    def description(self, db: Database) -> ViewDescription:
+        return db.describe(self.view, where=self.watched.where)
 
     def renew(self, _: Database) -> None:
         """While there are clients its log is wanted."""

@@ -18,15 +18,13 @@ from harken.consumers.monitors.subscription import check_position
 from harken.database.changes import Change
 from harken.database.results import to_json
 from harken.errors import StorageError, ValueFault
-from harken.ir.relations import Kind
-from harken.ir.schema import Function
 from harken.server.desk import Desk, Desks
 from harken.server.events import Quality
 from harken.server.feeds import ROOM, Feed, Tail
 from harken.server.streams import Stream
-from harken.server.values import column_json, columns_json, snapshot_json
+from harken.server.values import columns_json, snapshot_json
 from harken.settings import Settings
-from harken.statements.sql.restricted import condition_text, row_columns
+from harken.statements.sql.restricted import condition_text
 
 MOST_FEEDS = 1_000
 """So many different views and conditions are followed at once."""
@@ -153,35 +151,29 @@ class Service:
 
     async def snapshot(self, view: str, where: str | None, keep: bool = False) -> str:
         def take(db: Database) -> str:
+            described = db.describe(view, where=where)
             if not keep:
-                watched, change = db._snapshot(view, where)
-                return snapshot_json(db, watched, change, db._monitors.warnings(watched))
+                return snapshot_json(described, db.snapshot(view, where=where))
             with db.monitor(view, where=where, keep=self._keep, warn=_nobody) as found:
-                return snapshot_json(db, found.watched, found.snapshot(), found.warnings)
+                return snapshot_json(described, found.snapshot())
 
         return await (self._reader if keep else self._readers).do(take)
 
     async def changes(
         self, view: str, where: str | None, since: int, net: bool
     ) -> tuple[list[Change], list[dict[str, Any]], int]:
-        """What came after a position, its columns, and the position now. Asking begins no log:
-        where there is none, the answer is a fresh change."""
+        """What came after a position, its columns, and the position now."""
 
         def take(db: Database) -> tuple[list[Change], list[dict[str, Any]], int]:
-            watched, logs = db._watched(view, where), db._monitors.logs
-            columns = columns_json(db, watched)
-            if logs.find(watched) is None:
-                check_position(since, logs.position())
-                _, change = db._snapshot(view, where)
-                return [change], columns, change.position
-            with db.monitor(view, where=where, since=since, warn=_nobody) as subscription:
-                return subscription.changes(net=net), columns, subscription.position
+            columns = columns_json(db.describe(view, where=where))
+            changes, position = db.changes_after(view, since, where=where, net=net)
+            return changes, columns, position
 
         return await self._reader.do(take)
 
     async def check_position(self, since: int) -> None:
         """Refuse one that was never given."""
-        now = await self._readers.do(lambda db: db._monitors.logs.position())
+        now = await self._readers.do(lambda db: db.position)
         check_position(since, now)
 
     async def write(self, work: Callable[[Database], Any]) -> tuple[Any, int]:
@@ -189,7 +181,7 @@ class Service:
         before the others are told."""
 
         def done(db: Database) -> tuple[Any, int]:
-            return work(db), db._monitors.logs.position()
+            return work(db), db.position
 
         return await self._writer.do(done)
 
@@ -241,12 +233,10 @@ class Service:
                 hint="try again later, or follow one that others follow",
             )
 
-        def follow(db: Database) -> tuple[Any, str]:
-            subscription = db.monitor(view, where=where, keep=self._keep, warn=_nobody)
-            return subscription, db._runtime.catalog.home
-
-        subscription, home = await self._reader.do(follow)
-        return Feed(subscription, view, home, self._room)
+        subscription = await self._reader.do(
+            lambda db: db.monitor(view, where=where, keep=self._keep, warn=_nobody)
+        )
+        return Feed(subscription, view, self._room)
 
     def stream(self, feeds: Sequence[Feed], quality: Quality) -> Stream:
         return Stream(feeds, quality, self._reader, self._stopped, self._heartbeat)
@@ -277,26 +267,8 @@ def _nobody(_: str) -> None:
 
 
 def _views(db: Database) -> str:
-    db._transactions.refresh()
-    catalog = db._runtime.catalog
-    names: dict[str, Function] = {}
-    for function in catalog.functions():
-        if _has_rows(function):
-            plain = len(catalog.named(function.name)) == 1
-            prefix = "" if plain or not function.parameters else f"{function.parameters[0].type}."
-            names[f"{prefix}{function.name}"] = function
     views = [
-        {
-            "name": name,
-            "kind": function.kind.value,
-            "columns": [column_json(column) for column in row_columns(function)],
-        }
-        for name, function in sorted(names.items())
+        {"name": each.name, "kind": each.kind, "columns": columns_json(each)}
+        for each in sorted(db.views(), key=lambda each: each.name)
     ]
-    return to_json({"views": views, "position": db._monitors.logs.position()})
-
-
-def _has_rows(function: Function) -> bool:
-    relation = function.relation
-    is_hidden = function.system or bool(function.facts_of)
-    return not (relation is None or is_hidden or relation.kind is Kind.FOREIGN)
+    return to_json({"views": views, "position": db.position})

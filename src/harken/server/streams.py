@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from itertools import groupby
 
 from harken.api.database import Database
-from harken.consumers.monitors.subscription import snapshots
+from harken.consumers.monitors.subscription import kept_after, snapshots
 from harken.database.changes import Change
 from harken.errors import HarkenError
 from harken.server.desk import Desk
@@ -89,11 +89,8 @@ class Stream:
         """What the logs have after a position, and how far that reaches; None if the client must
         begin anew."""
 
-        def read(db: Database) -> tuple[Found | None, int | None]:
-            logs = db._monitors.logs
-            with db._connection.snapshot():
-                stored = [logs.after(feed.watched, position) for feed in self._feeds]
-                now = logs.position()
+        def read(_: Database) -> tuple[Found | None, int | None]:
+            stored, now = kept_after([feed.subscription for feed in self._feeds], position)
             found = [
                 feed.entries(each)
                 for feed, each in zip(self._feeds, stored, strict=True)
@@ -108,20 +105,19 @@ class Stream:
         changes."""
 
         def take(db: Database) -> list[tuple[Change, str]]:
-            logs = db._monitors.logs
-            position = logs.position()
+            position = db.position
             known = [
                 feed.snapshot
                 for feed in self._feeds
                 if feed.snapshot is not None
                 and feed.snapshot[0].position == position
-                and logs.find(feed.watched) is not None
+                and feed.subscription.has_log
             ]
             if len(known) == len(self._feeds):
                 return known
             taken = snapshots([feed.subscription for feed in self._feeds])
             for feed, change in zip(self._feeds, taken, strict=True):
-                feed.snapshot = (change, snapshot_json(db, feed.watched, change, feed.warnings))
+                feed.snapshot = (change, snapshot_json(feed.description(db), change))
             return [feed.snapshot for feed in self._feeds if feed.snapshot is not None]
 
         taken = await self._reader.do(take)

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harken.api.database import Database
-from harken.consumers.monitors.view import Watched
+from harken.api.views import ViewDescription
 from harken.database.changes import Change
 from harken.database.results import Result, to_json
-from harken.ir.relations import Column
-from harken.statements.sql.restricted import row_columns
 
 Row = tuple[Any, ...]
 
@@ -33,30 +30,28 @@ def change_json(change: Change) -> str:
     )
 
 
-def described_json(db: Database, view: str, watched: Watched, warnings: Sequence[str]) -> str:
-    """What is followed: the columns of its rows, and what nobody is told of."""
-    db._transactions.refresh()
-    described = {"view": view, "where": watched.where, "columns": columns_json(db, watched)}
-    return to_json({**described, "warnings": warnings})
+def described_json(view: ViewDescription) -> str:
+    """What is followed: the columns of its rows, and the changes that are not reported."""
+    described = {"view": view.name, "where": view.where, "columns": columns_json(view)}
+    return to_json({**described, "warnings": view.warnings})
 
 
-def snapshot_json(db: Database, watched: Watched, change: Change, warnings: Sequence[str]) -> str:
+def snapshot_json(view: ViewDescription, change: Change) -> str:
     return to_json(
         {
             "kind": "snapshot",
             "view": change.view,
-            "where": watched.where,
-            "columns": columns_json(db, watched),
+            "where": view.where,
+            "columns": columns_json(view),
             "rows": rows_json(change.plus),
             "position": change.position,
-            "warnings": warnings,
+            "warnings": view.warnings,
         }
     )
 
 
-def columns_json(db: Database, watched: Watched) -> list[dict[str, Any]]:
-    return list(map(column_json, row_columns(db._runtime.catalog.function(watched.function))))
-
-
-def column_json(column: Column) -> dict[str, Any]:
-    return {"name": column.name, "type": column.type.name, "nullable": column.type.nullable}
+def columns_json(view: ViewDescription) -> list[dict[str, Any]]:
+    return [
+        {"name": each.name, "type": each.type.name, "nullable": each.type.nullable}
+        for each in view.columns
+    ]

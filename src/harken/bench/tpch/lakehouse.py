@@ -42,7 +42,7 @@ class Lakehouse:
 
     def _open(self) -> None:
         self.db = harken.connect(self._path, spark=self._spark)
-        self._engine = self.db._runtime.engine
+        self._engine = self.db.internals.engine
 
     def _look(self) -> None:
         self._far = {far.relation.name: far for far in self._engine.far.values()}
@@ -56,7 +56,7 @@ class Lakehouse:
     def _fill(self, name: str, rows: pyarrow.Table) -> None:
         """Written to the table as by someone else: what is many does not come by row."""
         far = self._far[name]
-        self.db._transactions.begin()
+        self.db.begin()
         self._engine.establish(far)
         self.db.commit()
         table = far.own
@@ -105,8 +105,8 @@ class Lakehouse:
         yield
         self._write_outside({name: (minus, plus) for name, (plus, minus) in changes.items()})
         with self.db.transaction():
-            take_in(self.db._runtime, self.db._network)
-            self.db._network.captures.forget_large()
+            take_in(self.db.internals.runtime, self.db.internals.network)
+            self.db.internals.network.captures.forget_large()
 
     def _write_outside(self, changes: Mapping[str, Change]) -> None:
         """First what goes, then what comes: both at once take twice the memory."""
@@ -120,10 +120,10 @@ class Lakehouse:
     @contextmanager
     def undone_step(self) -> Iterator[None]:
         """Inside, what was written is taken in, and not checked yet; then it is undone."""
-        network = self.db._network
+        network = self.db.internals.network
         try:
             with suppress(Undone), self.db.transaction():
-                take_in(self.db._runtime, network)
+                take_in(self.db.internals.runtime, network)
                 yield
                 raise Undone
         finally:

@@ -13,7 +13,7 @@ from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.monitors.outbox import Durable
 from harken.consumers.monitors.view import Watched
 from harken.database.arguments import check_callable, check_flag
-from harken.database.changes import Change, netted
+from harken.database.changes import Change, StoredChange, netted
 from harken.database.exclusive import Turn, exclusive
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
@@ -108,6 +108,16 @@ class Subscription:
     def position(self) -> int:
         """That of the last change that was handed out: `since` it one can go on."""
         return self._receiver.position
+
+    @property
+    def home(self) -> str:
+        """The database that the objects in its changes belong to."""
+        return self._runtime.catalog.home
+
+    @property
+    def has_log(self) -> bool:
+        """Are its changes kept in the file? Nobody can go on from a log that was let go."""
+        return self._monitors.logs.find(self._receiver.watched) is not None
 
     @exclusive
     def changes(self, *, net: bool = False) -> list[Change]:
@@ -236,6 +246,17 @@ def snapshots(subscriptions: Sequence[Subscription]) -> list[Change]:
         each._get_ready()
     with subscriptions[0]._runtime.engine.connection.snapshot():
         return [each._monitors.begin_anew(each._receiver) for each in subscriptions]
+
+
+def kept_after(
+    subscriptions: Sequence[Subscription], position: int
+) -> tuple[list[list[tuple[int, StoredChange]] | None], int]:
+    """The changes after a position that the logs of several views of one session have, and the
+    position they reach. None for a view that cannot be followed on from there."""
+    logs = subscriptions[0]._monitors.logs
+    with subscriptions[0]._runtime.engine.connection.snapshot():
+        found = [logs.after(each.watched, position) for each in subscriptions]
+        return found, logs.position()
 
 
 def subscribe(

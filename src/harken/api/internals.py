@@ -1,0 +1,98 @@
+"""The parts that a session is made of, as `api` puts them together.
+
+`db.internals` hands them to tests and benchmarks, which look at an engine from inside: at tables,
+nodes and what a wave did. They may change with any commit. What people use (the server, the
+pipeline, the command line) asks `Database`; tests/test_architecture.py holds them to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from harken.consumers.monitors.monitors import Monitors
+from harken.consumers.rules.rules import Rules
+from harken.database.catalog import Catalog
+from harken.database.reactions import Reactions
+from harken.database.runtime import Runtime
+from harken.database.transactions import Transactions
+from harken.engines.protocol import Connection, Engine
+from harken.errors import IntegrityError, StorageError, TypeFault
+from harken.ir.relations import Relation
+from harken.ir.schema import Function, example
+from harken.propagation.network import Network
+from harken.statements.language import StoredViews
+from harken.statements.names import unknown_name
+
+
+@dataclass(slots=True)
+class Internals:
+    runtime: Runtime
+    transactions: Transactions
+    reactions: Reactions
+    rules: Rules
+    monitors: Monitors
+    materialized: StoredViews
+    closed: bool = False
+
+    @property
+    def engine(self) -> Engine:
+        return self.runtime.engine
+
+    @property
+    def connection(self) -> Connection:
+        return self.runtime.engine.connection
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.runtime.catalog
+
+    @property
+    def network(self) -> Network:
+        return self.reactions.network
+
+    def function(self, name: str, rules: Collection[str] = ()) -> Function:
+        """The one function of a name; `rules` are those that the name could have meant as well."""
+        overloads = self.catalog.named(name)
+        if not overloads:
+            raise unknown_name(self.catalog, name, rules)
+        if len(overloads) > 1:
+            raise TypeFault(
+                f"{name} means {', '.join(sorted(f.id for f in overloads))}",
+                code="ambiguous",
+                hint=f'name the type: "{example(overloads)}"',
+            )
+        return overloads[0]
+
+    def relation(self, name: str) -> Relation:
+        """The rows of a function."""
+        relation = self.function(name).relation
+        if relation is None:
+            raise TypeFault(f"{name} is a procedure, and has no rows", code="side-effect")
+        return relation
+
+    # --- what every method of a session begins with ----------------------------------------------
+
+    def check_open(self) -> None:
+        if self.closed:
+            raise StorageError("the database is closed", code="closed")
+
+    def look(self) -> None:
+        """See what others have created and dropped."""
+        self.check_open()
+        self.transactions.look()
+
+    def check_committed(self, message: str) -> None:
+        if self.transactions.active:
+            raise IntegrityError(message, code="transaction", hint="commit first")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """A statement of the open transaction, or a transaction of its own."""
+        if self.transactions.active:
+            with self.transactions.statement():
+                yield
+        else:
+            with self.transactions.block():
+                yield

@@ -1,0 +1,96 @@
+"""Programs: a text in any language, run by the session of that language."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from harken.api.internals import Internals
+from harken.consumers.monitors.subscription import Subscription
+from harken.database.arguments import check_callable, check_path, check_text
+from harken.database.language import SQL
+from harken.database.results import Result
+from harken.statements.language import (
+    Monitor,
+    RunOptions,
+    SessionParts,
+    language_named,
+    languages,
+)
+from harken.statements.sql.session import SqlSession
+
+
+def run_options(
+    source: str | None,
+    facts: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None,
+    warn: Callable[[str], None] | None,
+    strategy: str,
+) -> RunOptions:
+    """What `db.run_program` was given, if it can be used."""
+    check_path(facts, "the directory of fact files")
+    if output is not None:
+        check_path(output, "the directory of output files")
+    if warn is not None:
+        check_callable(warn, "warn")
+    directory = None if output is None else Path(output)
+    return RunOptions(source, Path(facts), directory, warn, strategy)
+
+
+class Programs:
+    def __init__(self, internals: Internals, monitor: Monitor) -> None:
+        self._internals = internals
+        parts = SessionParts(
+            internals.runtime,
+            internals.transactions,
+            internals.rules,
+            internals.materialized,
+            monitor,
+        )
+        self._sessions = {each.name: each.session(parts) for each in languages()}
+
+    def run(
+        self, language: str, text: str, listener: Callable[[Result], None], options: RunOptions
+    ) -> None:
+        self._internals.check_open()
+        check_text(language, "the name of a language")
+        check_text(text, "a program")
+        with self.listening(listener):
+            self._sessions[language_named(language).name].run(text, options)
+
+    @contextmanager
+    def listening(self, listener: Callable[[Result], None]) -> Iterator[None]:
+        check_callable(listener, "the listener")
+        runtime = self._internals.runtime
+        before, runtime.listener = runtime.listener, listener
+        try:
+            yield
+        finally:
+            runtime.listener = before
+
+    def watch_views(self, monitor: Callable[[str], Subscription]) -> None:
+        """Call `monitor` for every view of SQL, also for those that are created later. A view that
+        is dropped is no longer monitored."""
+        watching: dict[str, Subscription] = {}
+
+        def watch(name: str) -> None:
+            if name not in watching:
+                watching[name] = monitor(name)
+                watching[name].give_way()
+
+        def forget(name: str) -> None:
+            if name in watching:
+                watching.pop(name).close()
+
+        sql = self._sessions[SQL]
+        assert isinstance(sql, SqlSession)
+        for name in sql.views():
+            watch(name)
+        sql.when_created = watch
+        sql.when_dropped = forget
+
+    def close(self) -> None:
+        for session in self._sessions.values():
+            session.close()
