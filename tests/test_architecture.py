@@ -151,6 +151,38 @@ def test_the_tree_has_the_folders_of_the_plan() -> None:
     assert there | modules_at_the_root == planned
 
 
+SESSIONS = {"db", "database", "session", "_db", "_database"}
+"""What variables and attributes that hold a session are called."""
+SERVES_PEOPLE = ("cli", "client", "demo", "pipeline", "server", "shell")
+
+
+def attributes(path: Path) -> Iterator[tuple[int, str, str]]:
+    """Each `name.attribute` and `.name.attribute` of a file, with its line."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Attribute):
+            of = node.value
+            name = of.id if isinstance(of, ast.Name) else getattr(of, "attr", "")
+            yield node.lineno, name, node.attr
+
+
+def test_nobody_reaches_into_a_session() -> None:
+    """`db._anything` is for `api` and `database` alone, `db.internals` for tests and benchmarks."""
+    root = SRC.parent
+    found = [
+        f"{path.relative_to(root)}:{line}: {name}.{attribute}"
+        for path in [*SRC.glob("harken/**/*.py"), *root.glob("tests/**/*.py")]
+        if not path.is_relative_to(SRC / "harken/api")
+        and not path.is_relative_to(SRC / "harken/database")
+        for line, name, attribute in attributes(path)
+        if (name in SESSIONS and attribute.startswith("_") and not attribute.endswith("__"))
+        or (
+            attribute == "internals"
+            and any(path.is_relative_to(SRC / "harken" / each) for each in SERVES_PEOPLE)
+        )
+    ]
+    assert not found, "\n".join(found)
+
+
 def test_module_names_say_what_is_inside() -> None:
     vague = [
         module

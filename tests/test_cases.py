@@ -88,7 +88,7 @@ class Runner:
     def run(self, statement: str) -> list[str]:
         printed: list[str] = []
         self.before_statement()
-        self.db.run(statement, lambda result: printed.extend(result.lines()))
+        self.db.run_program("amosql", statement, lambda result: printed.extend(result.lines()))
         if COMMIT.fullmatch(statement):
             self.commits += 1
             self.committed = self.rows()
@@ -120,7 +120,7 @@ class Runner:
 
     def rows(self) -> dict[str, Any]:
         """Not those of the counter of objects: a number once given is not given again."""
-        connection = self.db._connection
+        connection = self.db.internals.connection
         tables = connection.rows(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'harken_meta'"
         )
@@ -141,7 +141,7 @@ class LakeRunner(Runner):
         self._force()
 
     def _force(self) -> None:
-        self.db._runtime.engine.forced = self.forced
+        self.db.internals.engine.forced = self.forced
         if self.forced == "spark":
             self.db.round_limit(ROUNDS_ON_SPARK)
 

@@ -38,9 +38,8 @@ PAGES = [
 
 def run_text(db: harken.Database, language: str, text: str) -> str:
     printed: list[str] = []
-    run = {"amosql": db.run, "sql": db.run_sql, "datalog": db.run_datalog}[language]
     try:
-        run(text, lambda result: printed.extend(result.lines()))
+        db.run_program(language, text, lambda result: printed.extend(result.lines()))
     except harken.HarkenError as error:
         printed.append(error.report())
     return "\n".join(printed)

@@ -125,7 +125,7 @@ def test_a_stream_that_dies_and_is_started_again_counts_once(
                 with pytest.raises(Crash):
                     fed.step()
             fed.close()
-            fed = connect(spark=fed._runtime.engine.spark)
+            fed = connect(spark=fed.internals.engine.spark)
             assert fed.step().taken == {"sees": 2}
     assert len(commits) > 3
     fed.step()
@@ -189,7 +189,7 @@ def test_small_files_of_a_stream_are_merged(
         files.write(str(number), (f"s{number}", number))
     files.feed(fed)
     fed.step()
-    far = fed._runtime.engine.far["level(charstring)"]
+    far = fed.internals.engine.far["level(charstring)"]
     assert len(far.table.files(far.place.version)) == 1
     assert fed.step().taken == {}
     assert rows(fed) == {("s0", 0), ("s1", 1), ("s2", 2)}

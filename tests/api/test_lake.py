@@ -367,7 +367,7 @@ def test_what_many_tuples_need_is_fetched_at_once(
     db.amosql("create function bought(charstring item) -> integer; commit;")
     with db.transaction():
         db.function("bought").update(dict.fromkeys(items[:40], 100))
-    tally = db._runtime.engine.tally
+    tally = db.internals.engine.tally
     before = tally.seeks
     db.amosql(FOR_MANY[how])
     assert tally.seeks - before < 10
@@ -415,7 +415,7 @@ def test_explain_without_a_lake_says_nothing_of_it(db: Database) -> None:
 def test_in_memory_the_lake_is_temporary() -> None:
     with harken.connect() as db:
         db.lake("stock", stock({"pen": 1}), key=["item"])
-        directory = db._runtime.engine.lake.directory
+        directory = db.internals.engine.lake.directory
         assert directory.is_dir()
     assert not directory.exists()
 
@@ -434,7 +434,7 @@ def test_what_was_broken_off_brings_no_row_twice(monkeypatch: pytest.MonkeyPatch
         assert len(lakes.pending(far)) == 100
 
         def bring(keys: range) -> None:
-            db._runtime.engine.at_hand.bring(far.relation, (0,), {(key,) for key in keys})
+            db.internals.engine.at_hand.bring(far.relation, (0,), {(key,) for key in keys})
 
         with monkeypatch.context() as patch:
             patch.setattr(Pending, "_all", lambda self, where: "SELECT broken off")

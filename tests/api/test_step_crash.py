@@ -124,7 +124,7 @@ def test_a_step_that_dies_is_repeated_with_the_same_result(
                 db.close()
                 return
         if not goes_on:
-            db._connection.close()  # not `db.close()`, which would go on where it was
+            db.internals.connection.close()  # not `db.close()`, which would go on where it was
             db = harken.connect(path)
         with db:
             assert stepping.seen(db) in (shop.before, shop.after)

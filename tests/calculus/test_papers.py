@@ -67,7 +67,9 @@ def test_a_released_delta_set_leaves_nothing_behind(company: tuple[Database, Wat
     for delta_set in watching.delta_sets.values():
         assert isinstance(delta_set, Capture)
         delta_set.release()
-    left = db._connection.rows("SELECT name FROM temp.sqlite_schema WHERE name <> 'harken_changed'")
+    left = db.internals.connection.rows(
+        "SELECT name FROM temp.sqlite_schema WHERE name <> 'harken_changed'"
+    )
     assert [name for (name,) in left if not name.startswith("sqlite_")] == []
 
 

@@ -71,9 +71,9 @@ def db() -> harken.Database:
 
 
 def generated(db: harken.Database) -> list[str]:
-    relation = db._find("closure").relation
+    relation = db.internals.relation("closure")
     assert relation is not None
-    sets = rule_sets(assemble(relation, (), db._runtime.catalog))
+    sets = rule_sets(assemble(relation, (), db.internals.catalog))
     return [rule for each in sets for _, rules in each.groups for rule in rules]
 
 
@@ -119,7 +119,7 @@ def test_only_what_a_change_needs_is_derived(db: harken.Database) -> None:
 
 
 def rows_derived(db: harken.Database, script: str) -> int:
-    connection = db._runtime.engine.connection
+    connection = db.internals.engine.connection
     before = connection.rows_added
     db.datalog(script)
     return connection.rows_added - before
@@ -138,10 +138,10 @@ def test_a_query_with_a_constant_derives_what_it_needs(db: harken.Database) -> N
 def test_so_do_queries_of_sql_and_calls_of_amosql(db: harken.Database) -> None:
     db.datalog("\n".join(f'+edge("n{i}", "n{i + 1}").' for i in range(60)))
     whole = rows_derived(db, "?- n = count : { closure(_, _) }.")
-    added = db._connection.rows_added
+    added = db.internals.connection.rows_added
     assert db.sql("SELECT y FROM closure WHERE x = 'n58' ORDER BY y").rows == [("n59",), ("n60",)]
     assert db.sql("SELECT count(*) FROM closure WHERE y = 'n2'").rows == [(2,)]
-    assert db._connection.rows_added - added < whole / 20
+    assert db.internals.connection.rows_added - added < whole / 20
 
     db.amosql("""
         create type item; create function name(item) -> charstring;
@@ -152,11 +152,11 @@ def test_so_do_queries_of_sql_and_calls_of_amosql(db: harken.Database) -> None:
     names = ", ".join(f':i{n}("i{n}")' for n in range(60))
     db.amosql(f"create item(name) instances {names};")
     db.amosql("".join(f"add made_of(:i{n}) = :i{n + 1};" for n in range(59)))
-    added = db._connection.rows_added
+    added = db.internals.connection.rows_added
     assert db.amosql("name(parts(:i57));").rows == [("i58",), ("i59",)]
     backwards = "select name(i) for each item i where parts(i) = :i2;"
     assert sorted(db.amosql(backwards).rows) == [("i0",), ("i1",)]
-    assert db._connection.rows_added - added < 60 * 59 / 2 / 20
+    assert db.internals.connection.rows_added - added < 60 * 59 / 2 / 20
 
 
 def test_a_relation_with_a_limit_is_recomputed(db: harken.Database) -> None:
@@ -171,13 +171,13 @@ def test_a_relation_with_a_limit_is_recomputed(db: harken.Database) -> None:
 
 def test_what_was_broken_off_leaves_nothing_behind(db: harken.Database) -> None:
     """Rows that a broken off evaluation left would be taken for rows that are known already."""
-    runtime = db._runtime
-    relation = db._find("closure").relation
+    runtime = db.internals.runtime
+    relation = db.internals.relation("closure")
     assert relation is not None
     program = assemble(relation, (), runtime.catalog)
     query = runtime.engine.compile(prepare(program, runtime.catalog.hierarchy))
-    with db._connection.snapshot():
-        with pytest.raises(BrokenOff), db._connection.limited(0.0):
+    with db.internals.connection.snapshot():
+        with pytest.raises(BrokenOff), db.internals.connection.limited(0.0):
             query.rows(())
         again = query.rows(())
     assert sorted(again) == sorted(db.datalog("?- closure(x, y).").rows)

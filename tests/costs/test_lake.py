@@ -59,22 +59,22 @@ class Lake:
         of each kind makes plans, and does not count."""
         counted: dict[str, int] = {}
         for way, forced in (("keyed", None), ("Spark", "spark")):
-            self.db._runtime.engine.forced = forced
+            self.db.internals.engine.forced = forced
             self.step()
             counted |= {f"{way} {what}": count for what, count in self.step().items()}
-        self.db._runtime.engine.forced = None
+        self.db.internals.engine.forced = None
         return counted
 
     def step(self) -> dict[str, int]:
         """What a step costs that takes in one row and lets a rule act."""
         self._number += 1
         self.write("stock", {f"new{self._number}": -self._number})
-        tally = self.db._runtime.engine.tally.copy()
+        tally = self.db.internals.engine.tally.copy()
         self._context.setJobGroup(f"{GROUP} {self._number}", "a step that is counted")
         assert self.db.step().fired == {"order_more": 1}
         jobs = self._context.statusTracker().getJobIdsForGroup(f"{GROUP} {self._number}")
         self._context.setJobGroup("others", "not counted")
-        return {"jobs": len(jobs), **asdict(self.db._runtime.engine.tally.since(tally))}
+        return {"jobs": len(jobs), **asdict(self.db.internals.engine.tally.since(tally))}
 
 
 def rows(lake: Lake, numbers: range) -> None:

@@ -41,7 +41,7 @@ async def look(path: str, clients: int, others: int) -> Cost:
             db.sql("UPDATE t SET v = v + 1")
             tail._look()
 
-        found = cost(SimpleNamespace(_connection=tail._connection), work)  # type: ignore[arg-type]
+        found = cost(SimpleNamespace(internals=SimpleNamespace(connection=tail._connection)), work)  # type: ignore[arg-type]
         tail._connection.close()
         await asyncio.sleep(0)
     return found

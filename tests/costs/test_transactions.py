@@ -189,7 +189,7 @@ def kept_in_the_file(db: Database) -> Work:
 def after_another_commits(db: Database) -> Work:
     """Another session, with the same rules and monitors, changes what this one reads."""
     table(db, "shared")
-    other = harken.connect(db._connection.path)
+    other = harken.connect(db.internals.connection.path)
 
     def work() -> None:
         other.sql("UPDATE shared SET v = v + 1 WHERE k = 3")
@@ -260,7 +260,7 @@ def rows(db: Database, numbers: range) -> None:
     Of few rows Harken may choose to read all of them, which is cheaper; here it may not."""
     db.monitoring("incremental")
     more = [(100 + n, 100 + n, 100 + n) for n in numbers]
-    for function in list(db._runtime.catalog.functions()):
+    for function in list(db.internals.catalog.functions()):
         if function.relation is not None and function.relation.arity == 3 and not function.system:
             db.load(function.name, more, ["k", "g", "v"])
     names = ["quantity", "price", "weight", "stock", "level"]
@@ -384,8 +384,8 @@ def db(tmp_path: Path) -> Iterator[Database]:
     with harken.connect(tmp_path / "costs.db") as db:
         # Ways of finding changes are chosen by what they took: here, always the same.
         ticks = count()
-        db._connection.working_time = lambda: next(ticks) * 1e-3
-        db._connection.raw.pragma("synchronous", "off")  # a power cut is no part of this
+        db.internals.connection.working_time = lambda: next(ticks) * 1e-3
+        db.internals.connection.raw.pragma("synchronous", "off")  # a power cut is no part of this
         db.amosql(SCHEMA)
         db.sql(OTHER)
         db.sql("CREATE VIEW rest AS SELECT k, v FROM other_rows")

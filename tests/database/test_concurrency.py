@@ -94,7 +94,7 @@ def test_a_writer_is_not_blocked_by_a_reader(connect: Connect) -> None:
     writer = connect(timeout=0)
     writer.amosql(SHOP)
     reader = connect()
-    with reader._connection.snapshot():
+    with reader.internals.connection.snapshot():
         assert quantities(reader) == [("book", 50), ("toy", 5)]
         writer.amosql("set quantity(:toy) = 6; commit;")
         assert quantities(reader) == [("book", 50), ("toy", 5)]
@@ -274,7 +274,7 @@ def test_a_schema_that_changed_while_waiting_for_the_lock_is_the_one_that_counts
         delete function low; delete function quantity;
         create function quantity(item) -> charstring;
     """)
-    other._connection.raw.set_busy_handler(lambda tries: one.commit() is None)
+    other.internals.connection.raw.set_busy_handler(lambda tries: one.commit() is None)
     with pytest.raises(TypeFault) as caught:
         other.amosql("set quantity(:toy) = 6;")
     assert caught.value.code == "type-mismatch"
@@ -288,7 +288,7 @@ def test_a_function_deleted_while_waiting_for_the_lock_is_unknown(connect: Conne
     other.assign("toy", one.variables["toy"])
     other.amosql("set quantity(:toy) = 7; commit;")
     one.amosql("delete function low; delete function quantity;")
-    other._connection.raw.set_busy_handler(lambda tries: one.commit() is None)
+    other.internals.connection.raw.set_busy_handler(lambda tries: one.commit() is None)
     with pytest.raises(NameFault) as caught:
         other.amosql("set quantity(:toy) = 6;")
     assert caught.value.code == "unknown-function"
@@ -531,7 +531,7 @@ def test_a_schema_that_changes_while_a_database_is_opened_is_seen(
 
     def open_slowly() -> None:
         with harken.connect(path) as db, db.transaction():
-            seen.extend(each.name for each in db._runtime.catalog.functions() if not each.system)
+            seen.extend(each.name for each in db.internals.catalog.functions() if not each.system)
 
     opening = threading.Thread(target=open_slowly)
     opening.start()

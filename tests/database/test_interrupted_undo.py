@@ -46,7 +46,7 @@ class Stop:
 
 @contextmanager
 def stopped_at(db: Database, number: int, action: Callable[[], object]) -> Iterator[Stop]:
-    raw = db._connection.raw
+    raw = db.internals.connection.raw
     stop = Stop(number, action)
     raw.exec_trace = stop
     try:

@@ -57,7 +57,7 @@ def recorded(db: harken.Database) -> set[Entry]:
     db.views()  # looks at what other sessions did
     return {
         (each.name, each.language, each.materialized, each.facts_of)
-        for each in db._runtime.catalog.functions()
+        for each in db.internals.catalog.functions()
         if not each.system
     }
 

@@ -143,6 +143,6 @@ def test_checkpoints_and_other_sessions_are_no_loss(connect: Connect) -> None:
     for number in range(2, 6):
         with connect() as other:
             other.sql(f"INSERT INTO t VALUES ({number}, 0)")
-        db._connection.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        db.internals.connection.raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         db.sql(f"UPDATE t SET v = {number} WHERE k = {number}")
     assert db.sql("SELECT v FROM t ORDER BY k").rows == [(10,), (2,), (3,), (4,), (5,)]

@@ -135,7 +135,7 @@ def test_a_change_waits_for_another_that_is_rolled_back(connect: Connect, path: 
     assert values(first) == [(10,)]
     second.sql("BEGIN; UPDATE t SET v = 20")
     tried = threading.Event()
-    plain = first._connection._retry_while_busy
+    plain = first.internals.connection._retry_while_busy
 
     def retry(work: Callable[[], object]) -> None:
         def once() -> None:
@@ -146,7 +146,7 @@ def test_a_change_waits_for_another_that_is_rolled_back(connect: Connect, path: 
 
         plain(once)
 
-    first._connection._retry_while_busy = retry  # type: ignore[method-assign]
+    first.internals.connection._retry_while_busy = retry  # type: ignore[method-assign]
 
     def give_up() -> None:
         tried.wait(PATIENCE)
@@ -166,11 +166,11 @@ def test_no_index_is_made_by_a_transaction_that_reads(connect: Connect) -> None:
     first.load("a", [(n, n) for n in range(500)])
     first.load("b", [(n, n) for n in range(500)])
     second.sql("BEGIN; SELECT count(*) FROM a JOIN b ON a.y = b.y WHERE a.y = 3")
-    assert second._connection.raw.txn_state("main") == 1
+    assert second.internals.connection.raw.txn_state("main") == 1
     first.sql("INSERT INTO a VALUES (1, 1)")
-    before = second._connection.rows("SELECT name FROM sqlite_schema WHERE type = 'index'")
+    before = second.internals.connection.rows("SELECT name FROM sqlite_schema WHERE type = 'index'")
     second.sql("COMMIT")
-    after = second._connection.rows("SELECT name FROM sqlite_schema WHERE type = 'index'")
+    after = second.internals.connection.rows("SELECT name FROM sqlite_schema WHERE type = 'index'")
     assert len(after) > len(before), "it is made when the transaction is over"
 
 

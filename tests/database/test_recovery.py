@@ -131,7 +131,7 @@ def logged_database(directory: Path, transactions: int) -> tuple[Path, Path]:
     path = directory / "whole.db"
     database, log = directory / "copied.db", directory / "copied.log"
     with harken.connect(str(path)) as db:
-        db._connection.raw.pragma("wal_autocheckpoint", 0)
+        db.internals.connection.raw.pragma("wal_autocheckpoint", 0)
         for k in range(transactions):
             ledger.transaction(db, k)
             db.commit()

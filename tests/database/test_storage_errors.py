@@ -440,10 +440,10 @@ class SmallDatabase(Disk):
     """SQLite itself is told to let the file grow no more."""
 
     def fill(self, db: Database) -> None:
-        db._connection.raw.pragma("max_page_count", 1)
+        db.internals.connection.raw.pragma("max_page_count", 1)
 
     def empty(self, db: Database) -> None:
-        db._connection.raw.pragma("max_page_count", 1_000_000)
+        db.internals.connection.raw.pragma("max_page_count", 1_000_000)
 
 
 @pytest.fixture(params=[SmallDisk, SmallDatabase])

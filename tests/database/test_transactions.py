@@ -42,7 +42,7 @@ def quantities(db: Database) -> dict[str, int]:
 
 def indexes(db: Database) -> set[str]:
     sql = "SELECT name FROM sqlite_schema WHERE type = 'index'"
-    return {name for (name,) in db._connection.raw.execute(sql)}
+    return {name for (name,) in db.internals.connection.raw.execute(sql)}
 
 
 def code_of(action: Callable[[], Any]) -> str:

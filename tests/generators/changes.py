@@ -73,7 +73,7 @@ class Scenario:
             self.run(text)
         except LanguageError:
             self.script.pop()
-            existing = {f.id for f in self.db._runtime.catalog.functions()}
+            existing = {f.id for f in self.db.internals.catalog.functions()}
             for name in self.schema.functions.keys() - existing:
                 del self.schema.functions[name]
 
@@ -178,7 +178,7 @@ class Scenario:
             name: set().union(*(self.schema.ancestors(type_) for type_ in types))
             for name in self._names
             if name in self.db.variables  # not if it was made in what was rolled back
-            and (types := self.db._runtime.objects.types_of(self.db.variables[name].oid))
+            and (types := self.db.internals.runtime.objects.types_of(self.db.variables[name].oid))
         }
 
     def objects(self) -> dict[Object, set[str]]:
@@ -189,7 +189,9 @@ class Scenario:
         relation = self.relation(function)
         names = {self.db.variables[name].oid: f":{name}" for name in self.schema.objects}
         columns = ", ".join(f"c{i}" for i in range(relation.arity))
-        found = self.db._connection.rows(f"SELECT {columns} FROM {quote(table_name(relation))}")
+        found = self.db.internals.connection.rows(
+            f"SELECT {columns} FROM {quote(table_name(relation))}"
+        )
         return [
             tuple(
                 names[value] if column.type.surrogate else as_python(value, column.type.name)
@@ -199,7 +201,7 @@ class Scenario:
         ]
 
     def relation(self, function: Signature) -> Relation:
-        found = self.db._find(full_name(function)).relation
+        found = self.db.internals.function(full_name(function)).relation
         assert found is not None
         return found
 
@@ -215,9 +217,9 @@ class Scenario:
         """Change the tables back by what their Δ-sets say; what refers to an object that is to
         go is gone before it, and one that is to be comes before what refers to it."""
         self.script.append("/* undo */")
-        engine = self.db._runtime.engine
+        engine = self.db.internals.engine
         extents = [name for name in deltas if is_extent(relations[name])]
-        hierarchy = self.db._runtime.catalog.hierarchy
+        hierarchy = self.db.internals.catalog.hierarchy
         extents.sort(key=lambda n: len(hierarchy.ancestors(relations[n].columns[0].type.name)))
         others = [name for name in deltas if name not in extents]
         for name in (*others, *reversed(extents)):
@@ -227,7 +229,7 @@ class Scenario:
         for name in (*extents, *others):
             for row, weight in deltas[name].items():
                 engine.insert_many(relations[name], [row] * -weight)
-        self.db._runtime.objects.forget()
+        self.db.internals.runtime.objects.forget()
         self.refresh()
 
 

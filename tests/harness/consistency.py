@@ -18,7 +18,7 @@ def check(db: Database) -> None:
 
 
 def rows(db: Database, sql: str) -> list[tuple]:  # type: ignore[type-arg]
-    return db._connection.raw.execute(sql).fetchall()
+    return db.internals.connection.raw.execute(sql).fetchall()
 
 
 def check_file(db: Database) -> None:
@@ -28,8 +28,8 @@ def check_file(db: Database) -> None:
 
 def check_tables(db: Database) -> None:
     """Every stored function and type has its table, and every table its function or type."""
-    catalog = db._runtime.catalog
-    far = db._runtime.engine.far
+    catalog = db.internals.catalog
+    far = db.internals.engine.far
     stored = {
         far[relation.id].pending.name if relation.id in far else table_name(relation)
         for relation in catalog.stored_relations()
@@ -45,7 +45,7 @@ def check_tables(db: Database) -> None:
 
 def check_extents(db: Database) -> None:
     """An object of a type is one of its supertypes; its number counts as given."""
-    hierarchy = db._runtime.catalog.hierarchy
+    hierarchy = db.internals.catalog.hierarchy
     members = {
         name: {
             oid
@@ -63,7 +63,7 @@ def check_extents(db: Database) -> None:
 
 def check_definitions(db: Database) -> None:
     """Every function in the catalog can be used as what it says it is."""
-    catalog = db._runtime.catalog
+    catalog = db.internals.catalog
     for function in catalog.functions():
         if function.kind is FunctionKind.DERIVED:
             assert function.relation is not None

@@ -61,7 +61,7 @@ def cost(db: Database, work: Work) -> Cost:
 
 def counted(db: Database, work: Work) -> Cost:
     """What the work costs this time."""
-    raw = db._connection.raw
+    raw = db.internals.connection.raw
     totals: Counter[str] = Counter()
     places: Counter[Place] = Counter()
     texts: Counter[str] = Counter()

@@ -47,7 +47,7 @@ class Facts:
         """`relations` are those without facts, as in `q/2 r/2`."""
         self.db = harken.connect()
         self.watching = Watching(self.db)
-        self._engine = self.db._runtime.engine
+        self._engine = self.db.internals.engine
         self._bag = bag
         self._stored: dict[str, Relation] = {}
         self._derived: dict[str, Definition] = {}

@@ -17,9 +17,9 @@ INSTRUCTIONS = 20
 class Haste:
     def __init__(self, db: Database, random: Random) -> None:
         self.random = random
-        self._network = db._network
+        self._network = db.internals.network
         self._now = 0.0
-        connection = db._connection
+        connection = db.internals.connection
         connection.working_time = self._time
         connection.raw.set_progress_handler(connection._is_over, INSTRUCTIONS)
         self._connection = connection

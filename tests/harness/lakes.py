@@ -33,7 +33,7 @@ def write_later(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def far_relations(db: Database) -> dict[str, FarRelation]:
-    return db._runtime.engine.far
+    return db.internals.engine.far
 
 
 def let_go(db: Database) -> None:
@@ -79,7 +79,7 @@ def check(db: Database) -> None:
         for *row, weight in pending(far):
             rows[tuple(row)] += weight
         assert min(rows.values(), default=0) >= 0, far.relation.id
-        cache, connection = far.cache, db._connection
+        cache, connection = far.cache, db.internals.connection
         if far.relation.is_set:
             assert max(rows.values(), default=0) <= 1, far.relation.id
         columns = ", ".join(f"c{i}" for i in range(far.relation.arity))
@@ -100,11 +100,12 @@ def disturb(db: Database, random: Random, commits: bool = True) -> None:
     written, and new functions go to the lake or stay. `commits`: an open transaction may be
     committed for that."""
     run = db.run_program
-    runtime = db._runtime
+    runtime = db.internals.runtime
 
     def disturbed(language: str, *arguments: Any, **options: Any) -> None:
         if language != "amosql":
-            return run(language, *arguments, **options)
+            run(language, *arguments, **options)
+            return
         match random.randrange(12):
             case 0 | 1 | 2:
                 let_go(db)

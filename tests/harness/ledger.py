@@ -229,7 +229,7 @@ def write_for_ever(path: str, report: int, engine: str) -> None:
     told(db)
     if k % 2:
         # Checkpoints are rare moments: make them common for half of the writers.
-        db._connection.raw.pragma("wal_autocheckpoint", 5)
+        db.internals.connection.raw.pragma("wal_autocheckpoint", 5)
     while True:
         transaction(db, k)
         db.commit()

@@ -488,7 +488,7 @@ class Ledger(Choices):
     def table(self, name: str, width: int) -> list[Row]:
         columns = ", ".join(f"c{i}" for i in range(width))
         quoted = name.replace('"', '""')
-        return self.db._connection.rows(f'SELECT {columns} FROM "{quoted}"')
+        return self.db.internals.connection.rows(f'SELECT {columns} FROM "{quoted}"')
 
     def check_by_language(self) -> None:
         """Queries and handles see what the tables hold, and SQLite finds nothing broken."""
@@ -500,9 +500,9 @@ class Ledger(Choices):
         for type_ in SUPERTYPES:
             rows = self.db.amosql(f"select x for each {type_} x").rows
             assert sorted(x.oid for (x,) in rows) == sorted(self.plain.extent(type_))
-        problems = self.db._connection.rows("PRAGMA foreign_key_check")
+        problems = self.db.internals.connection.rows("PRAGMA foreign_key_check")
         assert problems == [], self.complaint(f"broken references {problems}")
-        assert self.db._connection.rows("PRAGMA integrity_check") == [("ok",)]
+        assert self.db.internals.connection.rows("PRAGMA integrity_check") == [("ok",)]
 
 
 def flat(value: Any) -> Row:

@@ -103,7 +103,7 @@ class Server:
         self.db.rollback()
 
     def ask_while_waiting(self) -> None:
-        self.db._connection.raw.set_busy_handler(self._busy)
+        self.db.internals.connection.raw.set_busy_handler(self._busy)
 
     def _busy(self, tries: int) -> bool:
         answer({"value": "waiting"})

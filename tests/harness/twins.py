@@ -81,7 +81,7 @@ class Twins:
         self._path = path
         self._ticks = 0
         self.db = harken.connect(path)
-        self.db._connection.raw.set_progress_handler(self._tick, 1_000_000)
+        self.db.internals.connection.raw.set_progress_handler(self._tick, 1_000_000)
 
     def _tick(self) -> bool:
         """True stops SQLite: the query joins too much for a test."""
@@ -437,7 +437,7 @@ class Twins:
         self.counts["evaluated as ObjectLog"] += 1
 
     def _program(self, query: syntax.Query, bag: bool) -> tuple[Program, list[Any]]:
-        runtime = self.db._runtime
+        runtime = self.db.internals.runtime
         translator = Translator.for_schema(
             runtime.catalog, interface=lambda node: argument_of(runtime, node.name, node)
         )

@@ -96,12 +96,12 @@ def check_queries(db: harken.Database) -> None:
     for text in QUERIES:
         answers = {}
         for forced in ("spark", "resident"):
-            before = db._runtime.engine.tally.copy()
-            db._runtime.engine.forced = forced
+            before = db.internals.engine.tally.copy()
+            db.internals.engine.forced = forced
             answers[forced] = Counter(db.amosql(text).rows)
-            asked = db._runtime.engine.tally.since(before).queries
+            asked = db.internals.engine.tally.since(before).queries
             assert bool(asked) == (forced == "spark"), text
-        db._runtime.engine.forced = None
+        db.internals.engine.forced = None
         assert answers["spark"] == answers["resident"], text
         assert answers["spark"], text
 
@@ -114,13 +114,13 @@ def check_steps(db: harken.Database, directory: Path, stock: dict[str, int]) -> 
         for item in ITEMS[number::3]:
             stock[item] = (stock[item] * 7 + 3) % 40
         write(directory, stock)
-        before = db._runtime.engine.tally.copy()
+        before = db.internals.engine.tally.copy()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(limits, "MOST_HELD", most_held)
             step = db.step()
         low = {item: quantity for item, quantity in stock.items() if quantity < 5}
         assert step.fired == {"order_more": len(low.items() - now.items())}
-        assert bool(db._runtime.engine.tally.since(before).queries) == (most_held == 0)
+        assert bool(db.internals.engine.tally.since(before).queries) == (most_held == 0)
         (change,) = monitor.changes()
         assert set(change.plus) == low.items() - now.items()
         assert set(change.minus) == now.items() - low.items()

@@ -137,7 +137,7 @@ class Watch:
 
     def _compiled(self, key: Any, programs: Callable[[], tuple[Program, ...]]) -> tuple[Query, ...]:
         if key not in self._queries:
-            runtime = self.db._runtime
+            runtime = self.db.internals.runtime
             hierarchy = runtime.catalog.hierarchy
             self._queries[key] = tuple(
                 runtime.engine.compile(prepare(each, hierarchy)) for each in programs()
@@ -147,8 +147,8 @@ class Watch:
 
 def program_of(db: Database, name: str, expanded: bool = True) -> Program:
     """The clauses of a derived function; `expanded` as rules do it, down to what is stored."""
-    catalog = db._runtime.catalog
-    relation = db._find(name).relation
+    catalog = db.internals.catalog
+    relation = db.internals.relation(name)
     assert relation is not None
     program = assemble(relation, (), catalog)
     return expand(program, catalog.hierarchy, required_inputs(program)) if expanded else program
@@ -173,7 +173,7 @@ class Watching:
 
     def capture(self, relation: Relation) -> None:
         if relation.id not in self.delta_sets:
-            self.delta_sets[relation.id] = Capture(self.db._connection, relation)
+            self.delta_sets[relation.id] = Capture(self.db.internals.connection, relation)
             self.delta_sets[relation.id].capture()
             self.tables[relation.id] = self.rows(relation)
 
@@ -182,14 +182,14 @@ class Watching:
     def rows(self, relation: Relation) -> Counter[Row]:
         columns = ", ".join(f"c{i}" for i in range(relation.arity))
         table = quote(table_name(relation))
-        return Counter(self.db._connection.rows(f"SELECT {columns} FROM main.{table}"))
+        return Counter(self.db.internals.connection.rows(f"SELECT {columns} FROM main.{table}"))
 
     def deltas(self) -> dict[str, Weights]:
         """The Δ-sets that are not empty."""
         found = {}
         for name, delta_set in self.delta_sets.items():
             table = f"temp.{quote(delta(delta_set.relation).id)}"
-            rows = self.db._connection.rows(f"SELECT * FROM {table}")
+            rows = self.db.internals.connection.rows(f"SELECT * FROM {table}")
             found[name] = {tuple(row): weight for *row, weight in rows if weight}
         return {name: weights for name, weights in found.items() if weights}
 
@@ -200,7 +200,7 @@ class Watching:
 
     def give(self, relation: Relation, change: Weights) -> None:
         """Let a derived relation have a Δ-set, as a node of a network has one."""
-        delta_set = Capture(self.db._connection, relation)
+        delta_set = Capture(self.db.internals.connection, relation)
         delta_set.create()
         self._fill(delta_set, change)
 
@@ -209,7 +209,9 @@ class Watching:
         table = f"temp.{quote(delta(delta_set.relation).id)}"
         marks = ", ".join("?" for _ in range(delta_set.relation.arity + 1))
         for row, weight in change.items():
-            self.db._connection.run(f"INSERT INTO {table} VALUES ({marks})", (*row, weight))
+            self.db.internals.connection.run(
+                f"INSERT INTO {table} VALUES ({marks})", (*row, weight)
+            )
 
     def forget(self) -> None:
         """Make what the database holds now the state before."""

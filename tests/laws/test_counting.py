@@ -52,7 +52,7 @@ def shaped(seed: int) -> tuple[RandomProgram, Random]:
 
 
 def nodes(client: Client) -> list[ViewNode]:
-    found = client.db._network.graph.nodes.values()
+    found = client.db.internals.network.graph.nodes.values()
     return [each for each in found if isinstance(each, ViewNode)]
 
 
@@ -87,7 +87,7 @@ def test_whenever_it_begins_and_ends(first: int, monkeypatch: pytest.MonkeyPatch
         program, random = shaped(seed)
         text = text_of(program, random)
         client = Client(text, "auto", program.derived[-1:], meaning(program))
-        client.db._runtime.engine.connection.working_time = random_clock(random)
+        client.db.internals.engine.connection.working_time = random_clock(random)
         gone: list[tuple[str, Row]] = []
         for _ in range(2 * TRANSACTIONS):
             script = transaction(program, random, gone)

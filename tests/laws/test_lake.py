@@ -181,7 +181,7 @@ def script(random: Random, transactions: int) -> list[str]:
 
 def _watched(db: Database, name: str, number: int) -> Iterator[str]:
     """A rule that prints what a function gains; none if its arguments cannot be found."""
-    function = db._find(name)
+    function = db.internals.function(name)
     variables = [f"v{i}" for i in range(len(function.parameters) + len(function.results))]
     declared = ", ".join(
         f"{column.type} {variable}"
@@ -222,12 +222,12 @@ def contents(db: Database) -> dict[str, Counter[Row]]:
     far = lakes.state(db)
     return {
         relation.id: far[relation.id] if relation.id in far else resident(db, relation)
-        for relation in db._runtime.catalog.stored_relations()
+        for relation in db.internals.catalog.stored_relations()
     }
 
 
 def resident(db: Database, relation: Any) -> Counter[Row]:
-    return Counter(db._runtime.engine.matching(relation, {}))
+    return Counter(db.internals.engine.matching(relation, {}))
 
 
 def act_alike(random: Random, transactions: int) -> int:

@@ -301,7 +301,7 @@ def test_a_choice_by_experience_tells_the_same_whatever_it_chooses(
         program, random = small_program(1_000 + seed)
         text = text_of(program, random)
         client = Client(text, "auto", program.derived[-2:], meaning(program))
-        client.db._runtime.engine.connection.working_time = random_clock(random)
+        client.db.internals.engine.connection.working_time = random_clock(random)
         gone: list[tuple[str, Row]] = []
         for _ in range(25):
             script = transaction(program, random, gone)

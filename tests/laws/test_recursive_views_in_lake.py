@@ -66,7 +66,7 @@ def compare(
     views = program.derived[-2:]
     clients = [LakeClient(text, each, views, world, random, spark) for each in strategies]
     follow(clients, program, random, text, transactions)
-    asked = sum(client.db._runtime.engine.tally.queries for client in clients)
+    asked = sum(client.db.internals.engine.tally.queries for client in clients)
     for client in clients:
         lakes.check_written(client.db)
         client.db.close()

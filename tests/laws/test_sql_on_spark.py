@@ -39,7 +39,7 @@ class OnSpark:
         return getattr(self._database, name)
 
     def sql(self, text: str) -> Any:
-        engine = self._database._runtime.engine
+        engine = self._database.internals.engine
         engine.forced = "spark" if text == "COMMIT" else None
         try:
             return self._database.sql(text)

@@ -41,7 +41,7 @@ def counted(db: Database, work: Callable[[], object]) -> Counter[str]:
     def profiled(frame: FrameType, event: str, _: object) -> None:
         found["calls"] += event == "call"
 
-    raw = db._connection.raw
+    raw = db.internals.connection.raw
     raw.trace_v2(apsw.SQLITE_TRACE_STMT | apsw.SQLITE_TRACE_PROFILE, traced)
     before = sys.getprofile()
     sys.setprofile(profiled)
@@ -93,7 +93,7 @@ def test_a_transaction_costs_the_same(db: Database, shape: str, keep: bool) -> N
     few = cost_of_change(db)
     watch(db, subs, shape, MANY, keep)
     assert cost_of_change(db) == few
-    assert len(list(db._network.graph.views())) == 1
+    assert len(list(db.internals.network.graph.views())) == 1
 
 
 def test_one_more_subscription_costs_the_same(db: Database) -> None:
@@ -122,7 +122,7 @@ def test_another_session_follows_with_as_many_statements(db: Database, tmp_path:
 
 
 def test_news_of_all_logs_is_read_at_once(db: Database) -> None:
-    logs, found = Logs(db._connection), []
+    logs, found = Logs(db.internals.connection), []
     subs: list[Subscription] = []
     for count in (FEW, MANY):
         watch(db, subs, "city = 'c{0}'", count, keep=True)
@@ -137,7 +137,9 @@ def test_rows_for_other_constants_are_read_by_the_same_plan(db: Database) -> Non
     texts: list[set[str]] = [set(), set()]
     for number in range(6):
         seen = texts[number > 2]
-        db._connection.raw.trace_v2(apsw.SQLITE_TRACE_STMT, lambda e, seen=seen: seen.add(e["sql"]))
+        db.internals.connection.raw.trace_v2(
+            apsw.SQLITE_TRACE_STMT, lambda e, seen=seen: seen.add(e["sql"])
+        )
         read(number)
-    db._connection.raw.trace_v2(0, None)
+    db.internals.connection.raw.trace_v2(0, None)
     assert texts[1] <= texts[0]

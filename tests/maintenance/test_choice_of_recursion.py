@@ -32,9 +32,9 @@ class Course:
         db.datalog(PROGRAM)
         self._view = db.monitor("path")
         (self.node,) = (
-            n for n in db._network.graph.derived.values() if isinstance(n, RecursiveNode)
+            n for n in db.internals.network.graph.derived.values() if isinstance(n, RecursiveNode)
         )
-        db._connection.working_time = lambda: self._now
+        db.internals.connection.working_time = lambda: self._now
         attempt, build, go = Turn._try, RecursiveNode.build, Turn.go
 
         def trying(turn: Turn, strategy: str) -> None:

@@ -32,7 +32,7 @@ t(x, z) :- t(x, y), e(y, z).
 
 
 def node(db: harken.Database, view: str) -> ViewNode:
-    found = db._network.graph.node(f"monitor {view}()")
+    found = db.internals.network.graph.node(f"monitor {view}()")
     assert found is not None
     return found
 
@@ -40,7 +40,7 @@ def node(db: harken.Database, view: str) -> ViewNode:
 def told(db: harken.Database) -> list[str]:
     """How the change of each condition is found, from now on."""
     found: list[str] = []
-    propagate = db._network.propagate
+    propagate = db.internals.network.propagate
 
     def listening(deliver: Callable[[ViewChange], None], *, wants_all: bool = False) -> None:
         def noting(change: ViewChange) -> None:
@@ -49,15 +49,15 @@ def told(db: harken.Database) -> list[str]:
 
         propagate(noting, wants_all=wants_all)
 
-    db._network.propagate = listening  # type: ignore[method-assign]
+    db.internals.network.propagate = listening  # type: ignore[method-assign]
     return found
 
 
 def test_a_set_is_read_from_its_counted_derivations() -> None:
     with harken.connect() as db:
         db.datalog(PROGRAM)
-        catalog = db._runtime.catalog
-        relation = db._find("p").relation
+        catalog = db.internals.catalog
+        relation = db.internals.relation("p")
         assert relation is not None
         program = assemble(relation, (), catalog)
         found = count_derivations(program, required_inputs(program))
@@ -65,7 +65,7 @@ def test_a_set_is_read_from_its_counted_derivations() -> None:
         reading, derivations = found
         assert print_program(reading) == "p_integer(X0) ←\n  counted p()_integer(X0)"
         assert "e_integer,integer(x, y)" in print_program(derivations.members)
-        recursive = db._find("t").relation
+        recursive = db.internals.relation("t")
         assert recursive is not None
         program = assemble(recursive, (), catalog)
         assert count_derivations(program, required_inputs(program)) is None
@@ -122,9 +122,9 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
         view = db.monitor("p")
         tally = node(db, "p").tally
         assert tally is not None
-        views = db._network._views
+        views = db.internals.network._views
         now = [0.0]
-        db._runtime.engine.connection.working_time = lambda: now[0]
+        db.internals.engine.connection.working_time = lambda: now[0]
         found = views._found_change
         counted_takes = [0.0]
 

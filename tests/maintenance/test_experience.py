@@ -41,7 +41,7 @@ class Clock:
 @pytest.fixture
 def db() -> Iterator[Database]:
     with harken.connect() as db:
-        connection, clock = db._connection, Clock()
+        connection, clock = db.internals.connection, Clock()
         connection.working_time = clock
         connection.raw.set_progress_handler(clock.work, INSTRUCTIONS, id="clock")
         connection.raw.set_progress_handler(connection._is_over, INSTRUCTIONS)
@@ -58,14 +58,16 @@ def summed(db: Database) -> None:
 
 
 def experience(db: Database) -> Experience:
-    node = db._network.graph.node("materialized total()")
+    node = db.internals.network.graph.node("materialized total()")
     assert node is not None
     assert node.experience is not None
     return node.experience
 
 
 def totals_are_kept(db: Database) -> bool:
-    nodes = [each for each in db._network.graph.derived.values() if isinstance(each, TotalsNode)]
+    nodes = [
+        each for each in db.internals.network.graph.derived.values() if isinstance(each, TotalsNode)
+    ]
     assert nodes
     return all(each.table.validity.holds() for each in nodes)
 
@@ -229,9 +231,9 @@ def test_of_tables_that_have_become_others_nothing_is_known(db: Database) -> Non
 def test_an_attempt_that_was_broken_off_can_be_rolled_back(db: Database) -> None:
     summed(db)
     before = sorted(db.sql("SELECT * FROM total").rows)
-    db._transactions.begin()
+    db.internals.transactions.begin()
     db.sql(LARGE)
-    db._reactions.check()
+    db.internals.reactions.check()
     assert not totals_are_kept(db)
     db.rollback()
     assert sorted(db.sql("SELECT * FROM total").rows) == before
@@ -261,7 +263,7 @@ class Counting:
 def test_where_there_is_nothing_to_choose_the_nodes_are_not_timed(db: Database) -> None:
     summed(db)
     assert ways(db, SMALL) == BY_TOTALS
-    db._connection.working_time = clock = Counting()
+    db.internals.connection.working_time = clock = Counting()
     for _ in range(UNWATCHED // 2):
         ways(db, SMALL)
     assert clock.looks == UNWATCHED // 2 * 2  # the beginning and the end
@@ -271,7 +273,7 @@ def test_where_there_is_nothing_to_choose_the_nodes_are_not_timed(db: Database) 
 
 
 def calm(db: Database) -> bool:
-    return bool(db._network.choices._calm)
+    return bool(db.internals.network.choices._calm)
 
 
 def test_calm_is_for_changes_no_larger(db: Database) -> None:
@@ -291,14 +293,14 @@ def test_calm_ends_with_a_change_that_takes_long(db: Database) -> None:
     experience(db).note_naive(1.0)
     ways(db, SMALL)
     assert calm(db)
-    clock = db._connection.working_time
-    db._connection.working_time = lambda: 1000 * clock()
+    clock = db.internals.connection.working_time
+    db.internals.connection.working_time = lambda: 1000 * clock()
     ways(db, SMALL)
     assert not calm(db)
 
 
 def test_small_changes_of_rules_do_not_look_at_the_clock(db: Database) -> None:
-    db._connection.working_time = clock = Counting()
+    db.internals.connection.working_time = clock = Counting()
     db.amosql(
         "create function f(integer) -> integer; create function log() -> bag of integer;"
         "create rule r() as when for each integer i where f(i) > 5 do add log() = i; activate r();"
@@ -357,7 +359,7 @@ def taking(
     def working(node: DerivedNode, *given: Any) -> T:
         begun.append(node.id)
         found = work(node, *given)
-        db._connection.working_time.now += seconds  # type: ignore[attr-defined]
+        db.internals.connection.working_time.now += seconds  # type: ignore[attr-defined]
         return found
 
     return working
@@ -393,7 +395,7 @@ def test_what_was_followed_in_vain_is_remembered(
     experience(db).note_naive(1.0)
     upper = next(
         each
-        for each in db._network.graph.derived.values()
+        for each in db.internals.network.graph.derived.values()
         if isinstance(each, TotalsNode) and not each.totals.groups
     )
     begun: list[str] = []
@@ -427,7 +429,7 @@ LONG = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <
 
 
 def test_what_reads_is_broken_off_and_the_transaction_goes_on(db: Database) -> None:
-    connection = db._connection
+    connection = db.internals.connection
     connection.begin()
     connection.run("CREATE TABLE t (i INTEGER)")
     connection.run("INSERT INTO t VALUES (1)")
@@ -439,7 +441,7 @@ def test_what_reads_is_broken_off_and_the_transaction_goes_on(db: Database) -> N
 
 
 def test_what_writes_is_not_broken_off(db: Database) -> None:
-    connection = db._connection
+    connection = db.internals.connection
     connection.begin()
     connection.run("CREATE TABLE t (i INTEGER)")
     with connection.limited(0.001):

@@ -81,7 +81,9 @@ def test_a_row_after_all_that_are_kept_does_not_matter() -> None:
         db.sql("DELETE FROM t WHERE a < 2")
         assert list(db.sql("SELECT a FROM v ORDER BY a").rows) == [(2,), (3,), (4,)]
         kept = next(
-            each for each in db._network.graph.derived.values() if each.id.startswith("first")
+            each
+            for each in db.internals.network.graph.derived.values()
+            if each.id.startswith("first")
         )
         assert kept.table.size() == firsts.AHEAD - 3
 

@@ -19,7 +19,7 @@ TOP = "SELECT max(s) AS m FROM (SELECT g, sum(v) AS s FROM sale GROUP BY g) AS t
 
 def totals(db: harken.Database, text: str) -> list[str]:
     """How the totals that are kept took a transaction in, if nothing is known of the view."""
-    view = db._network.graph.node("materialized top()")
+    view = db.internals.network.graph.node("materialized top()")
     assert view is not None
     view.experience = None
     lines: list[str] = []

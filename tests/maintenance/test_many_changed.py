@@ -52,7 +52,9 @@ def db() -> Iterator[harken.Database]:
 
 def strategies(db: harken.Database) -> set[str]:
     """How the changes of the view were found, in all transactions so far."""
-    (node,) = (node for node in db._network.graph.nodes.values() if isinstance(node, ViewNode))
+    (node,) = (
+        node for node in db.internals.network.graph.nodes.values() if isinstance(node, ViewNode)
+    )
     return {strategy for strategy, _ in (*node.plans, *node.weighted)}
 
 
@@ -75,7 +77,7 @@ def test_the_plan_is_made_when_going_without_has_taken_as_long(
     fill(db, 4)
     db.sql(f"CREATE MATERIALIZED VIEW v AS {chained('joined', 4)}")
     monkeypatch.setattr(strategy_choice, "SHORT_PLAN", 0.0)
-    monkeypatch.setattr(db._network.choices, "naive_seconds", lambda node: 1.0)
+    monkeypatch.setattr(db.internals.network.choices, "naive_seconds", lambda node: 1.0)
     monkeypatch.setattr(strategy_choice, "LITERALS", 2.5 / node_length(db, 4) ** 2)
     random = Random(1)
     for number in range(4):
@@ -85,7 +87,7 @@ def test_the_plan_is_made_when_going_without_has_taken_as_long(
 
 
 def node_length(db: harken.Database, n: int) -> int:
-    (node,) = db._network.graph.nodes.values()
+    (node,) = db.internals.network.graph.nodes.values()
     changed = frozenset(node.part.stored)
     assert len(changed) == n
     return node.length("incremental", changed)

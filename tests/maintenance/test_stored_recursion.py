@@ -24,7 +24,7 @@ def rows_of(db: harken.Database, view: str) -> set[tuple[object, ...]]:
 
 def statements(db: harken.Database, view: str) -> list[str]:
     """Those that find the changes of a view."""
-    node = db._network.graph.node(f"monitor {view}()")
+    node = db.internals.network.graph.node(f"monitor {view}()")
     assert node is not None
     queries = [each for plans in node.plans.values() for each in (plans.plus, plans.minus) if each]
     return [query.sql for query in queries]
@@ -54,7 +54,9 @@ def test_rows_that_are_dropped_are_not_read() -> None:
         view = db.monitor("apart", strategy="materialized")
         db.datalog("+edge(5, 6).")
         assert any("kept path" in sql for sql in statements(db, "apart"))
-        (node,) = (n for n in db._network.graph.derived.values() if isinstance(n, RecursiveNode))
+        (node,) = (
+            n for n in db.internals.network.graph.derived.values() if isinstance(n, RecursiveNode)
+        )
         node.kept_rows.drop()
         other = db.monitor("apart", strategy="external")
         db.datalog("+edge(6, 1).")

@@ -205,7 +205,7 @@ def test_parameters_are_keys() -> None:
             create function after(integer) -> integer stored in lake;
             create function dearer(integer i) -> integer as select price(after(i));
         """)
-        engine, compiled = db._runtime.engine, []
+        engine, compiled = db.internals.engine, []
         compile_plan = engine.compile
 
         def spy(plan: Any) -> Any:

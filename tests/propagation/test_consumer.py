@@ -62,11 +62,11 @@ def test_a_consumer_follows_a_view_through_commits_failures_and_rollbacks() -> N
     db.sql("CREATE TABLE t (a INT, b INT)")
     db.sql("CREATE MATERIALIZED VIEW m AS SELECT a, sum(b) AS total FROM t GROUP BY a")
     db.sql("CREATE VIEW v AS SELECT a FROM m WHERE total > 2")
-    catalog, (function,) = db._runtime.catalog, db._runtime.catalog.overloads("v")
+    catalog, (function,) = db.internals.catalog, db.internals.catalog.overloads("v")
     assert function.relation is not None
     program = assemble(function.relation, catalog.definitions(function.relation), catalog)
-    db._reactions.register(toy)
-    db._network.graph.insert(Followed(program=program), toy)
+    db.internals.reactions.register(toy)
+    db.internals.network.graph.insert(Followed(program=program), toy)
 
     def check() -> None:
         rows = Counter(db.sql("SELECT * FROM v").rows)

@@ -29,7 +29,7 @@ VIEWS = ("path", "apart", "reach", "busy")
 
 def rows_by_table(db: harken.Database) -> dict[str, int]:
     """How many rows each table of the file and of the session has."""
-    connection = db._connection
+    connection = db.internals.connection
     found = {}
     for schema in ("main", "temp"):
         tables = connection.rows(f"SELECT name FROM {schema}.sqlite_schema WHERE type = 'table'")

@@ -29,7 +29,7 @@ def db() -> Iterator[Database]:
 @contextmanager
 def alternatives(db: Database, most: int) -> Iterator[None]:
     """SQLite takes no statement with more in one UNION."""
-    limit = partial(db._connection.raw.limit, apsw.SQLITE_LIMIT_COMPOUND_SELECT)
+    limit = partial(db.internals.connection.raw.limit, apsw.SQLITE_LIMIT_COMPOUND_SELECT)
     before = limit(most)
     yield
     limit(before)

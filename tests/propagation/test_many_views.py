@@ -36,7 +36,7 @@ def work(db: Database, text: str) -> int:
         ticks += 1
         return False
 
-    db._connection.raw.set_progress_handler(tick, 10)
+    db.internals.connection.raw.set_progress_handler(tick, 10)
     db.sql(text)
     return ticks
 

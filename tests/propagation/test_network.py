@@ -133,7 +133,9 @@ def test_a_late_bound_call_has_a_level_of_its_own(db: Database) -> None:
 def test_a_recursive_relation_has_a_node_and_is_rederived_on_demand(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(db._connection, "working_time", lambda: 0.0)  # nothing takes any time
+    monkeypatch.setattr(
+        db.internals.connection, "working_time", lambda: 0.0
+    )  # nothing takes any time
     db.amosql(
         "create rule reach() as when for each item i, item j where tclose(next, i) = j "
         "do add log() = name(i) + name(j); activate reach(); commit;"
@@ -155,7 +157,7 @@ def test_nodes_go_with_the_last_rule(db: Database) -> None:
     rule(db, "low", "quantity(i) < threshold(i) and quantity(i) < need(i)")
     rule(db, "empty", "2 * quantity(i) < threshold(i)")
     db.amosql("deactivate low(); deactivate empty(); commit;")
-    left = db._connection.rows(
+    left = db.internals.connection.rows(
         "SELECT name FROM temp.sqlite_schema "
         "WHERE name NOT LIKE 'harken%' AND name NOT LIKE 'sqlite%'"
     )

@@ -94,7 +94,7 @@ def work(groups: int, size: int, view: str) -> list[int]:
         for number in (3, 4):
             counted.clear()
             for change in CHANGES:
-                db._connection.raw.set_progress_handler(tick, 10)
+                db.internals.connection.raw.set_progress_handler(tick, 10)
                 ticks = 0
                 db.amosql(change.format(number) + " commit;")
                 counted.append(ticks)

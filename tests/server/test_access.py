@@ -120,7 +120,7 @@ def test_asking_changes_nothing(served: Served, path: str) -> None:
 
 def logs_of(path: str) -> int:
     with harken.connect(path) as db:
-        return len(db._monitors.logs.all())
+        return len(db.internals.monitors.logs.all())
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_a_snapshot_has_rows_and_a_position(client: Client) -> None:
 def test_a_question_alone_leaves_nothing_behind(client: Client, path: str) -> None:
     client.snapshot("low", where="quantity > 3")
     with harken.connect(path) as db:
-        assert not list(db._network.graph.views())
+        assert not list(db.internals.network.graph.views())
 
 
 def test_changes_since_a_position(served: Served) -> None:

@@ -147,7 +147,7 @@ class World:
 
     async def look(self) -> None:
         """Until all feeds have what is in the file."""
-        position = self.db._monitors.logs.position()
+        position = self.db.position
         await self.service.look()
         while any(feed.seen < position for feed in self.feeds()):
             await asyncio.sleep(0.001)

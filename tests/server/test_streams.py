@@ -111,8 +111,8 @@ def test_many_clients_of_a_view_share_a_feed_and_a_log(served: Served, path: str
     served.put("ink", 3)
     assert [next(changes).plus for changes in streams] == [[("ink", 3)]] * 30
     with harken.connect(path) as db:
-        assert db._connection.value("SELECT count(*) FROM harken_changes") == 1
-        assert len(list(db._network.graph.views())) == 1
+        assert db.internals.connection.value("SELECT count(*) FROM harken_changes") == 1
+        assert len(list(db.internals.network.graph.views())) == 1
 
 
 def test_a_client_that_vanishes_is_forgotten(served: Served) -> None:

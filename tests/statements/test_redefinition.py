@@ -127,7 +127,9 @@ def test_refresh_computes_a_materialized_view_again(db: Database) -> None:
     db.amosql("create function f() -> bag of integer as select 1; commit;")
     db.sql("CREATE MATERIALIZED VIEW k AS SELECT * FROM m")
     told = db.monitor("k")
-    db._connection.run('DELETE FROM "m()"')  # as a file that was damaged, or written by a bug
+    db.internals.connection.run(
+        'DELETE FROM "m()"'
+    )  # as a file that was damaged, or written by a bug
     assert rows(db, "m") == []
     db.sql("REFRESH MATERIALIZED VIEW m")
     assert rows(db, "m") == rows(db, "k") == [(1,), (2,)]

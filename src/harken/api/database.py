@@ -68,21 +68,6 @@ class Database:
         self._programs = Programs(internals, self.monitor)
         self._lake = LakeTables(internals)
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """What tests still ask for under another name."""
-            if name in ("run", "run_sql", "run_datalog"):
-                language = {"run": AMOSQL, "run_sql": SQL, "run_datalog": DATALOG}[name]
-                return lambda *given, **named: self.run_program(language, *given, **named)
-            if name == "_find":
-                return self.internals.function
-            if name in ("_runtime", "_connection", "_network", "_reactions", "_monitors"):
-                return getattr(self.internals, name[1:])
-            if name in ("_transactions", "_rules"):
-                return getattr(self.internals, name[1:])
-            raise AttributeError(name)
-
     # --- programs --------------------------------------------------------------------------
 
     @exclusive

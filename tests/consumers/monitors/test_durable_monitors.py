@@ -132,7 +132,7 @@ def test_the_outbox_is_a_table_of_the_file(connect: Connect) -> None:
     db.monitor("low", durable="reports")
     db.monitor("item.name", durable="names")
     db.amosql('create item(name, quantity) instances :x("x", 1); commit;')
-    rows = db._connection.rows("SELECT * FROM harken_outbox ORDER BY name")
+    rows = db.internals.connection.rows("SELECT * FROM harken_outbox ORDER BY name")
     assert [row[:4] for row in rows] == [
         ("names", 1, "item.name", 1),
         ("reports", 1, "low", 1),
@@ -160,7 +160,7 @@ def test_a_durable_monitor_is_of_one_function(connect: Connect) -> None:
         db.monitor("quantity", durable="reports")
     with fails("transaction"), db.transaction():
         db.monitor("quantity", durable="others")
-    assert db._monitors.durable("others") is None
+    assert db.internals.monitors.durable("others") is None
 
 
 def test_deleting_ends_it_in_every_session(connect: Connect) -> None:
@@ -177,7 +177,7 @@ def test_deleting_ends_it_in_every_session(connect: Connect) -> None:
         sub.changes()
     change(other, "b", 1)
     other.amosql("delete function low; commit;")
-    assert db._connection.rows("SELECT * FROM harken_outbox") == []
+    assert db.internals.connection.rows("SELECT * FROM harken_outbox") == []
     with fails("unknown-function"):
         db.monitor("low", durable="reports")
 
@@ -219,7 +219,7 @@ def test_a_listener_is_told_what_others_did_as_well_in_order(connect: Connect) -
     assert found == [1, 2]
     assert sub.changes() == []
     sub.acknowledge()
-    assert db._connection.rows("SELECT * FROM harken_outbox") == []
+    assert db.internals.connection.rows("SELECT * FROM harken_outbox") == []
 
 
 def test_an_acknowledgement_belongs_to_the_open_transaction(connect: Connect) -> None:
@@ -229,7 +229,7 @@ def test_an_acknowledgement_belongs_to_the_open_transaction(connect: Connect) ->
     assert len(sub.changes()) == 1
     with db.transaction():
         sub.acknowledge()
-        assert len(db._connection.rows("SELECT * FROM harken_outbox")) == 0
+        assert len(db.internals.connection.rows("SELECT * FROM harken_outbox")) == 0
         db.amosql("create item(name, quantity) instances :x('x', 1);")
     assert told(sub) == [(2, ["x"], [])]
 

@@ -57,11 +57,11 @@ def put(db: Database, item: str, quantity: int) -> None:
 
 
 def kept(db: Database) -> int:
-    return int(db._connection.value("SELECT count(*) FROM harken_changes"))
+    return int(db.internals.connection.value("SELECT count(*) FROM harken_changes"))
 
 
 def logs(db: Database) -> int:
-    return int(db._connection.value("SELECT count(*) FROM harken_logs"))
+    return int(db.internals.connection.value("SELECT count(*) FROM harken_logs"))
 
 
 def test_a_client_goes_on_from_its_position(connect: Connect) -> None:
@@ -144,9 +144,9 @@ def test_changes_are_kept_to_a_size(connect: Connect) -> None:
     sub = db.monitor("low", keep=Keep(bytes=1_000))
     for quantity in range(200):
         put(db, "ink", quantity % 9)
-    size = db._connection.value("SELECT sum(length(change)) FROM harken_changes")
+    size = db.internals.connection.value("SELECT sum(length(change)) FROM harken_changes")
     assert 0 < size <= 1_000
-    assert size == db._connection.value("SELECT size FROM harken_logs")
+    assert size == db.internals.connection.value("SELECT size FROM harken_logs")
     assert [c.fresh for c in sub.changes()] == [True]
     since = 201 - kept(db)
     assert len(db.monitor("low", since=since).changes()) == kept(db)
@@ -178,7 +178,7 @@ def test_a_log_that_nobody_asks_for_is_let_go(connect: Connect, clock: Clock) ->
     clock.pass_by(61)
     put(db, "ink", 2)
     assert (logs(db), kept(db)) == (0, 0)
-    assert list(db._network.graph.views()) == []
+    assert list(db.internals.network.graph.views()) == []
     put(db, "ink", 3)
     (change,) = db.monitor("low", since=1).changes()
     assert change.fresh
@@ -240,7 +240,7 @@ def test_what_all_have_read_is_not_kept_in_memory(db: Database) -> None:
         put(db, "ink", turn % 9)
         for sub in subs:
             sub.changes()
-    (audience,) = db._monitors._audiences.values()
+    (audience,) = db.internals.monitors._audiences.values()
     assert len(audience.queue._changes) < 100
 
 

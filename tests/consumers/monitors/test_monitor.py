@@ -361,7 +361,9 @@ def traced(db: Database, text: str) -> list[str]:
 
 def temporary(db: Database) -> set[str]:
     """The tables and triggers of the session."""
-    rows = db._connection.rows("SELECT name FROM temp.sqlite_schema WHERE name NOT LIKE 'sqlite_%'")
+    rows = db.internals.connection.rows(
+        "SELECT name FROM temp.sqlite_schema WHERE name NOT LIKE 'sqlite_%'"
+    )
     return {name for (name,) in rows} - {"harken_changed", "harken_copies"}
 
 

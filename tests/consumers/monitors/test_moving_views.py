@@ -92,7 +92,7 @@ def test_a_rollback_takes_the_look_back(clock: Clock) -> None:
         monitor = db.monitor("coming")
         clock.pass_days(5)
         db.sql(f"BEGIN; INSERT INTO e VALUES (2, {day(9)})")
-        db._reactions.check()
+        db.internals.reactions.check()
         db.rollback()
         assert monitor.changes() == []
         db.sql(f"INSERT INTO e VALUES (3, {day(9)})")

@@ -198,7 +198,7 @@ def test_a_file_of_an_earlier_version_gets_its_limits(path: str) -> None:
     with opened(path) as db:
         db.monitor("low", durable="reports")
         put(db, 1, 2)
-        db._connection.run("DROP TABLE harken_outboxes")
+        db.internals.connection.run("DROP TABLE harken_outboxes")
         assert db.outboxes() == []
     with opened(path, outbox_changes=3) as db:
         sub = db.monitor("low", durable="reports")

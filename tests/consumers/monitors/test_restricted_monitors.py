@@ -124,7 +124,7 @@ def test_relations_of_datalog_have_columns_too(db: Database) -> None:
 def test_conditions_that_read_the_same_are_the_same(shop: Database) -> None:
     subs = [shop.monitor("low", where=text) for text in ("quantity>3", " quantity  > 3 ")]
     assert len({sub.where for sub in subs}) == 1
-    assert len(list(shop._network.graph.views())) == 1
+    assert len(list(shop.internals.network.graph.views())) == 1
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_wrong_condition_is_explained(
     error = refused(shop, "low", where)
     assert code in (error.code, None)
     assert said in error.message
-    assert not list(shop._network.graph.views())
+    assert not list(shop.internals.network.graph.views())
 
 
 def test_an_error_points_into_the_condition(shop: Database) -> None:
@@ -187,7 +187,7 @@ def test_a_view_does_not_lose_the_columns_of_a_condition(shop: Database) -> None
 
 
 def conditions_of(db: Database) -> list[str]:
-    return [each.name for each in db._network.graph.views()]
+    return [each.name for each in db.internals.network.graph.views()]
 
 
 def test_conditions_that_differ_in_constants_are_one_node(shop: Database) -> None:

@@ -451,7 +451,7 @@ def test_a_database_that_is_read_only_shows_its_rules(connect: Connect) -> None:
 
 def temporary(db: Database) -> dict[str, int]:
     """The temporary tables of the session with their numbers of rows; triggers are 0."""
-    connection = db._connection
+    connection = db.internals.connection
     found = connection.rows(
         "SELECT type, name FROM temp.sqlite_schema WHERE name NOT LIKE 'sqlite_stat%'"
     )
@@ -501,7 +501,7 @@ def test_only_what_an_active_rule_depends_on_is_watched(db: Database, orders: Or
 def statements(db: Database, work: Callable[[], Any]) -> list[str]:
     """The SQL that runs meanwhile, also in triggers."""
     seen: list[str] = []
-    raw = db._connection.raw
+    raw = db.internals.connection.raw
     raw.trace_v2(0x01, lambda event: seen.append(event["sql"]), id=seen)
     try:
         work()

@@ -137,7 +137,7 @@ def died(
             except Died:
                 return True
             finally:
-                db._connection.close()  # not `db.close()`, which would go on where it was
+                db.internals.connection.close()  # not `db.close()`, which would go on where it was
         return False
 
     return run

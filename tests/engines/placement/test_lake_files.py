@@ -108,7 +108,7 @@ def test_what_changes_while_rows_are_brought_is_not_mixed(
     interrupted = []
 
     def bring_slowly(self: Any, *arguments: Any) -> None:
-        if self is other._runtime.engine.at_hand and not interrupted:
+        if self is other.internals.engine.at_hand and not interrupted:
             interrupted.append(True)
             shop.amosql("set price(1) = 11; set price(2) = 21; commit;")
         bring(self, *arguments)
@@ -129,7 +129,7 @@ def test_a_writer_does_not_fail_because_another_is_writing(
 
     def flush_later(self: Any, **options: Any) -> None:
         peer.amosql("set price(2) = 22;")  # and it holds the lock
-        shop._connection.raw.set_busy_timeout(0)
+        shop.internals.connection.raw.set_busy_timeout(0)
         flush(self, **options)
 
     with monkeypatch.context() as patch:
@@ -178,7 +178,7 @@ def test_a_copy_without_its_lake_is_refused_not_shared(
     assert caught.value.code == "no-lake-table"
     assert "copy.lake" in caught.value.message
     assert ".lake" in caught.value.hint
-    db._connection.close()
+    db.internals.connection.close()
 
 
 # --- deleting ----------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def path(tmp_path: Path) -> Path:
         db.sql(TABLES)
         db.load("customer", [(k, "a" if k == 3 else "b") for k in range(CUSTOMERS)])
         db.load("purchase", [(n, n % CUSTOMERS) for n in range(2 * CUSTOMERS)])
-        db._runtime.engine.flush()
+        db.internals.engine.flush()
     return tmp_path / "shop.db"
 
 
@@ -58,7 +58,7 @@ def test_rows_that_are_looked_up_anyway_spare_questions(
 
 def test_a_far_relation_can_be_held_to_a_number_of_rows(path: Path) -> None:
     with harken.connect(path) as db:
-        (far,) = [f for f in db._runtime.engine.far.values() if f.relation.name == "customer"]
+        (far,) = [f for f in db.internals.engine.far.values() if f.relation.name == "customer"]
         assert far.at_most(1).rows((1,), [("a",)]) == [(3, "a")]
         with pytest.raises(TooManyRows):
             far.at_most(CUSTOMERS - 2).rows((1,), [("b",)])

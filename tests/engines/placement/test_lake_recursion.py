@@ -57,7 +57,7 @@ def opened(program: str, edges: list[tuple[int, int]], spark: Any = None) -> har
 
 def changed(db: harken.Database, monitor: Any, script: str) -> tuple[set[Any], set[Any], Tally]:
     """What a transaction adds to a view and takes from it, and what that took of the lake."""
-    tally = db._runtime.engine.tally
+    tally = db.internals.engine.tally
     before = tally.copy()
     db.datalog(script)
     changes = monitor.changes()
@@ -107,11 +107,11 @@ def test_a_stored_copy_is_followed_by_keys(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_query_with_a_constant_fetches_what_it_leads_to(monkeypatch: pytest.MonkeyPatch) -> None:
     seek(monkeypatch)
     with opened(PATH, TREE, no_spark) as db:
-        before = db._runtime.engine.tally.copy()
+        before = db.internals.engine.tally.copy()
         below = [(2001,), (2002,), (4003,), (4004,), (4005,), (4006,)]
         assert sorted(db.datalog("?- path(1000, x).").rows) == below
         assert sorted(db.datalog("?- path(x, 6).").rows) == [(0,), (2,)]
-        assert db._runtime.engine.tally.since(before).rows <= 20
+        assert db.internals.engine.tally.since(before).rows <= 20
 
 
 def test_it_is_explained_how_a_recursion_reaches_the_lake(monkeypatch: pytest.MonkeyPatch) -> None:

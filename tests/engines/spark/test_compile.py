@@ -121,7 +121,7 @@ class Tried:
     def __init__(
         self, db: harken.Database, number: int, name: str, types: tuple[Type, ...], result: Type
     ):
-        engine, self.hierarchy = db._runtime.engine, db._runtime.catalog.hierarchy
+        engine, self.hierarchy = db.internals.engine, db.internals.catalog.hierarchy
         rows = list(product(*(POOLS[type_] for type_ in types)))
         if len(rows) > MOST:
             rows = Random(number).sample(rows, MOST)
@@ -227,7 +227,7 @@ def random_questions(seeds: range, questions: int) -> Cases:
         focus, maker = focuses[seed % len(focuses)]
         twins = Twins(Random(seed), maker=maker)
         twins.build()
-        runtime = twins.db._runtime
+        runtime = twins.db.internals.runtime
         for number in range(questions):
             question = twins.random_question()
             try:
@@ -258,7 +258,7 @@ def random_clauses(seeds: range) -> Cases:
             facts.define(*maker.definition(name, bag := maker.one_in(2)), bag=bag)
         facts.change(maker.change())
         changed = set(facts.watching.deltas())
-        runtime = facts.db._runtime
+        runtime = facts.db.internals.runtime
         for name, watch in facts.watching.watches.items():
             programs = {"rows": watch.program}
             if watch.is_bag:
@@ -549,7 +549,7 @@ class Shop:
     def ask(self, text: str, **more: Any) -> Case:
         node = parse_statement(text)
         assert isinstance(node, syntax.ExpressionStatement)
-        runtime = self.db._runtime
+        runtime = self.db.internals.runtime
         program, values = translated_query(self.db, as_query(node.expression))
         return self.cases.add(
             text, program, runtime.catalog.hierarchy, runtime.engine, values, **more
@@ -557,7 +557,7 @@ class Shop:
 
 
 def translated_query(db: harken.Database, query: syntax.Query) -> tuple[Program, list[Any]]:
-    runtime = db._runtime
+    runtime = db.internals.runtime
     translator = Translator.for_schema(
         runtime.catalog, interface=lambda node: argument_of(runtime, node.name, node)
     )
@@ -610,7 +610,7 @@ def test_foreign_functions_are_called_for_what_is_asked(spark: Any) -> None:
 
     shop.db.amosql('create function upto(integer) -> bag of integer as foreign "builtins:range"')
     shop.db.foreign("upto", upto)
-    relation = next(r.relation for r in shop.db._runtime.catalog.overloads("upto"))
+    relation = next(r.relation for r in shop.db.internals.catalog.overloads("upto"))
     python = {relation.id: ForeignFunction(upto, [int])}
     for text in (
         "select upto(n) for each integer n where n = numbers() and n >= 0",

@@ -91,10 +91,10 @@ def test_a_large_change_says_what_a_small_one_says(
     for _ in range(2):
         for name in random.choice([["quantity"], ["quantity", "least"]]):
             change_outside(far, name, current[name], random)
-        before = far._runtime.engine.tally.copy()
+        before = far.internals.engine.tally.copy()
         told = listening(twins[0], far.step)
         # One job for each level: the rule with `low`, then `full`, which is above `held`.
-        assert far._runtime.engine.tally.since(before).queries == 2
+        assert far.internals.engine.tally.since(before).queries == 2
 
         def follow() -> None:
             with near.transaction():
@@ -109,7 +109,7 @@ def test_a_large_change_says_what_a_small_one_says(
 
 def change_outside(db: harken.Database, name: str, values: dict[int, int], random: Random) -> None:
     """Someone else writes the table: values change, rows go, new ones come."""
-    lake = LakeTable.open(db._runtime.engine.far[f"{name}(integer)"].place.path)
+    lake = LakeTable.open(db.internals.engine.far[f"{name}(integer)"].place.path)
     before = dict(values)
     for item in random.sample(range(ITEMS + 5), 25):
         if random.random() < 0.2:
@@ -133,7 +133,7 @@ def test_subscriptions_of_one_shape_are_one_question(
             db.monitor("quantity", where=f"quantity > {least} AND item % 3 = {rest}")
             for least, rest in asked
         ]
-        assert len(list(db._network.graph.views())) == 1
+        assert len(list(db.internals.network.graph.views())) == 1
         copies = [Counter(sub.rows()) for sub in subs]
         monkeypatch.setattr(limits, "MOST_HELD", held)
         for _ in range(2):
@@ -161,7 +161,7 @@ def test_spark_is_not_lost_in_many_columns(
         db.sql("CREATE VIEW v AS SELECT a3, sum(a7 + a19) AS total FROM wide GROUP BY a3")
         monitor = db.monitor("v")
         monkeypatch.setattr(limits, "MOST_HELD", 0)
-        path = next(iter(db._runtime.engine.far.values())).place.path
+        path = next(iter(db.internals.engine.far.values())).place.path
         lake = LakeTable.open(path)
         lake.commit(rows(range(10, 15)), rows(range(1)), expected_version=lake.version)
         db.step()

@@ -192,7 +192,7 @@ def test_spark_gives_the_same_bytes(spark: SparkSession, tmp_path: Path) -> None
     with harken.connect(tmp_path / "lake.db", spark=spark, engine="lake") as db:
         db.sql(f"{SCHEMA}; INSERT INTO t VALUES {rows}")
         db.sql(f"CREATE VIEW v AS SELECT g, {few} FROM t GROUP BY g")
-        monitor, engine = db.monitor("v"), db._runtime.engine
+        monitor, engine = db.monitor("v"), db.internals.engine
         before, query = set(db.sql("SELECT * FROM v").rows), f"SELECT g, {LIST} FROM t GROUP BY g"
         by_sqlite = set(db.sql(query).rows)
         engine.forced = "spark"

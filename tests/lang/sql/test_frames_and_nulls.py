@@ -106,7 +106,7 @@ def test_spark_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
     with harken.connect(tmp_path / "lake.db", spark=spark, engine="lake") as db:
         db.sql(f"CREATE TABLE t (g INT, x INT, s STRING); INSERT INTO t VALUES {ROWS}")
         for query in ON_SPARK:
-            db._runtime.engine.forced = None
+            db.internals.engine.forced = None
             by_sqlite = sorted(db.sql(query).rows, key=repr)
-            db._runtime.engine.forced = "spark"
+            db.internals.engine.forced = "spark"
             assert sorted(db.sql(query).rows, key=repr) == by_sqlite

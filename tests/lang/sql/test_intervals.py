@@ -83,7 +83,7 @@ def test_spark_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
     with harken.connect(tmp_path / "lake.db", spark=spark, engine="lake") as db:
         db.sql("CREATE TABLE m (d DATE, t TIMESTAMP, n INT)")
         db.sql(f"INSERT INTO m VALUES ({DAY}, {NOON}, 2)")
-        db._runtime.engine.forced = "spark"
+        db.internals.engine.forced = "spark"
         (found,) = db.sql(query("m")).rows
         assert [shown(each) for each in found] == list(MOVED.values())
 

@@ -75,6 +75,6 @@ def test_spark_gives_the_same(spark: SparkSession, tmp_path: Path) -> None:
     with harken.connect(tmp_path / "lake.db", spark=spark, engine="lake") as db:
         db.sql("CREATE TABLE t (a INT, x DOUBLE, m DECIMAL(5, 2), s STRING)")
         db.sql("INSERT INTO t VALUES (3, 0.5, 1.25, 'ab')")
-        db._runtime.engine.forced = "spark"
+        db.internals.engine.forced = "spark"
         columns = ", ".join(f"{text} AS c{i}" for i, text in enumerate(expected))
         assert db.sql(f"SELECT {columns} FROM t").rows == [tuple(expected.values())]

@@ -342,7 +342,7 @@ def test_of_constants(kind: str) -> None:
 
 def test_the_same_on_spark(spark: SparkSession) -> None:
     """All of them in one question, bit for bit."""
-    runtime = harken.connect()._runtime
+    runtime = harken.connect().internals.runtime
     texts = [text for kind in GIVES.values() for text in kind]
     (statement,) = statements(f"SELECT {', '.join(texts)}")
     query = translate_query(statement, statement.node, runtime.catalog, "query")

@@ -254,7 +254,9 @@ def test_only_what_changes_in_a_round_is_followed() -> None:
         db.sql(f"CREATE VIEW ways AS {ROUND_AND_ROUND}")
         view = db.monitor("ways")
         (node,) = (
-            each for each in db._network.graph.derived.values() if isinstance(each, RoundsNode)
+            each
+            for each in db.internals.network.graph.derived.values()
+            if isinstance(each, RoundsNode)
         )
         for text, came, went in (
             ("DELETE FROM edge WHERE x = 59", 0, 60),
@@ -276,7 +278,7 @@ def test_only_what_changes_in_a_round_is_followed() -> None:
 def test_it_means_the_same_in_the_lake(spark: SparkSession, tmp_path: Path) -> None:
     edges: list[tuple[int, int | None]] = [(1, 2), (1, 2), (2, 3), (2, None), (3, 4)]
     with harken.connect(tmp_path / "lake.db", spark=spark, engine="lake") as db:
-        engine = db._runtime.engine
+        engine = db.internals.engine
         db.sql(
             f"CREATE TABLE edge (x INT NOT NULL, y INT); INSERT INTO edge VALUES {stored(edges)}"
         )
@@ -302,8 +304,8 @@ def test_a_cycle_in_the_lake_ends_with_an_error(
     with harken.connect(tmp_path / "lake.db", spark=spark, engine="lake") as db:
         db.sql("CREATE TABLE edge (x INT NOT NULL, y INT); INSERT INTO edge VALUES (1, 1)")
         for forced in (None, "spark"):
-            db._runtime.engine.forced = forced
+            db.internals.engine.forced = forced
             with pytest.raises(harken.HarkenError) as caught:
                 db.sql(ROUND_AND_ROUND)
             assert caught.value.code == "no-fixpoint"
-        db._runtime.engine.forced = None
+        db.internals.engine.forced = None

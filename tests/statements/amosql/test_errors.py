@@ -66,12 +66,13 @@ def state(db: Database) -> Any:
     """All that a wrong program could have changed."""
     tables = [
         name
-        for (name,) in db._connection.raw.execute(
+        for (name,) in db.internals.connection.raw.execute(
             "SELECT name FROM sqlite_schema WHERE type = 'table' AND name != 'harken_meta'"
         )
     ]
     rows = {
-        name: db._connection.raw.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables
+        name: db.internals.connection.raw.execute(f'SELECT * FROM "{name}"').fetchall()
+        for name in tables
     }
     return rows, dict(db.variables), db.in_transaction
 
@@ -626,10 +627,10 @@ def test_what_refers_to_one_table_too_often_says_so(shop: Database) -> None:
     below = "extent item"
     for name in ("once", "twice", "thrice"):
         choices = " UNION ALL ".join([f'SELECT c0 FROM "{below}"'] * 41)
-        shop._connection.run(f"CREATE TEMP VIEW {name} AS {choices}")
+        shop.internals.connection.run(f"CREATE TEMP VIEW {name} AS {choices}")
         below = name
     with pytest.raises(SafetyFault, match="one function or type too many times") as caught:
-        shop._connection.rows("SELECT c0 FROM thrice")
+        shop.internals.connection.rows("SELECT c0 FROM thrice")
     assert caught.value.code == "too-complex"
 
 

@@ -121,7 +121,9 @@ def test_tables_of_a_query_are_gone_after_it() -> None:
     with harken.connect() as db:
         db.datalog(f"{EDGES} path(x, y) :- edge(x, y). path(x, z) :- path(x, y), edge(y, z).")
         db.datalog("+edge(1, 2). ?- path(x, y). .output path .printsize edge")
-        left = db._connection.rows("SELECT name FROM temp.sqlite_schema WHERE type = 'table'")
+        left = db.internals.connection.rows(
+            "SELECT name FROM temp.sqlite_schema WHERE type = 'table'"
+        )
         assert left == []
 
 

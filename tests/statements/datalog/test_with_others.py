@@ -340,7 +340,7 @@ def test_relations_in_the_lake(tmp_path: Path) -> None:
 
 def test_what_spark_cannot_compute_is_refused_by_name(db: harken.Database) -> None:
     db.datalog('.decl p(x: number) .decl q(x: number) q(x bshl 1) :- p(x), match("1", "1").')
-    catalog = db._runtime.catalog
+    catalog = db.internals.catalog
     plan = prepare(assemble(catalog.function("q()").relation, (), catalog), catalog.hierarchy)
     with pytest.raises(harken.HarkenError) as caught:
         refuse_resident(plan)

@@ -74,8 +74,8 @@ def how(query: str) -> How:
     db = harken.connect()
     db.sql(SCHEMA)
     db.sql(f"CREATE VIEW v AS {query}")
-    catalog = db._runtime.catalog
-    relation = db._find("v").relation
+    catalog = db.internals.catalog
+    relation = db.internals.relation("v")
     assert relation is not None
     program = assemble(relation, (), catalog)
     program = expand(program, catalog.hierarchy, required_inputs(program))

@@ -225,7 +225,7 @@ def test_spark_draws_the_same(spark: SparkSession, tmp_path: Path) -> None:
             "INSERT INTO u VALUES (1, TIMESTAMP '2026-01-01 10:00:00.125', 0.1), (2, NULL, NULL)"
         )
         db.sql(f"CREATE VIEW v AS {query}")
-        monitor, engine = db.monitor("v"), db._runtime.engine
+        monitor, engine = db.monitor("v"), db.internals.engine
         before = Counter(db.sql("SELECT * FROM v").rows)
         clock.tick()
         db.sql("BEGIN; DELETE FROM t WHERE g = 3; INSERT INTO t VALUES (1, 'a', 1), (1, 'a', 1)")

@@ -113,9 +113,9 @@ def test_what_a_broken_constraint_undoes_is_not_returned() -> None:
     db = harken.connect()
     db.sql("CREATE TABLE t (a INT CHECK (a > 0))")
     seen: list[Any] = []
-    db.run_sql("INSERT INTO t VALUES (1) RETURNING a", seen.append)
+    db.run_program("sql", "INSERT INTO t VALUES (1) RETURNING a", seen.append)
     with pytest.raises(harken.HarkenError):
-        db.run_sql("INSERT INTO t VALUES (0) RETURNING a", seen.append)
+        db.run_program("sql", "INSERT INTO t VALUES (0) RETURNING a", seen.append)
     assert len(seen) == 1
 
 

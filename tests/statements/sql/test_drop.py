@@ -106,7 +106,7 @@ def test_a_session_that_cannot_record_for_a_durable_monitor_can_end_it(db: Datab
     db.monitor("double", durable="reports").close()
     db.sql("INSERT INTO stock VALUES ('pen', 1)")
     db.close()
-    with harken.connect(db._connection.path) as other:
+    with harken.connect(db.internals.connection.path) as other:
         _, hint = refused(other, "UPDATE stock SET quantity = 2")
         assert 'or end it: db.monitor("double", durable="reports").delete() in Python' in hint
         reports = other.monitor("double", durable="reports")

@@ -32,7 +32,7 @@ def follow(spark: SparkSession, directory: Path, title: str, on_spark: bool) -> 
     """Run a case in the lake; its view is asked of both, and watched."""
     schema, query, transactions = CASES[title]
     with harken.connect(directory / "lake.db", spark=spark, engine="lake") as db:
-        engine = db._runtime.engine
+        engine = db.internals.engine
         db.sql(f"{schema}; CREATE VIEW v AS {query}")
         held = Counter(db.sql("SELECT * FROM v").rows)
         monitor = db.monitor("v")
@@ -84,7 +84,7 @@ def test_groups_and_their_kept_totals(spark: SparkSession, tmp_path: Path, force
     """Sums of decimals that cannot be NULL once lost their digits on Spark."""
     with harken.connect(tmp_path / "lake.db", spark=spark) as db:
         db.sql(SALES)
-        db._runtime.engine.forced = forced
+        db.internals.engine.forced = forced
         db.sql(f"CREATE MATERIALIZED VIEW by_shop AS {BY_SHOP}")
         a, b = ("a", D("3.75"), D("1.875"), 3, 1, D("1.25"), 2), ("b", D("0.75"), D("0.75"), 1, 1)
         assert set(db.sql("SELECT * FROM by_shop").rows) == {a, (*b, D("0.75"), 1)}
@@ -116,7 +116,7 @@ def test_from_scratch_beside_the_rows_that_are_kept(
 ) -> None:
     with harken.connect(tmp_path / "lake.db", spark=spark) as db:
         db.sql(SALES)
-        db._runtime.engine.forced = forced
+        db.internals.engine.forced = forced
         db.sql("CREATE MATERIALIZED VIEW shops AS SELECT shop FROM sale")
         db.monitoring("naive")
         db.sql("DELETE FROM sale WHERE id = 1; INSERT INTO sale VALUES (5, 'c', 1, 1)")
@@ -133,7 +133,7 @@ def test_first_rows(
     with harken.connect(tmp_path / "lake.db", spark=spark) as db:
         db.sql(SALES)
         db.sql("INSERT INTO sale SELECT id + 10, shop, amount + 1, pieces FROM sale")
-        db._runtime.engine.forced = forced
+        db.internals.engine.forced = forced
         query = "SELECT amount, id FROM sale ORDER BY amount DESC, id LIMIT 2"
         db.sql(f"CREATE MATERIALIZED VIEW dearest AS {query}")
         for text in (
@@ -158,9 +158,9 @@ def test_what_all_groups_take_is_asked_for_once(tmp_path: Path) -> None:
             CREATE MATERIALIZED VIEW prices AS
                 SELECT name, sum(price * 2) FROM item, kind WHERE kind = kind.id GROUP BY name
         """)
-        (totals,) = db._network.graph.derived.values()
+        (totals,) = db.internals.network.graph.derived.values()
         assert isinstance(totals, TotalsNode)
-        planning = Planning(db._runtime.engine, db._runtime.catalog)
+        planning = Planning(db.internals.engine, db.internals.catalog)
         ((query, _),) = totals.followers_of(frozenset(totals.part.stored), planning)
         assert isinstance(query, LakeQuery)
         asked = {(demand.relation.name, demand.columns) for demand, _ in query.asked}
@@ -172,7 +172,7 @@ def test_null_is_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(limits, "SMALL", 0)
     with harken.connect(tmp_path / "lake.db") as db:
         db.sql(SALES)
-        engine = db._runtime.engine
+        engine = db.internals.engine
         (far,) = engine.far.values()
         far.cache.clear()
         engine.at_hand.bring(far.relation, (0,), {(None,), (2,)})

@@ -60,9 +60,9 @@ def test_each_format(spark: SparkSession, tmp_path: Path, format: str) -> None:
         monitor.close()
     with harken.connect(tmp_path / "a.db", spark=spark) as db:
         for engine in (None, "spark"):
-            db._runtime.engine.forced = engine
+            db.internals.engine.forced = engine
             assert Counter(db.sql("SELECT * FROM t").rows) == Counter(FIRST + MORE)
-        db._runtime.engine.forced = None
+        db.internals.engine.forced = None
         with pytest.raises(harken.HarkenError) as caught:
             db.sql("INSERT INTO t VALUES ('a', 1, 1)")
         assert caught.value.code == "read-only"
