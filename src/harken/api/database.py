@@ -394,7 +394,7 @@ class Database:
                 code="bad-value",
                 hint="it is adaptive, incremental or naive",
             )
-        self.internals.network.choices.forced = None if strategy == "adaptive" else strategy
+        self.internals.network.chooser.forced = None if strategy == "adaptive" else strategy
 
     # --- the lake --------------------------------------------------------------------------
 

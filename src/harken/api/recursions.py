@@ -75,7 +75,7 @@ class _Recursion:
 
     def in_use(self) -> str:
         """By those who watch it in this session, and what the file has for all sessions."""
-        forced = self._network.choices.forced
+        forced = self._network.chooser.forced
         wanted = set(self._wanted())
         if not wanted:
             return "none, nothing that is watched here depends on it"

@@ -1,367 +1,337 @@
-"""Which way the nodes go in one propagation, by experience, and how long they may take.
+"""The chooser: decides how each node finds its change, and remembers what it decided.
 
-The way of a condition is chosen for all that lies below it, when the first of that is come to:
-differentials, for which the nodes below have to be computed, or naive evaluation from the tables,
-for which they are passed by. Where naive evaluation is known to take so long, differentials may
-take as long, the nodes below counted; then they are broken off.
+Differentials visit the changed rows and what each of them joins; recomputing visits everything
+once. The measurements of a node say what both took before; without measurements the cost model
+estimates it from the sizes and fan-outs of the data. `WavePlan` has the decisions of one wave.
 
-Law: a node whose change is not known is read by none: what lies above it goes naive.
+    chooser.decisions(node_id)      the last few decisions of a node, with what they took
+    chooser.would_choose(...)       the decision for a change of these sizes, by the same code
+
+Law: a decision never changes an answer, only what it takes.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
-from typing import TypeVar
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 
-from harken.engines.protocol import BrokenOff, Connection
-from harken.errors import HarkenError, SafetyFault
-from harken.maintenance.choices import SMALL_CHANGE, Choices
-from harken.maintenance.measurements import SPARE, Case, Experience
-from harken.maintenance.nodes import DerivedNode, Node, TotalsNode, ViewNode
-from harken.maintenance.strategies import FROM_SCRATCH, Strategy
+from harken.calculus.bags import differentiate_bag, recompute_bag
+from harken.calculus.counting import Derivations
+from harken.calculus.differentials import differentiate, recompute
+from harken.calculus.firsts import FirstRows
+from harken.calculus.totals import Totals
+from harken.engines.protocol import Statistics
+from harken.ir.clauses import Program, atoms
+from harken.ir.relations import Relation
+from harken.maintenance.decisions import Because, Decision, DecisionLog, TakenDecision
+from harken.maintenance.measurements import Experience
+from harken.maintenance.nodes import Costs, Monitored, TotalsNode, ViewNode
+from harken.maintenance.strategies import Strategy
+from harken.planner.cost import CostModel
+from harken.planner.network import Part
+from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
 
-T = TypeVar("T")
+MANY = 1_000.0
+"""Changed rows, for which an estimate is made beside the one for a single row."""
+SMALL_CHANGE = 100
+"""So few changed rows are never worth a look at the estimates."""
+SMALL_PART = 0.01
+"""Nor is so small a part of the rows."""
+KEEP_FROM = 5.0
+"""Totals are kept of groups that have more members than this, about."""
+JOINED = 5.0
+"""Members that are made by a join count so many times: for a change the join finds the groups, and
+then it finds the members of each in both states."""
+FLOOD = 0.3
+"""Totals are not followed when so large a part of a relation changed, rows that came and went: a
+changed row costs about three times as much as a row of the whole (`bench sql-sweep`)."""
+COPY_LIMIT = 1_000_000
+"""A copy of the old state has at most so many rows."""
+MOST_FAR_GROUPS = 500_000
+"""Totals of what is far away are kept of at most so many groups: each of them comes here."""
+OUTDATED = 2.0
+"""Estimates are made anew when a relation has become so many times larger or smaller."""
 
-WORTHWHILE = 0.001
-"""What takes fewer seconds is not remembered, unless there is something to compare it with."""
+ROW = 2e-6
+"""So many seconds naive evaluation takes for each row of the tables, where it was not measured."""
+UNWATCHED = 50
+"""After a change for which there was nothing to choose, so many no larger are not looked at."""
+OTHERWISE = 4.0
+"""A screener is chosen anew when transactions change so many times more rows, or fewer."""
+MANY_FAR = 20_000
+"""With more changed rows than these in relations far away, both ways are Spark's. Either evaluates
+the old state; besides, differentials join the change with the rest, and naive evaluation all rows.
+"""
+CHANGED_ROW = 0.65
+"""What a row of a change costs there, with its other half, beside a row of the relation: measured
+with `bench lake`, where the two ways meet at three quarters of the rows."""
 
 
-PLANNING = 0.5
-"""No plan takes so many seconds to make: what was broken off then took too long by itself."""
-
-
-class TookTooLong(Exception):
-    """The differentials of a node were broken off: all from scratch takes less."""
+SMALL = {
+    each: Decision(each, Because.SMALL_CHANGE)
+    for each in (Strategy.INCREMENTAL, Strategy.TOTALS, Strategy.COUNTING)
+}
 
 
 @dataclass(slots=True)
-class Ways:
-    connection: Connection
-    choices: Choices
-    derived: Mapping[str, DerivedNode]
-    affects: Mapping[str, Mapping[str, Node]]
-    stored: Mapping[str, int]
-    """The sizes of the Δ-sets of stored relations."""
-    is_timed: bool = False
-    """Small changes are not worth looking at the clock, unless there is something to compare."""
-    _size: int = 0
-    _started: float = 0.0
-    _fetched: int = 0
-    """The rows that had come from the lake before."""
-    _is_calm: bool = False
-    """Have changes like this one been followed quicker than naive evaluation takes?"""
-    missed: set[str] = field(default_factory=set)
-    """Nodes that were passed by: their change is not known."""
-    _naive: dict[str, bool | None] = field(default_factory=dict)
-    """For each node whether it goes naive, by experience; None if there is none to tell."""
-    _asked: dict[str, Node] = field(default_factory=dict)
-    """The nodes that experience was asked about."""
-    _noted: set[str] = field(default_factory=set)
-    """Those of which it is noted what they took, or that went naive."""
-    _below: dict[str, set[str]] = field(default_factory=dict)
-    _strategies: dict[str, str] = field(default_factory=dict)
-    _known: dict[str, Experience | None] = field(default_factory=dict)
-    _took: dict[str, float] = field(default_factory=dict)
-    """The seconds of the differentials of each node, those broken off as well."""
-    _shared: dict[str, float] = field(default_factory=dict)
-    """The seconds of each node that went into what was done for several at once."""
-    _fresh: set[str] = field(default_factory=set)
-    """Nodes with a plan that ran for the first time: that takes longer."""
+class _Settled:
+    """Changes of these relations are not measured: `left` more, up to a size, as long as none takes
+    longer than recomputing."""
 
-    def __post_init__(self) -> None:
-        if self.choices.forced is None:
-            self._size = sum(self.stored.values())
-            self._fetched = self.connection.fetched
-            self._is_calm = self.choices.is_calm(self.stored.keys(), self._size)
-            is_worth_it = self._is_large or self.choices.is_experienced
-            self.is_timed = is_worth_it and not self._is_calm
-            if self._is_calm:
-                self._started = self.connection.working_time()
+    left: int
+    size: int
+    recompute_seconds: float
 
-    @property
-    def _is_large(self) -> bool:
-        return self._size >= SMALL_CHANGE
 
-    # --- choosing --------------------------------------------------------------------------
+class Chooser:
+    def __init__(
+        self,
+        statistics: Statistics,
+        is_far: Callable[[Relation], bool],
+        counts_far: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`counts_far` says whether there is someone to make totals of what is far away."""
+        self.statistics = statistics
+        self._is_far = is_far
+        self._counts_far = counts_far
+        self.forced: str | None = None
+        """`incremental` or `naive`, whatever it costs."""
+        self.is_experienced = False
+        """Is it known of any view what naive evaluation takes?"""
+        self.log = DecisionLog()
+        self._settled: dict[frozenset[str], _Settled] = {}
 
-    def goes_naive(self, node: Node) -> bool | None:
-        """Does experience say that a node goes naive, with all that lies below it?"""
-        if not self.is_timed:
-            return False if self._is_calm else None
-        if node.id not in self._naive:
-            self._asked[node.id] = node
-            self._naive[node.id] = self._says_experience(node, None)
-        return self._naive[node.id]
+    def decisions(self, node_id: str) -> tuple[TakenDecision, ...]:
+        """The last decisions about a node, the newest last."""
+        return self.log.of(node_id)
 
-    def prefers_naive(self, node: Node, strategy: str) -> bool | None:
-        """The same, now that it is known whether there are totals. A node below a condition that
-        is being tried is tried as well: if it takes too long it is broken off."""
-        said = self.goes_naive(node)
-        if said is False and self.is_timed and strategy != self._expected_strategy(node):
-            said = self._says_experience(node, strategy)
-            if said:  # what was computed below was computed in vain
-                self.give_up(node)
-        if said is None and self.is_timed and isinstance(node, DerivedNode):
-            return False if self._left_above(node) < math.inf else None
-        return said
-
-    def _says_experience(self, node: Node, strategy: str | None) -> bool | None:
-        known = None if isinstance(node, TotalsNode) else self._experience(node)
-        if known is None:
-            return None
-        return known.prefers_naive(*self._case(node, strategy or self._expected_strategy(node)))
-
-    def _experience(self, node: Node) -> Experience | None:
-        if node.id not in self._known:
-            self._known[node.id] = self.choices.experience(node)
-        return self._known[node.id]
-
-    def _expected_strategy(self, node: Node) -> str:
-        if node.id not in self._strategies:
-            self._strategies[node.id] = self._strategy(node)
-        return self._strategies[node.id]
-
-    def _strategy(self, node: Node) -> str:
-        if isinstance(node, TotalsNode):
-            return Strategy.FOLLOWED
-        for part, strategy in ((node.counted, Strategy.COUNTING), (node.kept, Strategy.TOTALS)):
-            below = [self.derived.get(each.relation.id) for each in part.totals] if part else []
-            kept = all(isinstance(t, TotalsNode) and self.choices.wants_totals(t) for t in below)
-            if part is not None and kept:
-                return strategy
-        return Strategy.INCREMENTAL
-
-    def depends_on_missed(self, node: Node) -> bool:
-        return not self.missed.isdisjoint(node.part.influents)
-
-    def is_needed(self, node: DerivedNode) -> bool:
-        """Does anything above go by differentials, for all that is known?"""
-        return any(self._needs_below(each) for each in self.affects[node.id].values())
-
-    def _needs_below(self, node: Node) -> bool:
-        if self.goes_naive(node):
-            return False
-        return not isinstance(node, DerivedNode) or self.is_needed(node)
-
-    def is_unknown(self, node: DerivedNode) -> bool:
-        """Has nothing just above any experience to go by?"""
-        return all(self.goes_naive(each) is None for each in self.affects[node.id].values())
-
-    def is_followed_quickly(self, node: TotalsNode) -> bool:
-        """Do totals of what is far away take less to be followed than all from scratch, as far as
-        smaller changes tell? Those are evaluated here, and all from scratch is not."""
-        known = self._experience(node) if self.choices.is_of_far(node) else None
-        if known is None or not known.taken:
-            return False
-        return known.expected(*self._case(node, Strategy.FOLLOWED)) < self.choices.naive_seconds(
-            node
+    def estimate(
+        self,
+        node: Monitored,
+        sizes: Mapping[str, int],
+        changed: Mapping[str, int],
+        incremental: Strategy,
+    ) -> Decision:
+        """Differentials or recomputing, by the cost model; `sizes` are those of the Δ-sets that the
+        node reads, `changed` those of all that changed."""
+        if sum(sizes.values()) < SMALL_CHANGE or self._is_small_part(node, changed):
+            return SMALL[incremental]
+        far = self._far_changes(node, sizes)
+        if sum(far.values()) > MANY_FAR:
+            whole = sum(self.statistics.rows(node.part.influents[name]) for name in far)
+            expected = CHANGED_ROW * sum(far.values())
+        else:
+            costs = self.costs(node)
+            whole, expected = costs.whole, costs.by_differentials(sizes)
+        return Decision(
+            Strategy.NAIVE if whole < expected else incremental,
+            Because.ESTIMATED,
+            {
+                "changed_rows": sum(sizes.values()),
+                "expected_cost": expected,
+                "recompute_cost": whole,
+            },
         )
 
-    def is_first(self, node: Node) -> bool:
-        """Is there no experience to go by, neither of the node nor of anything above?"""
-        above = self.affects[node.id].values() if isinstance(node, DerivedNode) else ()
-        return self.goes_naive(node) is None and all(map(self.is_first, above))
+    def _is_small_part(self, node: Monitored, changed: Mapping[str, int]) -> bool:
+        """Has little changed of every relation below? Estimates of queries of many relations can
+        be wrong by any factor, so they are asked only when there is something to choose."""
+        stored = node.part.stored
+        return all(
+            size <= SMALL_PART * self.statistics.rows(stored[name])
+            for name, size in changed.items()
+            if name in stored
+        )
 
-    # --- trying ----------------------------------------------------------------------------
+    def _far_changes(self, node: Monitored, sizes: Mapping[str, int]) -> dict[str, int]:
+        """The sizes of the changes in relations that are far away."""
+        influents = node.part.influents
+        return {n: s for n, s in sizes.items() if n in influents and self._is_far(influents[n])}
 
-    def share(self, nodes: Sequence[Node], work: Callable[[], object]) -> None:
-        """Do what is done for several nodes at once; each of them takes its part of the time."""
-        started = self.connection.working_time() if self.is_timed else 0.0
-        work()
-        if self.is_timed:
-            took = self.connection.working_time() - started
-            self._shared |= {node.id: took / len(nodes) for node in nodes}
+    # --- experience ------------------------------------------------------------------------
 
-    def run(self, node: Node, strategy: str, work: Callable[[], T]) -> T:
-        """Do the work of a node, for as long as it may take; remember how long it took."""
-        is_fresh, node.is_fresh = node.is_fresh, False
-        if not self.is_timed:
-            return work()
-        is_naive = strategy in FROM_SCRATCH
-        if is_fresh and not is_naive:
-            self._fresh.add(node.id)
-        limit = self._limit(node, strategy)
-        if limit <= 0:  # Spark would begin, and could not be broken off
-            raise TookTooLong
-        clock = self.connection.working_time
-        started = clock()
-        try:
-            with self.connection.limited(limit) if limit < math.inf else nullcontext():
-                found = work()
-        except BrokenOff:
-            raise TookTooLong from None
-        finally:
-            took = clock() - started + self._shared.pop(node.id, 0.0)
-            if not is_naive or isinstance(node, DerivedNode):  # it counts for what lies above
-                self._took[node.id] = self._took.get(node.id, 0.0) + took
-        if is_naive:
-            self._note_naive(node, took)
-        return found
-
-    def _limit(self, node: Node, strategy: str) -> float:
-        """The seconds that it may take."""
-        if strategy in FROM_SCRATCH:
-            return self._left_above(node) if isinstance(node, DerivedNode) else math.inf
-        if isinstance(node, DerivedNode) and not self._is_trial(node, strategy):
-            return math.inf
-        return self._left(node)
-
-    def _is_trial(self, node: Node, strategy: str) -> bool:
-        """What is written is read first if it may be broken off, and that costs: it is limited
-        only where it is not known how long it takes."""
-        return self._is_large and not self._is_measured(node, strategy)
-
-    def _is_measured(self, node: Node, strategy: str) -> bool:
-        known = self._experience(node)
-        return known is not None and known.is_measured(*self._case(node, strategy))
-
-    def _left(self, node: Node) -> float:
-        """The seconds that the differentials of a node may still take: those that naive
-        evaluation takes, of itself or of what lies above it."""
-        left = self._left_above(node) if isinstance(node, DerivedNode) else math.inf
-        known = self._experience(node)
-        if known is None or known.naive is None:
-            return left
-        return min(left, known.budget - self._spent(node))
-
-    def _left_above(self, node: DerivedNode) -> float:
-        longest = -math.inf
-        for each in self.affects[node.id].values():
-            if not self.goes_naive(each):
-                longest = max(longest, self._left(each))
-            if longest == math.inf:
-                break
-        return longest
-
-    def _spent(self, node: Node) -> float:
-        return sum(self._took.get(name, 0.0) for name in self._with_below(node))
-
-    def _with_below(self, node: Node) -> set[str]:
-        names = self._below.get(node.id)
-        if names is None:
-            names = {node.id}
-            for name in node.depends_on():
-                if name in self.derived:
-                    names |= self._with_below(self.derived[name])
-            self._below[node.id] = names
-        return names
-
-    # --- remembering -----------------------------------------------------------------------
-
-    def note(self, node: Node, strategy: str) -> None:
-        """The differentials of a node came to their end."""
-        if not self.is_timed:
-            return
-        self._noted.add(node.id)
-        if strategy in FROM_SCRATCH:
-            return
-        spent = self._spent(node)
-        is_told = isinstance(node, DerivedNode) or self._experience(node) is not None
-        if spent >= WORTHWHILE or (self._is_large and is_told):
-            self._note(node, strategy, spent)
-
-    def finish(self) -> None:
-        """The wave has come to its end. Where no change reached a node, what it took to find that
-        out is what its differentials took."""
-        if not self.is_timed:
-            return
-        for node in self._asked.values():
-            if node.id not in self._noted and self.goes_naive(node) is False:
-                self.note(node, self._expected_strategy(node))
-
-    def sample(self, query: Callable[[ViewNode], Callable[[], object]]) -> None:
-        """Where only the first evaluation of a view is known, and differentials took a part of it
-        that counts, find out what naive evaluation takes, if it does not take longer than they."""
-        for node in self._asked.values() if self.is_timed else ():
-            known = self._experience(node)
-            if not isinstance(node, ViewNode) or known is None or self.goes_naive(node):
-                continue
-            spent = self._spent(node)
-            if spent >= WORTHWHILE and known.wants_sample(spent):
-                try:
-                    work, fetched = query(node), self.connection.fetched
-                except SafetyFault:  # there is no statement for it
-                    continue
-                known.is_first, node.is_fresh = node.is_fresh, False
-                took = self._sample(SPARE * spent, work)
-                if took is not None:  # with rows that had to come here it takes longer than without
-                    known.note_naive(took, is_first=self.connection.fetched > fetched)
-                elif known.is_far:
-                    known.is_first, known.spent = True, 0.0
-
-    def calm_down(self) -> None:
-        """Where differentials were the faster way, changes like this one are not looked at."""
-        changed = self.stored.keys()
-        if self._is_calm:
-            took = self.connection.working_time() - self._started
-            self.choices.note_calm(changed, took)
-        elif self.is_timed and all(map(self._is_clear, self._asked.values())):
-            known = filter(None, map(self._experience, self._asked.values()))
-            naive = [each.naive_seconds for each in known if each.naive_seconds is not None]
-            self.choices.calm_down(changed, self._size, min(naive, default=math.inf))
-
-    def _sample(self, limit: float, work: Callable[[], object]) -> float | None:
-        """The seconds that it takes, if that is not too long; nothing more depends on it."""
-        started = self.connection.working_time()
-        try:
-            with self.connection.limited(limit):
-                work()
-        except (BrokenOff, HarkenError):
+    def experience(self, node: Monitored) -> Experience | None:
+        """What is known of a node, in its relations as they are, unless they have changed a good
+        deal since."""
+        known = node.experience
+        if known is None:
             return None
-        return self.connection.working_time() - started
+        rows = self.statistics.sizes(node.part.stored)
+        if any(_is_other(now, known.rows[name]) for name, now in rows.items()):
+            node.experience = None
+            return None
+        known.now = sum(rows.values())
+        return known
 
-    def _is_clear(self, node: Node) -> bool:
-        """Were differentials the faster way, for all that is known? Of a small change they are
-        where nothing is."""
-        known = self._experience(node)
-        naive = known.naive_seconds if known is not None else None
-        if naive is None:
-            return not self._is_large or isinstance(node, DerivedNode)
-        return not self.goes_naive(node) and self._spent(node) < naive
+    def naive_seconds(self, node: Monitored) -> float:
+        """What naive evaluation of a node takes, by experience or by the rows below it."""
+        known = self.experience(node)
+        if known is not None and known.naive_seconds is not None:
+            return known.naive_seconds
+        return ROW * sum(self.statistics.sizes(node.part.stored).values())
 
-    def _note(self, node: Node, strategy: str, spent: float, broken_off: bool = False) -> None:
-        known = self._experience(node) or self.choices.begin_experience(node)
-        too_long = broken_off and spent >= PLANNING
-        if too_long or self._fresh.isdisjoint(self._with_below(node)):
-            has_fetched = self.connection.fetched > self._fetched
-            known.note(*self._case(node, strategy), spent, broken_off, has_fetched)
+    def is_settled(self, changed: Collection[str], size: int) -> bool:
+        """Were changes of these relations, of this size, followed faster than recomputing takes?"""
+        settled = self._settled.get(frozenset(changed))
+        return settled is not None and settled.left > 0 and size <= settled.size
 
-    def _note_naive(self, node: Node, took: float) -> None:
-        known = self._experience(node)
-        if known is None and took >= WORTHWHILE:
-            known = self.choices.begin_experience(node)
-        if known is not None:
-            known.note_naive(took)
-            # Small changes of rules, which are short, are not to be held up by looking at this.
-            self.choices.is_experienced |= node.old_state is not None
+    def note_settled(self, changed: Collection[str], seconds: float) -> None:
+        """A change of these was not measured node by node, and took so long as a whole."""
+        settled = self._settled[frozenset(changed)]
+        settled.left -= 1
+        if seconds > settled.recompute_seconds:
+            del self._settled[frozenset(changed)]
 
-    def give_up(self, node: Node, strategy: str | None = None) -> None:
-        """The differentials of a node have taken too long: it goes naive, and so the next time."""
-        strategy = strategy or self._expected_strategy(node)
-        self._note(node, strategy, self._spent(node), broken_off=True)
-        self._naive[node.id] = True
+    def stop_measuring(self, changed: Collection[str], size: int, recompute_seconds: float) -> None:
+        """A change of these was followed faster than recomputing takes: so will be the next, unless
+        it is larger."""
+        before = self._settled.get(frozenset(changed))
+        largest = max(size, SMALL_CHANGE - 1, before.size if before is not None else 0)
+        self._settled[frozenset(changed)] = _Settled(UNWATCHED, largest, recompute_seconds)
 
-    def pass_over(self, node: Node) -> None:
-        """What lies below a node was followed in vain: it goes naive for another reason. Let it be
-        remembered if that took too long."""
-        if self.is_timed and not self.goes_naive(node) and self._left(node) <= 0:
-            self.give_up(node)
+    def begin_experience(self, node: Monitored) -> Experience:
+        rows = self.statistics.sizes(node.part.stored)
+        node.experience = Experience(rows, sum(rows.values()), is_far=self.is_of_far(node))
+        return node.experience
 
-    def give_up_above(self, node: DerivedNode) -> bool:
-        """Let all that has no time left go naive; true if that is all there is above."""
-        for each in self.affects[node.id].values():
-            if self.goes_naive(each) or self._left(each) > 0:
-                continue
-            known = self._experience(each)
-            if known is not None and known.naive is not None:
-                self.give_up(each)
-            elif isinstance(each, DerivedNode):
-                self.give_up_above(each)
-        return not self.is_needed(node)
+    def note_first(self, node: Monitored, seconds: float, by_spark: bool) -> None:
+        """What the first evaluation took, of a view, is what is first known of it."""
+        known = self.begin_experience(node)
+        known.note_naive(seconds, is_first=True)
+        known.by_spark = by_spark
+        self.is_experienced = True
+        self._settled.clear()
 
-    def _case(self, node: Node, strategy: str) -> tuple[Case, int]:
-        changed = self.stored.keys() & node.part.stored.keys()
-        return (strategy, frozenset(changed)), sum(self.stored[name] for name in changed)
+    # --- estimates -------------------------------------------------------------------------
+
+    def costs(self, node: Monitored) -> Costs:
+        known = node.costs
+        if known is None or self._is_outdated(known.sizes, node.part):
+            known = node.costs = self._estimated(node)
+        return known
+
+    def _is_outdated(self, sizes: Mapping[str, float], part: Part) -> bool:
+        return any(
+            _is_other(self.statistics.rows(relation), sizes[name])
+            for name, relation in part.stored.items()
+        )
+
+    def _estimated(self, node: Monitored) -> Costs:
+        once, each_row = dict[str, float](), dict[str, float]()
+        for part in (node.kept, node.part):
+            for name in part.influents if part is not None else ():
+                assert part is not None
+                if name not in each_row:
+                    program = _change_of(part, name)
+                    few, many = (
+                        CostModel(self.statistics, delta_size=size).program(program).cost
+                        for size in (1.0, MANY)
+                    )
+                    each_row[name] = (many - few) / (MANY - 1)
+                    once[name] = few - each_row[name]
+        whole = CostModel(self.statistics).program(_from_scratch(node)).cost
+        return Costs(once, each_row, whole, self.statistics.sizes(node.part.stored))
+
+    def members(self, node: TotalsNode) -> float:
+        """How many members a group has, about; of first rows, how many there are to choose from."""
+        program = node.part.program
+        groups = node.totals.groups if isinstance(node.totals, Totals) else ()
+        if isinstance(node.totals, Derivations):
+            groups = tuple(range(program.goal.arity))
+        return CostModel(self.statistics).program(program, groups).rows
+
+    def wants_totals(self, node: TotalsNode) -> bool:
+        """Is it worth keeping the totals? Asked again when the members have changed as often
+        again as they had the last time."""
+        if self.is_of_far(node) and not self._counts_far():
+            return False  # to keep them, all members would have to come here once
+        changes = self._transactions(node)
+        if node.failed_at and changes < 2 * node.failed_at:
+            return False
+        if isinstance(node.totals, FirstRows | Derivations):
+            return True
+        if not node.asked_at or changes >= 2 * node.asked_at:
+            node.asked_at = max(1, changes)
+            members = self.members(node)
+            weight = JOINED * max(1.0, members) if _is_joined(node) else members
+            node.wanted = weight >= KEEP_FROM
+            if node.wanted and self.is_of_far(node):
+                rows = CostModel(self.statistics).program(node.part.program).rows
+                node.wanted = rows <= MOST_FAR_GROUPS * max(1.0, members)
+        return node.wanted
+
+    def note_failure(self, node: TotalsNode) -> None:
+        """The totals cannot be computed: that is tried again when the members have changed as often
+        again."""
+        node.failed_at = max(1, self._transactions(node))
+
+    def _transactions(self, node: TotalsNode) -> int:
+        """How many transactions have changed what the members are made of."""
+        updates = self.statistics.updates
+        return sum(updates[name].transactions for name in node.part.stored if name in updates)
+
+    def is_of_far(self, node: Monitored) -> bool:
+        return any(self._is_far(relation) for relation in node.part.stored.values())
+
+    def is_flood(self, node: Monitored, sizes: Mapping[str, int]) -> bool:
+        """Has so much changed below that following it costs more than all from scratch?"""
+        if self.forced is not None:
+            return False
+        return any(
+            sizes.get(name, 0) > SMALL_CHANGE
+            and sizes[name] > FLOOD * self.statistics.rows(relation)
+            for name, relation in node.part.stored.items()
+        )
+
+    def screener(self, relation: Relation, nodes: Collection[Monitored]) -> Screener:
+        """What a change of a relation must pass to bring about a check.
+
+        Nodes that keep something must follow every change, and events are changes themselves.
+        """
+        updates = self.statistics.updates.get(relation.id)
+        changes = max(1.0, updates.lately) if updates is not None else 1.0
+        simple = 0 < len(nodes) <= ALTERNATIVES and all(
+            isinstance(node, ViewNode)
+            and node.kept is None
+            and not (node.view.events or node.view.moves)
+            for node in nodes
+        )
+        if not simple:
+            return Screener(relation, None, None, changes)
+        parts = [node.part for node in nodes]
+        return choose_screener(relation, parts, CostModel(self.statistics), changes, self._is_far)
+
+    def is_outdated(self, screener: Screener) -> bool:
+        """Has the relation come to be updated in another way than it was chosen for?"""
+        updates = self.statistics.updates.get(screener.relation.id)
+        if updates is None:
+            return False
+        now = max(1.0, updates.lately)
+        return not screener.changes / OTHERWISE < now < screener.changes * OTHERWISE
+
+
+def _is_other(now: float, then: float) -> bool:
+    """Has a relation become many times larger or smaller?"""
+    return 1 + now > OUTDATED * (1 + then) or 1 + then > OUTDATED * (1 + now)
+
+
+def _is_joined(node: TotalsNode) -> bool:
+    program = node.part.program
+    clauses = program.definitions[program.goal.id].clauses
+    return any(sum(1 for _ in atoms(clause.body)) > 1 for clause in clauses)
+
+
+def _change_of(part: Part, name: str) -> Program:
+    """What is evaluated when one relation has changed."""
+    if part.relation.is_set:
+        return differentiate(part.program, {name}, nodes=part.nodes).plus
+    return differentiate_bag(part.program, frozenset({name}), part.nodes)
+
+
+def _from_scratch(node: Monitored) -> Program:
+    part = node.part
+    if node.old_state is not None:
+        return part.program  # the old rows are there
+    if part.relation.is_set:
+        return recompute(part.program, set(part.stored)).plus
+    return recompute_bag(part.program, set(part.stored))

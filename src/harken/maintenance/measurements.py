@@ -201,25 +201,33 @@ class Experience:
             found.credit, found.times = 0.0, min(found.times, DOUBTFUL)
 
     def prefers_naive(self, case: Case, size: int) -> bool | None:
-        """Is naive evaluation the faster way? None if that is not known. What is passed over,
-        and may well have been the faster one, is thought a little faster from now on."""
+        """Is recomputing the faster way? None if that is not known."""
+        naive = self.naive_seconds
+        if naive is None:
+            return None
+        return self._thought(case, size) > naive
+
+    def _thought(self, case: Case, size: int) -> float:
+        known = self.taken.get(case, {}).get(size.bit_length())
+        differentials = self.expected(case, size)
+        if known is not None and known.times == 0:
+            return HOPED * differentials
+        return GUESSED * differentials if known is None and self.is_far else differentials
+
+    def forget(self, case: Case, size: int) -> None:
+        """The strategy that was passed over, and may well have been the faster one, is thought a
+        little faster from now on."""
         naive = self.naive_seconds
         if naive is None or self.naive is None:
-            return None
-        differentials = self.expected(case, size)
+            return
+        differentials = self._thought(case, size)
         known = self.taken.get(case, {}).get(size.bit_length())
-        if known is not None and known.times == 0:
-            differentials *= HOPED
-        elif known is None and self.is_far:
-            differentials *= GUESSED
         if differentials > naive:
             if known is not None:
                 is_doubtful = known.times <= 1 and not known.broken_off
                 known.seconds *= FORGETTING_DOUBTFUL if is_doubtful else FORGETTING
-            return True
-        if differentials > CLOSE * naive:
+        elif differentials > CLOSE * naive:
             self.naive *= FORGETTING
-        return False
 
     def lines(self) -> Iterator[str]:
         """For `explain`."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harken.engines.protocol import BrokenOff, TooManyRows
-from harken.maintenance.choices import COPY_LIMIT, Choices
+from harken.maintenance.chooser import COPY_LIMIT, Chooser
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import Planning
 from harken.maintenance.recursive_nodes import NEAR, REMEMBERED, TAKEN_IN, RecursiveNode
@@ -30,7 +30,7 @@ class Turn:
     changed: frozenset[str]
     stored: frozenset[str]
     size: int
-    choices: Choices
+    chooser: Chooser
     planning: Planning
     case: frozenset[str] = frozenset()
     """What has changed, and what of it has lost rows: that takes another time than to gain some."""
@@ -78,7 +78,7 @@ class Turn:
         lost = [each for each in self.changed if node.has_lost(each, connection)]
         self.case = self.changed.union(f"{each} lost" for each in lost)
         known = course.experience(
-            lambda: self.choices.experience(node) or self.choices.begin_experience(node),
+            lambda: self.chooser.experience(node) or self.chooser.begin_experience(node),
             REMEMBERED,
         )
         was_stored = node.kept_rows.holds()

@@ -31,7 +31,7 @@ from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Kind, Relation
 from harken.ir.schema import Schema
 from harken.ir.strata import depends_on, reachable
-from harken.maintenance.choices import Choices
+from harken.maintenance.chooser import Chooser
 from harken.maintenance.counting import Tally
 from harken.maintenance.nodes import DerivedNode, MadeFrom, Node, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode, kept_relations
@@ -74,13 +74,13 @@ class Graph:
         self,
         engine: Engine,
         schema: Schema,
-        choices: Choices,
+        chooser: Chooser,
         captures: Captures,
         special: SpecialRelations,
     ) -> None:
         self._engine = engine
         self._schema = schema
-        self._choices = choices
+        self._chooser = chooser
         self._special = special
         self._sharing = Sharing()
         self.captures = captures
@@ -230,12 +230,12 @@ class Graph:
         # The constraints of a table that was dropped are let go of one after another.
         if relation is not None and self._engine.exists(relation):
             nodes = self.affects.get(name, {}).values()
-            self.captures.screen(name, self._choices.screener(relation, nodes))
+            self.captures.screen(name, self._chooser.screener(relation, nodes))
 
     def refresh_screeners(self, names: Iterable[str]) -> None:
         """Choose screeners again where the data has changed since they were chosen."""
         for name in names:
-            if self._choices.is_outdated(self.captures.screener(name)):
+            if self._chooser.is_outdated(self.captures.screener(name)):
                 self._screen(name)
 
     def _level(self, name: str) -> int:
@@ -479,7 +479,7 @@ class Graph:
         """The screener of a stored relation as it is, or as it would be for these nodes."""
         if relation.id in self.affects:
             return self.captures.screener(relation.id)
-        return self._choices.screener(relation, above)
+        return self._chooser.screener(relation, above)
 
 
 def _condition_node(part: Part, condition: WatchedView, tally: Tally | None = None) -> ViewNode:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from harken.engines.protocol import BrokenOff
 from harken.errors import HarkenError, is_of_data
-from harken.maintenance.choices import Choices
+from harken.maintenance.chooser import Chooser
 from harken.maintenance.nodes import Planning, TotalsNode, ViewNode, build
 from harken.maintenance.round_nodes import RoundsNode
 from harken.propagation.graph import Graph
@@ -17,16 +17,18 @@ from harken.propagation.wave import Wave
 
 
 class KeptState:
-    def __init__(self, graph: Graph, planning: Planning, choices: Choices) -> None:
+    def __init__(self, graph: Graph, planning: Planning, chooser: Chooser) -> None:
         self._graph = graph
         self._planning = planning
-        self._choices = choices
+        self._chooser = chooser
 
     def after(self, wave: Wave) -> None:
         """All has settled: build what the wave found to be worth keeping."""
-        self.keep(wave.to_build)
-        for recursion in wave.to_store:
-            self.store_rounds(recursion)
+        wanted = wave.plan.to_build.values()
+        self.keep(each for each in wanted if isinstance(each, TotalsNode))
+        for each in wanted:
+            if isinstance(each, RoundsNode):
+                self.store_rounds(each)
         for node in wave.to_turn:
             self.turn(node)
 
@@ -37,7 +39,7 @@ class KeptState:
         wanted = (
             each
             for each in self._graph.totals_below(node)
-            if self._choices.wants_totals(each) and not each.table.validity.holds()
+            if self._chooser.wants_totals(each) and not each.table.validity.holds()
         )
         self.keep(wanted)
         for each in self._graph.rounds_below(node):
@@ -63,7 +65,7 @@ class KeptState:
             if not is_of_data(error):
                 raise
             node.table.drop()
-            self._choices.note_failure(node)
+            self._chooser.note_failure(node)
 
     def store_rounds(self, recursion: RoundsNode) -> None:
         try:

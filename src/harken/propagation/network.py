@@ -17,17 +17,16 @@ from functools import partial
 
 from harken.engines.protocol import NO_ANSWERS, Engine, Query
 from harken.ir.schema import Schema
-from harken.maintenance.choices import Choices
-from harken.maintenance.chooser import Ways
+from harken.maintenance.chooser import Chooser
 from harken.maintenance.nodes import Node, Planning, Row, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
+from harken.maintenance.wave_plan import WavePlan
 from harken.propagation.captures import Captures
 from harken.propagation.derived_changes import DerivedChanges
 from harken.propagation.evaluation_times import Moments
 from harken.propagation.graph import Graph, SpecialRelations
 from harken.propagation.kept_state import KeptState
-from harken.propagation.strategy_choice import StrategyChoice
 from harken.propagation.view_changes import ViewChanges, naming
 from harken.propagation.wave import NodeChange, ViewChange, Wave
 
@@ -40,18 +39,16 @@ class Network:
         self, engine: Engine, schema: Schema, special: SpecialRelations | None = None
     ) -> None:
         self._engine = engine
-        self.choices = Choices(engine.statistics, engine.is_far, lambda: engine.has_spark)
+        self.chooser = Chooser(engine.statistics, engine.is_far, lambda: engine.has_spark)
         self.captures = Captures(engine)
         self.graph = Graph(
-            engine, schema, self.choices, self.captures, special or SpecialRelations()
+            engine, schema, self.chooser, self.captures, special or SpecialRelations()
         )
         planning = Planning(engine, schema)
-        choice = StrategyChoice(self.graph, self.choices)
         self.moments = Moments(engine.connection)
-        self._choice = choice
-        self._derived = DerivedChanges(self.graph, planning, self.choices, choice)
-        self._views = ViewChanges(self.graph, planning, self.choices, choice, self.moments)
-        self.kept = KeptState(self.graph, planning, self.choices)
+        self._derived = DerivedChanges(self.graph, planning, self.chooser)
+        self._views = ViewChanges(self.graph, planning, self.chooser, self.moments)
+        self.kept = KeptState(self.graph, planning, self.chooser)
         self.timing: dict[str, float] | None = None
         """Where the seconds that each node takes are added up, if anyone asks."""
         self._wants_all = False
@@ -106,9 +103,7 @@ class Network:
                 for node in nodes:
                     found += self._advance(node, wave)
             self._drop_read(wave, level)
-        wave.ways.finish()
-        wave.ways.sample(partial(self._views.naively, wave))
-        wave.ways.calm_down()
+        wave.plan.finish(partial(self._views.naively, wave))
         self.captures.settle(stored)
         self.kept.after(wave)
         self.graph.refresh_screeners(stored)
@@ -154,16 +149,16 @@ class Network:
         self.timing[name] = self.timing.get(name, 0.0) + time.perf_counter() - started
 
     def _passed(self, marked: Mapping[str, bool]) -> bool:
-        return any(marked.values()) or (bool(marked) and self.choices.forced == Strategy.NAIVE)
+        return any(marked.values()) or (bool(marked) and self.chooser.forced == Strategy.NAIVE)
 
     def _wave(self, stored: frozenset[str]) -> Wave:
         sizes = self.captures.sizes(stored)
         graph = self.graph
         connection = self._engine.connection
-        ways = Ways(connection, self.choices, graph.derived, graph.affects, dict(sizes))
-        wave = Wave(stored, set(stored), sizes=sizes, ways=ways)
+        plan = WavePlan(connection, self.chooser, graph, dict(sizes), sizes)
+        wave = Wave(stored, set(stored), sizes=sizes, plan=plan)
         for name, size in sizes.items():
-            self.choices.statistics.note(name, size)
+            self.chooser.statistics.note(name, size)
             wave.reach(name, graph.affects.get(name, {}).values())
         if sum(wave.sizes.values()) > MANY_CHANGED:
             self._engine.measure()
@@ -184,7 +179,7 @@ class Network:
         def ask() -> None:
             wave.answers = self._engine.answer_together(queries)
 
-        wave.ways.share(nodes, ask)
+        wave.plan.share(nodes, ask)
         try:
             yield
         finally:
@@ -196,14 +191,14 @@ class Network:
             with naming(self.graph.a_view_above(node)):
                 if isinstance(node, ViewNode):
                     if not node.view.events:
-                        strategy, _, queries = self._views.queries(node, wave, self._wants_minus)
+                        decision, _, queries = self._views.queries(node, wave, self._wants_minus)
                         # Its old rows are those of another moment, and are asked for by themselves.
-                        yield from queries[:1] if strategy == Strategy.MOVED else queries
+                        is_moved = decision.strategy is Strategy.MOVED
+                        yield from queries[:1] if is_moved else queries
                 elif not (
                     isinstance(node, TotalsNode)
                     or (isinstance(node, RecursiveNode) and node.refused is None)
-                    or self.choices.forced == Strategy.NAIVE
-                    or self._choice.passes(node, wave)
-                    or not wave.ways.is_needed(node)
                 ):
-                    yield from self._derived.queries(node, wave)[2]
+                    decision = wave.plan.decide(node)
+                    if not decision.is_skipped and decision.strategy is not Strategy.ROUNDS:
+                        yield from self._derived.queries(node, wave, decision)[2]

@@ -40,7 +40,7 @@ class Trace:
     def _change(self, relation: Relation, name: str, change: ViewChange | NodeChange) -> None:
         influents = ", ".join(sorted(change.changed))
         shown = self._shown(relation, change.plus, change.minus)
-        self.say(f"Δ{name} from {influents} ({change.strategy}): {shown}")
+        self.say(f"Δ{name} from {influents} ({change.decision.label}): {shown}")
 
     def _shown(self, relation: Relation, plus: list[Any], minus: list[Any]) -> str:
         types = [column.type for column in relation.columns]

@@ -12,19 +12,24 @@ from functools import partial
 
 from harken.engines.protocol import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
-from harken.maintenance.choices import Choices
-from harken.maintenance.chooser import TookTooLong
+from harken.maintenance.chooser import Chooser
 from harken.maintenance.counting import Tally
+from harken.maintenance.decisions import Because, Decision
 from harken.maintenance.nodes import Node, Planning, Row, ViewNode, counted, difference
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
+from harken.maintenance.wave_plan import UNCHANGED, TookTooLong
 from harken.propagation.each_state import States
 from harken.propagation.evaluation_times import Moments
 from harken.propagation.events import changes, holding, what_happened
 from harken.propagation.graph import Graph
-from harken.propagation.strategy_choice import StrategyChoice
 from harken.propagation.wave import ViewChange, Wave
+
+EVENT = Decision(Strategy.EVENT, Because.EVENT)
+NO_EVENT = Decision(Strategy.UNCHANGED, Because.NO_EVENT)
+FAILED = Decision(Strategy.EACH_STATE, Because.FAILED)
+REDEFINED = Decision(Strategy.REDEFINED, Because.REDEFINED)
 
 
 class ViewChanges:
@@ -32,14 +37,12 @@ class ViewChanges:
         self,
         graph: Graph,
         planning: Planning,
-        choices: Choices,
-        choice: StrategyChoice,
+        chooser: Chooser,
         moments: Moments,
     ) -> None:
         self._graph = graph
         self._planning = planning
-        self._choices = choices
-        self._choice = choice
+        self._chooser = chooser
         self._moments = moments
         self._states = States(planning, graph.captures.by_name, moments)
 
@@ -52,7 +55,7 @@ class ViewChanges:
     ) -> ViewChange:
         """The change of a condition; where it is left open whether derivations are counted, what
         it takes is remembered."""
-        tally = None if self._choices.forced is not None else node.tally
+        tally = None if self._chooser.forced is not None else node.tally
         if tally is None or not tally.is_watched():
             return self._found_change(node, wave, wants_minus)
         plans, started = node.plan_count, self._planning.clock()
@@ -69,8 +72,8 @@ class ViewChanges:
         seconds: float,
         plans: int,
     ) -> None:
-        choices, changed = self._choices, frozenset(wave.stored & node.part.stored.keys())
-        tally.experience(lambda: choices.experience(node) or choices.begin_experience(node))
+        chooser, changed = self._chooser, frozenset(wave.stored & node.part.stored.keys())
+        tally.experience(lambda: chooser.experience(node) or chooser.begin_experience(node))
         tally.notice(self._graph.stored_below(node))
         size = sum(wave.sizes[name] for name in changed)
         is_fresh = node.plan_count > plans
@@ -107,15 +110,15 @@ class ViewChanges:
             summed = changes(node, wave.stored, self._states)
             return replace(change, plus=change.plus if on_gains else [], summed=summed)
         about = what_happened(node, wave.stored, self._states)
-        change = ViewChange(condition, [], [], wave.stored, "event")
+        change = ViewChange(condition, [], [], wave.stored, EVENT)
         if (about.happened and on_gains) or wants_minus(condition.name):
             change = self._own_change(node, wave, wants_minus)
         if not about.happened:
-            return replace(change, plus=[], strategy="no event")
+            return replace(change, plus=[], decision=NO_EVENT)
         if on_gains:
             return replace(change, plus=about.concerning(change.plus))
         plus = holding(node, wave.stored, self._states)
-        return replace(change, plus=plus, strategy="event")
+        return replace(change, plus=plus, decision=EVENT)
 
     def rows_now(self, name: str) -> list[Row]:
         """All that a condition holds for."""
@@ -135,19 +138,22 @@ class ViewChanges:
     def _change_by_strategy(
         self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
     ) -> ViewChange:
-        strategy, below, queries = self.queries(node, wave, wants_minus)
+        decision, below, queries = self.queries(node, wave, wants_minus)
         if not below:
-            return ViewChange(node.view, [], [], below, "no change")
-        ways = wave.ways
-        found = partial(self._changes, node)
+            return ViewChange(node.view, [], [], below, UNCHANGED)
+        plan, found = wave.plan, partial(self._changes, node)
+        plan.take(node, decision)
+        work = partial(found, decision.strategy, queries, below)
         try:
-            plus, minus = ways.run(node, strategy, partial(found, strategy, queries, below))
+            plus, minus = plan.run(node, decision.strategy, work)
         except TookTooLong:
-            ways.give_up(node, strategy)
-            strategy, below, queries = self.queries(node, wave, wants_minus)
-            plus, minus = ways.run(node, strategy, partial(found, strategy, queries, below))
-        ways.note(node, strategy)
-        return ViewChange(node.view, plus, minus, below, strategy)
+            plan.break_off(node, decision.strategy)
+            decision, below, queries = self.queries(node, wave, wants_minus)
+            plan.take(node, decision)
+            work = partial(found, decision.strategy, queries, below)
+            plus, minus = plan.run(node, decision.strategy, work)
+        plan.note(node, decision.strategy)
+        return ViewChange(node.view, plus, minus, below, decision)
 
     def _change_by_states(self, node: ViewNode, wave: Wave) -> ViewChange:
         """The change of a condition after an expression failed somewhere between its states. If it
@@ -167,7 +173,7 @@ class ViewChanges:
         if condition.moves and failure is None:
             self._moments.note(condition.name)
         is_fresh = before is None
-        return ViewChange(condition, plus, minus, changed, Strategy.EACH_STATE, is_fresh, failure)
+        return ViewChange(condition, plus, minus, changed, FAILED, is_fresh, failure)
 
     def look_again(self, name: str) -> ViewChange | None:
         """All rows of a condition that had none because they could not be computed; None if it is
@@ -179,7 +185,7 @@ class ViewChanges:
             rows = self._states.now(node)
         if node.view.moves:
             self._moments.note(name)
-        return ViewChange(node.view, rows, [], frozenset(), Strategy.EACH_STATE)
+        return ViewChange(node.view, rows, [], frozenset(), FAILED)
 
     def compared(self, node: ViewNode) -> ViewChange:
         """The change of a condition that was defined again, whatever its Δ-sets say: its rows now
@@ -187,7 +193,7 @@ class ViewChanges:
         with naming(node.view):
             before = self._planning.engine.matching(node.old_state, {}) if node.old_state else []
             plus, minus = difference(node.whole(self._planning).rows(()), before)
-        return ViewChange(node.view, plus, minus, frozenset(), Strategy.REDEFINED)
+        return ViewChange(node.view, plus, minus, frozenset(), REDEFINED)
 
     def _changes(
         self,
@@ -223,47 +229,45 @@ class ViewChanges:
         return found
 
     def naively(self, wave: Wave, node: ViewNode) -> Callable[[], object]:
-        """The work of evaluating a condition naively."""
-        wanted = partial(self._naive_strategy, node)
-        strategy, below, queries = self._planned(node, wave, wanted, lambda _: True)
-        return partial(self._changes, node, strategy, queries, below)
+        """The work of recomputing a view."""
+        decide = partial(Decision, self._recomputation(node), Because.MEASURED)
+        decision, below, queries = self._planned(node, wave, decide, lambda _: True)
+        return partial(self._changes, node, decision.strategy, queries, below)
 
-    def _naive_strategy(self, node: ViewNode) -> str:
+    def _recomputation(self, node: ViewNode) -> Strategy:
         """How all rows of a condition are compared with those of before."""
         if node.old_state is None:
             if node.view.moves:
                 return Strategy.MOVED
             return Strategy.APART if node.is_apart else Strategy.NAIVE
-        return Strategy.STORED if self._choices.is_of_far(node) else Strategy.COPIED
+        return Strategy.STORED if self._chooser.is_of_far(node) else Strategy.COPIED
 
     def queries(
         self, node: ViewNode, wave: Wave, wants_minus: Callable[[str], bool]
-    ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
+    ) -> tuple[Decision, frozenset[str], tuple[Query, ...]]:
         """How the change of a condition is computed, from what, and the queries: of a bag for its
         weighted change, of a set for what it gained and, if wanted, for what it lost."""
-
-        def wanted() -> str:
-            strategy = self._choice.choose(node, wave)
-            return self._naive_strategy(node) if strategy == Strategy.NAIVE else strategy
-
-        return self._planned(node, wave, wanted, wants_minus)
+        return self._planned(node, wave, partial(wave.plan.decide, node), wants_minus)
 
     def _planned(
         self,
         node: ViewNode,
         wave: Wave,
-        wanted: Callable[[], str],
+        decide: Callable[[], Decision],
         wants_minus: Callable[[str], bool],
-    ) -> tuple[str, frozenset[str], tuple[Query, ...]]:
-        """The same for the strategy that is `wanted`: another, when one was refused."""
+    ) -> tuple[Decision, frozenset[str], tuple[Query, ...]]:
+        """The same by what `decide` says, asked again when a statement was refused."""
         while True:
-            strategy = wanted()
+            decision = decide()
+            if decision.strategy is Strategy.NAIVE:
+                decision = decision.instead(self._recomputation(node))
+            strategy = decision.strategy
             below = frozenset(wave.changed & node.influents(strategy).keys())
             if not below:
-                return strategy, below, ()
+                return decision, below, ()
             try:
                 found = self._queries_for(node, strategy, below, wants_minus)
-                return strategy, below, tuple(map(wave.answers.of, found))
+                return decision, below, tuple(map(wave.answers.of, found))
             except SafetyFault as fault:
                 if not node.is_refused(fault, strategy, below, self._planning):
                     raise
@@ -297,7 +301,7 @@ class ViewChanges:
         been there, so they are those of now. Those that may choose learn what that takes."""
         below = (self._graph.derived.get(name) for name in node.part.nodes)
         recursive = [each for each in below if isinstance(each, RecursiveNode)]
-        if not recursive or isinstance(node, RecursiveNode) or self._choices.is_of_far(node):
+        if not recursive or isinstance(node, RecursiveNode) or self._chooser.is_of_far(node):
             yield
             return
         found = {each.id: each.stored_rows() for each in recursive}

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from harken.engines.protocol import NO_ANSWERS, Answers
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
-from harken.maintenance.chooser import Ways
-from harken.maintenance.nodes import Node, Row, TotalsNode, ViewNode
-from harken.maintenance.round_nodes import RoundsNode
+from harken.maintenance.decisions import Decision
+from harken.maintenance.nodes import Node, Row, ViewNode
+from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
+from harken.maintenance.wave_plan import WavePlan
 from harken.propagation.events import Changes
 
 
@@ -23,7 +24,7 @@ class ViewChange:
     plus: list[Row]
     minus: list[Row]
     changed: frozenset[str]
-    strategy: str
+    decision: Decision
     fresh: bool = False
     """Are the rows before unknown? Then `plus` are all rows, in the place of whatever was there."""
     failure: HarkenError | None = None
@@ -32,6 +33,10 @@ class ViewChange:
     summed: Changes | None = None
     """What the functions of its events gained and lost, if that is to be summed up: then `plus` is
     not yet restricted to what the events are about."""
+
+    @property
+    def strategy(self) -> Strategy:
+        return self.decision.strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,7 @@ class NodeChange:
     plus: list[Row]
     minus: list[Row]
     changed: frozenset[str]
-    strategy: str
+    decision: Decision
 
 
 @dataclass(slots=True)
@@ -56,23 +61,15 @@ class Wave:
     """For each changed node the highest level that reads its Δ-set."""
     sizes: dict[str, int] = field(default_factory=dict)
     """The rows of the Δ-sets."""
-    ways: Ways = field(kw_only=True)
-    to_build: list[TotalsNode] = field(default_factory=list)
-    """Totals that are wanted and not kept: they are computed when all has settled."""
-    to_store: list[RoundsNode] = field(default_factory=list)
-    """Recursions whose rounds are to be stored."""
+    plan: WavePlan = field(kw_only=True)
     counting: dict[str, float] = field(default_factory=dict)
     """The seconds that it took to follow counted derivations."""
     fresh: set[str] = field(default_factory=set)
     """What is kept and was followed by plans that were made for it just now."""
     to_turn: list[ViewNode] = field(default_factory=list)
     """Conditions whose derivations are to be counted from now on, or are not any more."""
-    waiting: set[str] = field(default_factory=set)
-    """Nodes that go naive because the plan for what changed would take longer to make."""
     answers: Answers = NO_ANSWERS
     """What was answered ahead for the nodes of the level that is being propagated."""
-    flooded: set[str] = field(default_factory=set)
-    """Totals that it would take longer to follow than all from scratch: the next wave sees."""
 
     def reach(self, name: str, nodes: Iterable[Node]) -> None:
         for node in nodes:

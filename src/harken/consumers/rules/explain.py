@@ -15,7 +15,7 @@ from harken.engines.protocol import DerivationCounts, Engine
 from harken.engines.reach import Reach, described
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
-from harken.maintenance import choices
+from harken.maintenance import chooser
 from harken.maintenance.nodes import DerivedNode, Monitored, Node, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
@@ -214,7 +214,7 @@ class _Nodes:
 
     def _node(self, node: Node) -> NodeExplanation:
         goal = node.part.program.definitions[node.part.relation.id]
-        costs = None if isinstance(node, TotalsNode) else self.network.choices.costs(node)
+        costs = None if isinstance(node, TotalsNode) else self.network.chooser.costs(node)
         recursive = node.part.reason is Reason.RECURSIVE
         return NodeExplanation(
             id=node.part.relation.name if isinstance(node, ViewNode) else node.id,
@@ -230,8 +230,8 @@ class _Nodes:
 
     def _kept(self, node: Monitored) -> str:
         if isinstance(node, TotalsNode):
-            members = self.network.choices.members(node)
-            wanted = self.network.choices.wants_totals(node)
+            members = self.network.chooser.members(node)
+            wanted = self.network.chooser.wants_totals(node)
             verb = "are kept" if wanted else "are not kept"
             rows = f", {node.table.size()} of them" if node.table.validity.holds() else ""
             if isinstance(node.totals, Derivations):
@@ -240,7 +240,7 @@ class _Nodes:
                 return f"first rows {verb}{rows}, in their order"
             return (
                 f"totals {verb}{rows}: a group has {members:.0f} members, about, and the limit "
-                f"is {choices.KEEP_FROM:.0f}"
+                f"is {chooser.KEEP_FROM:.0f}"
             )
         if isinstance(node, RecursiveNode) and node.refused is None:
             if not node.kept_rows.holds():
@@ -256,7 +256,7 @@ class _Nodes:
 
     def _table(self, relation: Relation, above: list[Node]) -> NodeExplanation:
         screener = self.network.graph.screener(relation, above)
-        updates = self.network.choices.statistics.updates.get(relation.id)
+        updates = self.network.chooser.statistics.updates.get(relation.id)
         return NodeExplanation(
             id=relation.id,
             level=0,

@@ -114,7 +114,7 @@ class KeptViews(Consumer):
         rows = rows_of(self._runtime, node.view)
         took = connection.working_time() - started
         by_spark = connection.answered_elsewhere > elsewhere
-        self._network.choices.note_first(node, took, by_spark)
+        self._network.chooser.note_first(node, took, by_spark)
         put_rows(self._runtime, node.view, rows)
         self._network.kept.build_kept(node)
 

@@ -36,6 +36,38 @@ class Strategy(StrEnum):
     """Recompute a view that was defined again, and compare it with what is stored."""
     EACH_STATE = "each-state"
     """Recompute one state after the other, because an expression failed between them."""
+    EVENT = "event"
+    """All rows that the events of a rule are about."""
+    UNCHANGED = "unchanged"
+    """Nothing is computed, because nothing below has changed."""
+    SKIPPED = "skipped"
+    """The node is not computed, because everything above it is recomputed."""
+
+    @property
+    def words(self) -> str:
+        """The strategy in words."""
+        return _TITLES[self]
+
+
+_TITLES = {
+    Strategy.INCREMENTAL: "differentials",
+    Strategy.TOTALS: "differentials that read kept totals",
+    Strategy.COUNTING: "counted derivations",
+    Strategy.EXTERNAL: "rederivation on demand, with nothing stored",
+    Strategy.MATERIALIZED: "rederivation with the rows stored",
+    Strategy.ROUNDS: "stored rounds are followed",
+    Strategy.FOLLOWED: "kept totals follow their members",
+    Strategy.NAIVE: "recomputed in both states and compared",
+    Strategy.COPIED: "recomputed and compared with a stored copy",
+    Strategy.STORED: "recomputed and compared with the rows of the view",
+    Strategy.MOVED: "recomputed now and as of the last look",
+    Strategy.APART: "recomputed in one state after the other",
+    Strategy.REDEFINED: "recomputed and compared with what is stored",
+    Strategy.EACH_STATE: "recomputed in one state after the other",
+    Strategy.EVENT: "all rows that the events are about",
+    Strategy.UNCHANGED: "not computed",
+    Strategy.SKIPPED: "skipped",
+}
 
 
 FROM_SCRATCH = frozenset(

@@ -1,0 +1,178 @@
+"""A decision of the chooser: by which strategy a node finds its change, why, and the numbers.
+
+    Decision(strategy, reason, numbers)     what was decided; `sentence` says it in words
+    TakenDecision                           a decision with what it cost and how often it was taken
+    DecisionLog                             the last few decisions of each node
+
+`explain` prints decisions from the log; it never works them out again. A `Reason` is a code for
+programs, its sentence is for people.
+
+Law: a decision says how a change is found, never what the change is.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from harken.maintenance.strategies import Strategy
+
+if TYPE_CHECKING:
+    from harken.maintenance.nodes import TotalsNode
+    from harken.maintenance.round_nodes import RoundsNode
+
+REMEMBERED_DECISIONS = 4
+"""The log keeps so many decisions of each node; equal ones in a row are one entry with a count."""
+
+
+class Because(StrEnum):
+    """Why a strategy was chosen."""
+
+    FORCED = "forced"
+    ONLY_WAY = "only-way"
+    CLOCK = "clock"
+    SMALL_CHANGE = "small-change"
+    SETTLED = "settled"
+    MEASURED = "measured"
+    ESTIMATED = "estimated"
+    MOST_CHANGED = "most-changed"
+    TOTALS_MISSING = "totals-missing"
+    NOT_BUILT = "not-built"
+    NOT_WORTH_KEEPING = "not-worth-keeping"
+    PLAN_TOO_LONG = "plan-too-long"
+    STATEMENT_TOO_LONG = "statement-too-long"
+    BROKEN_OFF = "broken-off"
+    BELOW_SKIPPED = "below-skipped"
+    NOT_NEEDED = "not-needed"
+    RECOMPUTED_ABOVE = "recomputed-above"
+    TOO_MANY_ROWS = "too-many-rows"
+    FAILED = "failed"
+    NO_CHANGE = "no-change"
+    NO_EVENT = "no-event"
+    EVENT = "event"
+    REDEFINED = "redefined"
+    KEPT = "kept"
+
+    @property
+    def sentence(self) -> str:
+        """The reason in words, as the rest of "it is ..., because"."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Because.FORCED: "this strategy was asked for",
+    Because.ONLY_WAY: "no other strategy applies",
+    Because.CLOCK: "the view depends on the time",
+    Because.SMALL_CHANGE: "the change is small",
+    Because.SETTLED: "changes like this one were followed faster than recomputing takes",
+    Because.MEASURED: "it is the fastest, by what changes took before",
+    Because.ESTIMATED: "it is the cheapest, by the cost model",
+    Because.MOST_CHANGED: "so much of a table changed that recomputing is faster",
+    Because.TOTALS_MISSING: "the totals that it would read are not built yet",
+    Because.NOT_BUILT: "it is built when this change has been propagated",
+    Because.NOT_WORTH_KEEPING: "the groups are too small for totals to be worth keeping",
+    Because.PLAN_TOO_LONG: "planning the statement would take longer than recomputing",
+    Because.STATEMENT_TOO_LONG: "the statement would be too long for SQLite",
+    Because.BROKEN_OFF: "another strategy took too long and was broken off",
+    Because.BELOW_SKIPPED: "the change of a node below is not known",
+    Because.NOT_NEEDED: "every view above is recomputed",
+    Because.RECOMPUTED_ABOVE: "recomputing the views above takes less",
+    Because.TOO_MANY_ROWS: "too many rows would have to be fetched from the lake",
+    Because.FAILED: "an expression failed for some rows",
+    Because.NO_CHANGE: "nothing that it reads has changed",
+    Because.NO_EVENT: "no event of it happened",
+    Because.EVENT: "an event of it happened",
+    Because.REDEFINED: "the view was defined again",
+    Because.KEPT: "what is kept for it is up to date",
+}
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """`numbers` are what the decision was made by, each named with its unit: `changed_rows`,
+    `expected_seconds`, `recompute_seconds`, `limit_seconds`, `expected_cost`, `recompute_cost`."""
+
+    strategy: Strategy
+    reason: Because
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    build: tuple[TotalsNode | RoundsNode, ...] = ()
+    """What is to be built when the change has been propagated."""
+    awaited: frozenset[str] | None = None
+    """The changed relations for which a plan is not made yet, if the decision waits for it."""
+
+    def instead(self, strategy: Strategy) -> Decision:
+        """The same decision, carried out by another strategy."""
+        return self if strategy is self.strategy else replace(self, strategy=strategy)
+
+    def building(self, build: tuple[TotalsNode | RoundsNode, ...]) -> Decision:
+        return replace(self, build=build) if build else self
+
+    @property
+    def is_skipped(self) -> bool:
+        """Is the change of the node not computed at all?"""
+        return self.strategy is Strategy.SKIPPED
+
+    @property
+    def label(self) -> str:
+        """The strategy in a few words, with the reason if the node is skipped: for the trace."""
+        if self.is_skipped:
+            return f"skipped: {self.reason.sentence}"
+        return str(self.strategy)
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.strategy.words}, because {self.reason.sentence}"
+
+
+@dataclass(slots=True)
+class TakenDecision:
+    """A decision that was carried out, perhaps for several changes in a row."""
+
+    decision: Decision
+    times: int = 1
+    seconds: float | None = None
+    """What the last of these changes took, in seconds of the working clock; None if that was not
+    measured."""
+
+
+@dataclass(slots=True)
+class DecisionLog:
+    """The last decisions of each node, the newest last."""
+
+    _by_node: dict[str, deque[TakenDecision]] = field(default_factory=dict)
+
+    def add(self, node_id: str, decision: Decision) -> None:
+        taken = self._by_node.get(node_id)
+        if taken is None:
+            taken = self._by_node[node_id] = deque(maxlen=REMEMBERED_DECISIONS)
+        if taken:
+            last, before = taken[-1], taken[-1].decision
+            if before is decision or (
+                before.strategy is decision.strategy and before.reason is decision.reason
+            ):
+                last.decision = decision
+                last.times += 1
+                return
+        taken.append(TakenDecision(decision))
+
+    def replace(self, node_id: str, decision: Decision) -> None:
+        """The last decision of a node was carried out by another strategy."""
+        taken = self._by_node[node_id]
+        last = taken.pop()
+        self.add(node_id, decision)
+        taken[-1].seconds = last.seconds
+
+    def note_seconds(self, node_id: str, seconds: float) -> None:
+        """What the last decision of a node took."""
+        taken = self._by_node.get(node_id)
+        if taken:
+            taken[-1].seconds = seconds
+
+    def of(self, node_id: str) -> tuple[TakenDecision, ...]:
+        return tuple(self._by_node.get(node_id, ()))
+
+    def forget(self, node_id: str) -> None:
+        """The node is gone."""
+        self._by_node.pop(node_id, None)
