@@ -38,4 +38,4 @@ class Haste:
             node.experience = None
             if self.random.random() < 0.8:
                 took, by_spark = self.random.expovariate(0.1), self.random.random() < 0.5
-                self._network.choices.note_first(node, took, by_spark)
+                self._network.chooser.note_first(node, took, by_spark)

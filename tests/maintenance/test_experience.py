@@ -15,9 +15,12 @@ import pytest
 import harken
 from harken import Database
 from harken.engines.protocol import BrokenOff
-from harken.maintenance.choices import UNWATCHED
+from harken.maintenance.chooser import UNWATCHED
+from harken.maintenance.decisions import REMEMBERED_DECISIONS, Because, Decision, DecisionLog
 from harken.maintenance.measurements import Experience
-from harken.maintenance.nodes import DerivedNode, TotalsNode
+from harken.maintenance.nodes import DerivedNode, Node, TotalsNode
+from harken.maintenance.strategies import Strategy
+from harken.maintenance.wave_plan import WavePlan
 from harken.propagation import derived_changes
 
 T = TypeVar("T")
@@ -89,10 +92,10 @@ def check(db: Database) -> None:
 
 SMALL = "UPDATE member SET v = v + 1 WHERE id = 8"
 LARGE = "UPDATE member SET v = v + 1 WHERE id < 500"
-BY_TOTALS = ["kept totals", "totals"]
-BROKEN_OFF = ["not kept: it took too long", "copied"]
-NAIVELY = ["not kept: all from scratch takes less", "copied"]
-BUILT = ["not kept yet", "copied"]
+BY_TOTALS = ["followed", "totals"]
+BROKEN_OFF = ["skipped: another strategy took too long and was broken off", "copied"]
+NAIVELY = ["skipped: every view above is recomputed", "copied"]
+BUILT = ["skipped: it is built when this change has been propagated", "copied"]
 
 
 def test_the_first_evaluation_is_the_first_experience(db: Database) -> None:
@@ -273,7 +276,7 @@ def test_where_there_is_nothing_to_choose_the_nodes_are_not_timed(db: Database) 
 
 
 def calm(db: Database) -> bool:
-    return bool(db.internals.network.choices._calm)
+    return bool(db.internals.network.chooser._settled)
 
 
 def test_calm_is_for_changes_no_larger(db: Database) -> None:
@@ -342,13 +345,13 @@ def test_what_nodes_below_take_counts_for_the_view(db: Database) -> None:
     experience(db).note_naive(0.002)
     experience(db).taken.clear()
     db.sql(LARGE)
-    assert any("passed by: it took too long" in line for line in lines)
+    assert any("(skipped: another strategy took too long" in line for line in lines)
     lines.clear()
     db.sql(LARGE)
     *below, last = [line for line in lines if " from " in line]
     assert "(copied)" in last
     assert below
-    assert all("passed by" in line or "not kept" in line for line in below)
+    assert all("(skipped: " in line for line in below)
 
 
 def taking(
@@ -419,7 +422,7 @@ def test_a_load_is_evaluated_once_and_not_followed(db: Database) -> None:
     *below, last = [line for line in lines if " from " in line]
     assert "(copied)" in last
     assert below
-    assert all("passed by" in line or "not kept" in line for line in below)
+    assert all("(skipped: " in line for line in below)
 
 
 # --- breaking off ------------------------------------------------------------------------------
@@ -467,5 +470,56 @@ def test_what_was_measured_once_is_tried_again_sooner(times: int, passed_over: i
     known.note_naive(1.0)
     for _ in range(times):
         known.note(case, 100, 1.5)
-    assert [known.prefers_naive(case, 100) for _ in range(passed_over)] == [True] * passed_over
+    for _ in range(passed_over):
+        assert known.prefers_naive(case, 100)
+        known.forget(case, 100)
     assert not known.prefers_naive(case, 100)
+
+
+# --- decisions ---------------------------------------------------------------------------------
+
+
+def test_the_decisions_of_a_view_are_remembered_with_reasons_and_numbers(db: Database) -> None:
+    summed(db)
+    ways(db, SMALL)
+    ways(db, LARGE)
+    ways(db, LARGE)
+    *_, tried, measured = db._network.chooser.decisions("condition materialized total()")
+    assert tried.decision.reason is Because.BROKEN_OFF
+    assert (measured.decision.strategy, measured.decision.reason) == ("copied", Because.MEASURED)
+    numbers = measured.decision.numbers
+    assert numbers["changed_rows"] == 1000
+    assert numbers["expected_seconds"] > numbers["recompute_seconds"] > 0
+    assert measured.seconds is not None
+    assert "fastest" in measured.decision.sentence
+
+
+def test_equal_decisions_in_a_row_are_one_entry_with_a_count() -> None:
+    log, small = DecisionLog(), Decision(Strategy.INCREMENTAL, Because.SMALL_CHANGE)
+    for n in range(10):
+        log.add("v", small)
+        log.note_seconds("v", float(n))
+    (entry,) = log.of("v")
+    assert (entry.times, entry.seconds) == (10, 9.0)
+    for n in range(20):
+        log.add("v", Decision(Strategy.NAIVE, list(Because)[n % 7]))
+    assert len(log.of("v")) == REMEMBERED_DECISIONS
+
+
+def test_deciding_changes_nothing(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked any number of times, the plan of a wave says the same, and is not changed by it."""
+    summed(db)
+    decide = WavePlan.decide
+
+    def twice(plan: WavePlan, node: Node) -> Decision:
+        first = decide(plan, node)
+        before = (set(plan.skipped), set(plan.broken_off), dict(plan.to_build))
+        lines = list(node.experience.lines()) if node.experience is not None else []
+        assert decide(plan, node) == first
+        assert before == (plan.skipped, plan.broken_off, plan.to_build)
+        assert lines == (list(node.experience.lines()) if node.experience is not None else [])
+        return first
+
+    monkeypatch.setattr(WavePlan, "decide", twice)
+    for text in (SMALL, LARGE, LARGE, SMALL, SMALL):
+        ways(db, text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import harken
-from harken.maintenance.choices import Choices
+from harken.maintenance.chooser import Chooser
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,8 +38,8 @@ def test_totals_are_followed_where_that_takes_less(
         db.load("sale", [(n, n % 10, n) for n in range(1000)])
         db.sql(f"CREATE MATERIALIZED VIEW top AS {TOP}")
         for _ in range(2):  # the first one, with a new plan, tells nothing
-            assert totals(db, "UPDATE sale SET v = v + 1 WHERE id < 120")[0] == "kept totals"
-        monkeypatch.setattr(Choices, "naive_seconds", lambda *_: 1e6)
-        assert totals(db, "UPDATE sale SET v = v + 1")[0] == "kept totals"
-        monkeypatch.setattr(Choices, "naive_seconds", lambda *_: 0.0)
-        assert totals(db, "UPDATE sale SET v = v + 1")[0].startswith("not kept: all from scratch")
+            assert totals(db, "UPDATE sale SET v = v + 1 WHERE id < 120")[0] == "followed"
+        monkeypatch.setattr(Chooser, "naive_seconds", lambda *_: 1e6)
+        assert totals(db, "UPDATE sale SET v = v + 1")[0] == "followed"
+        monkeypatch.setattr(Chooser, "naive_seconds", lambda *_: 0.0)
+        assert totals(db, "UPDATE sale SET v = v + 1")[0].startswith("skipped: ")

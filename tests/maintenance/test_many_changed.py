@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 import harken
+from harken.maintenance import wave_plan
 from harken.maintenance.nodes import ViewNode
 from harken.maintenance.strategies import FROM_SCRATCH
-from harken.propagation import strategy_choice
 
 QUERIES = {
     "joined": "SELECT x1, x{n} FROM {tables} WHERE {joined}",
@@ -76,9 +76,9 @@ def test_the_plan_is_made_when_going_without_has_taken_as_long(
 ) -> None:
     fill(db, 4)
     db.sql(f"CREATE MATERIALIZED VIEW v AS {chained('joined', 4)}")
-    monkeypatch.setattr(strategy_choice, "SHORT_PLAN", 0.0)
-    monkeypatch.setattr(db.internals.network.choices, "naive_seconds", lambda node: 1.0)
-    monkeypatch.setattr(strategy_choice, "LITERALS", 2.5 / node_length(db, 4) ** 2)
+    monkeypatch.setattr(wave_plan, "SHORT_PLAN", 0.0)
+    monkeypatch.setattr(db.internals.network.chooser, "naive_seconds", lambda node: 1.0)
+    monkeypatch.setattr(wave_plan, "LITERALS", 2.5 / node_length(db, 4) ** 2)
     random = Random(1)
     for number in range(4):
         change_all(db, 4, random)

@@ -11,7 +11,7 @@ import pytest
 
 import harken
 from harken import Database
-from harken.maintenance import choices
+from harken.maintenance import chooser
 
 SCHEMA = """
 create type grp properties (name charstring);
@@ -103,7 +103,7 @@ def work(groups: int, size: int, view: str) -> list[int]:
 
 @pytest.fixture(autouse=True)
 def never_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choices, "KEEP_FROM", float("inf"))
+    monkeypatch.setattr(chooser, "KEEP_FROM", float("inf"))
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -89,6 +89,7 @@ _SENTENCES = {
     Because.KEPT: "what is kept for it is up to date",
 }
 
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """`numbers` are what the decision was made by, each named with its unit: `changed_rows`,
