@@ -484,7 +484,7 @@ def test_the_decisions_of_a_view_are_remembered_with_reasons_and_numbers(db: Dat
     ways(db, SMALL)
     ways(db, LARGE)
     ways(db, LARGE)
-    *_, tried, measured = db._network.chooser.decisions("condition materialized total()")
+    *_, tried, measured = db.internals.network.chooser.decisions("condition materialized total()")
     assert tried.decision.reason is Because.BROKEN_OFF
     assert (measured.decision.strategy, measured.decision.reason) == ("copied", Because.MEASURED)
     numbers = measured.decision.numbers
