@@ -418,3 +418,18 @@ def test_a_client_of_a_view_over_the_clock_is_warned(served: Served, path: str) 
     kind, _, described = next(iter(served.stream("/api/v1/views/late/events").events))
     assert (kind, described["warnings"]) == ("view", snapshot["warnings"])
     assert served.ask("GET", "/api/v1/views/low")[1]["warnings"] == []
+
+
+def test_parameters_of_every_type(served: Served) -> None:
+    client = served.client
+    client.sql(
+        "CREATE TABLE given (id INT PRIMARY KEY, s STRING, c DECIMAL(9, 2), d DATE, m TIMESTAMP)"
+    )
+    moment = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.UTC)
+    row = (2**60, "it's", Decimal("2.50"), datetime.date(2026, 1, 31), moment)
+    client.sql("INSERT INTO given VALUES (?, ?, ?, ?, ?)", row)
+    client.sql("INSERT INTO given (id, s) VALUES (:id, :s)", {"id": 1, "s": None})
+    found = client.sql("SELECT * FROM given WHERE id IN (?) AND d = ?", [[1, 2**60], row[3]])
+    assert found == [row]
+    with pytest.raises(HarkenError, match="1 parameter, and 0 values"):
+        client.sql("SELECT ?")

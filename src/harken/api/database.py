@@ -47,6 +47,7 @@ from harken.database.results import Result, Results
 from harken.errors import ClockWarning, LakeWarning, TypeFault
 from harken.settings import Settings
 from harken.statements.amosql.load import load_objects
+from harken.statements.language import RunOptions
 from harken.statements.sql.load import load_rows, table_to_load
 from harken.values.encoding import encode, literal_type
 
@@ -81,11 +82,15 @@ class Database:
         return results
 
     @exclusive
-    def sql(self, text: str) -> Results:
+    def sql(self, text: str, values: Any = None) -> Results:
         """Run SQL. Outside of BEGIN and COMMIT every statement is a transaction of its own; if one
-        fails, what is not committed of the text is undone."""
+        fails, what is not committed of the text is undone.
+
+        `values` are those of the parameters: a sequence for `?`, a mapping for `:name`. With a list
+        of tuples or mappings the text is run once for each, in one transaction.
+        """
         results = Results()
-        self.run_program(SQL, text, results.append)
+        self._programs.run(SQL, text, results.append, RunOptions(values=values))
         return results
 
     @exclusive

@@ -29,7 +29,13 @@ from harken.database.arguments import (
     wrong,
 )
 from harken.database.changes import Change
-from harken.database.json_values import Row, column_type, read_json, row_reader
+from harken.database.json_values import (
+    Row,
+    column_type,
+    parameter_to_json,
+    read_json,
+    row_reader,
+)
 from harken.errors import HarkenError, StorageError, TypeFault, ValueFault
 from harken.server.events import API, address
 from harken.server.values import rows_json
@@ -127,10 +133,16 @@ class Client:
         body = {"insert": _rows(insert), "delete": _rows(delete)}
         return int(self._ask("POST", f"{API}/transactions", body)["position"])
 
-    def sql(self, text: str) -> list[Row]:
-        """Run SQL: the rows of its last query."""
+    def sql(self, text: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Row]:
+        """Run SQL: the rows of its last query. `values` are those of the parameters: a sequence for
+        `?`, a mapping for `:name`."""
         check_text(text, "a program")
-        results = self._ask("POST", f"{API}/sql", {"text": text})["results"]
+        given: dict[str, Any] = {"text": text}
+        if isinstance(values, Mapping):
+            given["values"] = {str(k): parameter_to_json(v) for k, v in values.items()}
+        elif values is not None:
+            given["values"] = [parameter_to_json(each) for each in values]
+        results = self._ask("POST", f"{API}/sql", given)["results"]
         if not results:
             return []
         read = row_reader([column_type(name, nullable=True) for name in results[-1]["types"]])

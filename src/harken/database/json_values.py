@@ -172,3 +172,59 @@ def _written(type_: Type) -> str | None:
     if is_decimal(type_):
         return 'as "12.50", a text with all its digits'
     return {DATE: 'as "2026-01-31"', TIMESTAMP: 'as "2026-01-31 12:00:00"'}.get(type_)
+
+
+# --- values of parameters ------------------------------------------------------------------
+
+_TYPED: dict[type, tuple[str, Callable[[Any], str]]] = {
+    decimal.Decimal: ("decimal", lambda value: f"{value:f}"),
+    datetime.date: ("date", datetime.date.isoformat),
+    datetime.datetime: ("timestamp", datetime.datetime.isoformat),
+}
+_READ: dict[str, Callable[[str], Any]] = {
+    "decimal": decimal.Decimal,
+    "date": datetime.date.fromisoformat,
+    "timestamp": datetime.datetime.fromisoformat,
+}
+
+
+def parameter_to_json(value: Any) -> Any:
+    """A value of a parameter; what JSON has no type for says its type.
+
+    >>> parameter_to_json([1, decimal.Decimal("2.50"), datetime.date(2026, 1, 31)])
+    [1, {'decimal': '2.50'}, {'date': '2026-01-31'}]
+    """
+    if isinstance(value, list | tuple | set | frozenset):
+        return [parameter_to_json(each) for each in value]
+    if type(value) in _TYPED:
+        name, written = _TYPED[type(value)]
+        return {name: written(value)}
+    return value
+
+
+def parameter_from_json(value: Any) -> Any:
+    """What `parameter_to_json` wrote; anything else as it is.
+
+    >>> parameter_from_json({"decimal": "2.50"})
+    Decimal('2.50')
+    """
+    if isinstance(value, list):
+        return [parameter_from_json(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    try:
+        ((name, text),) = value.items()
+        return _READ[name](text)
+    except (ValueError, KeyError, TypeError, decimal.InvalidOperation):
+        raise ValueFault(
+            f"{value} is not a value of a parameter",
+            code="bad-value",
+            hint='write {"decimal": "2.50"}, {"date": "2026-01-31"} or '
+            '{"timestamp": "2026-01-31T12:00:00+00:00"}',
+        ) from None
+
+
+def parameters_from_json(values: list[Any] | dict[str, Any] | None) -> Any:
+    if isinstance(values, dict):
+        return {name: parameter_from_json(value) for name, value in values.items()}
+    return values if values is None else tuple(map(parameter_from_json, values))

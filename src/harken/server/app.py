@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 
 from harken.api.database import Database
 from harken.api.json_changes import apply
-from harken.database.json_values import read_json
+from harken.database.json_values import parameters_from_json, read_json
 from harken.database.results import to_json
 from harken.errors import (
     HarkenError,
@@ -300,7 +300,8 @@ def _changes(service: Service) -> APIRouter:
         """Run statements of SQL. A text that leaves a transaction open is an error, and undone."""
 
         def work(db: Database) -> list[str]:
-            lines = [line for result in db.sql(text.text) for line in result.json_lines()]
+            results = db.sql(text.text, parameters_from_json(text.values))
+            lines = [line for result in results for line in result.json_lines()]
             if db.in_transaction:
                 raise IntegrityError(
                     "the text leaves a transaction open, and all of it is undone",

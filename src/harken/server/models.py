@@ -113,6 +113,13 @@ class Sql(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     text: str
+    values: Annotated[
+        list[Any] | dict[str, Any] | None,
+        Field(
+            description="What the parameters stand for: a list for ?, an object for :name. A list "
+            "in the list is a list of values, for IN."
+        ),
+    ] = None
 
 
 class Results(BaseModel):

@@ -47,6 +47,9 @@ class RunOptions:
     """Called with each warning; without it, Python's `warnings` are used."""
     strategy: str = "auto"
     """How the changes of views that the program monitors are found."""
+    values: Any = None
+    """What parameters stand for: a sequence or a mapping, or a list of tuples or mappings, for each
+    of which the program is run."""
 
 
 NO_OPTIONS = RunOptions()

@@ -38,6 +38,7 @@ from harken.lang.sql.conversions import (
 from harken.lang.sql.expression_text import as_written
 from harken.lang.sql.function_rewrites import Once, rewrite_call
 from harken.lang.sql.operation_calls import PATTERNS, Call, constant, operation_call
+from harken.lang.sql.parameters import Given, name_of
 from harken.lang.sql.program_draft import FALSE, TRUE, Body, Draft
 from harken.lang.sql.random_values import normal_distribution, random_value
 from harken.lang.sql.rounding import floor_or_ceil, round_value
@@ -133,6 +134,21 @@ def _column(translation: Translation, node: exp.Expr, scope: Scope, body: Body) 
 def _literal(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
     assert isinstance(node, exp.Literal)
     return literal_term(translation.draft, node)
+
+
+def _given(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+    value = node.args["value"]
+    return Constant(getattr(value, "oid", value), node.args["kind"])
+
+
+def _parameter(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
+    name = name_of(node)
+    raise ValueFault(
+        f"there is no value for the parameter {':' + name if name else '?'}",
+        code="parameters",
+        span=translation.draft.place(node),
+        hint='values come beside the text: db.sql("... WHERE id = ?", [5])',
+    )
 
 
 def _boolean(translation: Translation, node: exp.Expr, scope: Scope, body: Body) -> Term:
@@ -257,6 +273,8 @@ FIRST: dict[type[exp.Expr], Translate] = {
     exp.Column: _column,
     exp.Literal: _literal,
     exp.Boolean: _boolean,
+    Given: _given,
+    exp.Placeholder: _parameter,
     exp.Null: _null,
     **dict.fromkeys((exp.Subquery, exp.Select, exp.SetOperation), _scalar_query),
     exp.Exists: _exists,

@@ -144,6 +144,10 @@ def normalized(node: exp.Expr) -> exp.Expr:
         case exp.NEQ(this=exp.Tuple(), expression=exp.Subquery()):
             row = _row_of(node.expression, len(node.this.expressions))
             return exp.Not(this=_rows_equal(node.this, row))
+        case exp.In() if isinstance(node.args.get("field"), exp.Placeholder):  # x IN ?
+            node.set("expressions", [node.args["field"]])
+            node.set("field", None)
+            return node
         case exp.In(this=exp.Tuple()) if _are_rows(node.expressions):
             equal = (_rows_equal(node.this, each) for each in node.expressions)
             return exp.Paren(this=exp.or_(*equal))

@@ -9,7 +9,7 @@ Law: a text that is accepted here, and uses nothing but Spark's syntax, is accep
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlglot import exp
 from sqlglot.parsers.spark import SparkParser
@@ -36,8 +36,26 @@ Complaint = tuple[Token, bool]
 """A token, and whether it cannot stand there; otherwise something is missing after it."""
 
 
+def _parameter(parser: Any) -> exp.Expr | None:
+    """`?` or `:name`, with its place in the text."""
+    first = parser._prev
+    if first.token_type is _T.PLACEHOLDER:
+        return exp.Placeholder().update_positions(first)
+    if not parser._match_set(parser.COLON_PLACEHOLDER_TOKENS):
+        return None
+    made = exp.Placeholder(this=parser._prev.text)
+    made.meta.update(start=first.start, end=parser._prev.end)
+    return made
+
+
 class StrictParser(SparkParser):
     """Spark's parser of sqlglot, strict about the words between the expressions."""
+
+    PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Callable[[Any], Any]]] = {
+        **SparkParser.PLACEHOLDER_PARSERS,
+        _T.PLACEHOLDER: _parameter,
+        _T.COLON: _parameter,
+    }
 
     def _missing(self) -> None:
         self.raise_error("Something is missing", self._prev)

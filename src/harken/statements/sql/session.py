@@ -6,7 +6,7 @@ transaction of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -18,6 +18,7 @@ from harken.database.tables import SqlTables
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
 from harken.lang.sql import operator_runs
+from harken.lang.sql.parameters import Values, check_values, is_batch, refuse_batch, with_values
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import unknown_table
 from harken.stack import NESTED, room_for
@@ -55,21 +56,38 @@ class SqlSession:
 
     def run(self, text: str, options: RunOptions = NO_OPTIONS) -> None:
         """Run a whole text, or nothing of it since its last commit."""
+        check_values(options.values)
         try:
             with room_for(NESTED), self._watch.text():
                 if most := self._runtime.settings["operator_limit"]:
                     operator_runs.check(text, most)
                 with self._watch.statement():
                     parsed = statements(text)
+                if is_batch(parsed, options.values):
+                    self._run_batch(parsed, options.values)
+                    return
+                with self._watch.statement():
+                    parsed = with_values(parsed, options.values)
                 with self._transactions.text():
-                    for statement in parsed:
-                        with self._watch.statement():
-                            self._execute(statement)
+                    self._run_all(parsed)
         except HarkenError as error:
             error.locate(text, options.source)
             raise
         except RecursionError:
             raise HarkenError("this text is nested too deeply", code="syntax") from None
+
+    def _run_all(self, parsed: Sequence[Statement]) -> None:
+        for statement in parsed:
+            with self._watch.statement():
+                self._execute(statement)
+
+    def _run_batch(self, parsed: Sequence[Statement], rows: Sequence[Values]) -> None:
+        """Run a text once for each row of values, in one transaction."""
+        refuse_batch(parsed)
+        joined = self._transactions.active
+        with self._transactions.text() if joined else self._transactions.block():
+            for row in rows:
+                self._run_all(with_values(parsed, row))
 
     def close(self) -> None:
         """What is temporary goes, unless something that stays reads it.
