@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ["tests.harness.databases"]
+pytest_plugins = ["tests.harness.commands", "tests.harness.databases"]
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

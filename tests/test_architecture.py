@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 SRC = Path(__file__).parents[1] / "src"
-DEBT = Path(__file__).with_name("import_debt.txt")
+TESTS = Path(__file__).parent
+DEBT = TESTS / "import_debt.txt"
 
 GROUND = {"errors", "limits", "stack", "settings"}
 LANGUAGE = GROUND | {"values", "ir"}
@@ -65,6 +66,9 @@ SURFACE = {
     *("bench", "bench.tpch", "demo"),
 }
 SURFACE_ALLOWED = BELOW_CONSUMERS | CONSUMERS | STATEMENTS | LANGUAGES | {"api"} | SURFACE
+
+TESTS_ONLY = {"cases", "costs", "generators", "harness", "laws", "models"}
+"""The folders of `tests/` that stand for no folder of the source."""
 
 PYSPARK_ALLOWED = ("harken.engines.spark", "harken.pipeline", "harken.sources")
 NAMES_THAT_SAY_NOTHING = {"helper", "helpers", "manager", "managers", "misc", "util", "utils"}
@@ -181,6 +185,28 @@ def test_nobody_reaches_into_a_session() -> None:
         )
     ]
     assert not found, "\n".join(found)
+
+
+def folders(root: Path) -> set[str]:
+    """The folders below `root` that hold Python files, with dots between their names."""
+    found = {".".join(path.parent.relative_to(root).parts) for path in root.glob("**/*.py")}
+    return found - {""}
+
+
+def test_tests_have_the_folders_of_the_source() -> None:
+    source = folders(SRC / "harken") - {"bench.tpch.queries"}
+    there = folders(TESTS)
+    strange = {each for each in there - source if each.split(".")[0] not in TESTS_ONLY}
+    assert not strange, f"these test no folder of the source: {sorted(strange)}"
+    # A folder whose modules lie in its subfolders is tested there.
+    missing = {each for each in source if not any(is_inside(test, (each,)) for test in there)}
+    assert not missing, f"nothing tests these folders: {sorted(missing)}"
+
+
+def test_only_tests_of_the_whole_lie_beside_the_folders() -> None:
+    beside = {path.stem for path in TESTS.glob("*.py")} - {"__init__", "conftest"}
+    strange = {name for name in beside if not name.startswith("test_")}
+    assert not strange, f"put these into models, generators or harness: {sorted(strange)}"
 
 
 def test_module_names_say_what_is_inside() -> None:
