@@ -13,19 +13,19 @@ ROW = (Variable("X", INTEGER),)
 BASE = Relation("base", (Column("x", INTEGER),), 0, Kind.STORED)
 
 
-def derived(name: str, tabled: bool = True) -> Relation:
-    return Relation(name, (Column("x", INTEGER),), 0, Kind.DERIVED, tabled=tabled)
+def derived(name: str) -> Relation:
+    return Relation(name, (Column("x", INTEGER),), 0, Kind.DERIVED)
 
 
 def tower(height: int, mentions: int, tabled: bool = True) -> Program:
     """Each relation mentions the one below so many times; the lowest the stored one."""
     below, definitions = BASE, {}
     for level in range(height):
-        relation = derived(f"r{level}", tabled)
+        relation = derived(f"r{level}")
         clauses = tuple(
             Clause(Atom(relation, ROW), (Atom(below, ROW),) * 3) for _ in range(mentions)
         )
-        definitions[relation.id] = Definition(relation, clauses)
+        definitions[relation.id] = Definition(relation, clauses, tabled=tabled)
         below = relation
     return Program(below, definitions)
 

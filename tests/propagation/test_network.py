@@ -121,7 +121,7 @@ def test_a_late_bound_call_has_a_level_of_its_own(db: Database) -> None:
     rule(db, "low", "quantity(i) < need(i)")
     assert nodes(db, "low") == {
         "cnd_low": (2, "condition"),
-        "need*[fresh|item](item)": (1, "late-bound call"),
+        "need*[need(fresh)|need(item)](item)": (1, "late-bound call"),
     }
     assert said(db, "set days(:f) = 200;") == ["low f"]
     assert said(db, "set frequency(:f) = 200;") == []

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from harken.database.arguments import shown
@@ -25,7 +24,7 @@ from harken.engines.protocol import Query
 from harken.errors import SafetyFault, TypeFault, ValueFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Role
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Parameter, Variable
 from harken.planner.prepare import Plan, prepare
@@ -345,9 +344,9 @@ def plan_call(runtime: Runtime, relation: Relation) -> Plan:
         Variable(f"R{position}", column.type)
         for position, column in enumerate(relation.columns[relation.inputs :])
     )
-    goal = replace(
-        relation,
-        name="call",
+    goal = relation.variant(
+        Role.AUXILIARY,
+        "call",
         columns=relation.columns[relation.inputs :],
         inputs=0,
         kind=Kind.DERIVED,

@@ -19,7 +19,7 @@ from harken.ir.strata import Stratum, reachable, stratify
 from harken.maintenance.recursive_nodes import STRATEGIES, RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.strategies import Strategy
-from harken.planner.change_methods import rounds_again, spoken
+from harken.planner.change_methods import rounds_again
 from harken.propagation.network import Network
 
 AGAIN = "computed again at each change, and compared"
@@ -57,7 +57,7 @@ class _Recursion:
         first = program.goal if program.goal in relations else relations[0]
         self._relation: Relation = counted[0] if counted else first
         own = Program(self._relation, reachable(self._relation, program.definitions))
-        named = sorted({spoken(each) for each in counted or relations})
+        named = sorted({each.written_name for each in counted or relations})
         self.title = f"{' and '.join(named)}{', with UNION ALL' if counted else ''}"
         if counted:
             far = [

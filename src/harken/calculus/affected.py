@@ -29,7 +29,7 @@ from harken.ir.clauses import (
     atoms,
     literal_variables,
 )
-from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.relations import Column, Kind, Relation, Role, Semantics
 from harken.ir.safety import Needs, evaluable
 from harken.ir.strata import reachable, stratify
 from harken.ir.terms import Variable
@@ -94,7 +94,9 @@ class Affected:
             return first
         name = " or ".join(sorted(unique))
         columns = tuple(Column(f"k{i}", term.type) for i, term in enumerate(shared))
-        relation = Relation(name, columns, len(columns), Kind.DERIVED, past=True)
+        relation = Relation(
+            name, columns, len(columns), Kind.DERIVED, past=True, role=Role.AFFECTED
+        )
         clauses = tuple(
             Clause(Atom(relation, shared), (replace(atom, span=None),)) for atom in unique.values()
         )
@@ -103,9 +105,9 @@ class Affected:
 
     def touched(self, atom: Atom) -> Atom:
         """K for a stored relation: the rows that changed at all."""
-        relation = replace(
-            atom.relation,
-            name=f"affected {atom.relation.name}",
+        relation = atom.relation.variant(
+            Role.AFFECTED,
+            f"affected {atom.relation.name}",
             kind=Kind.DERIVED,
             semantics=Semantics.SET,
             key=None,
@@ -170,7 +172,8 @@ class Affected:
 
     def _everything(self, relation: Relation) -> Relation:
         """Any change below the relation may affect any of its rows."""
-        found = Relation(f"affected {relation.id}", (), 0, Kind.DERIVED)
+        name = f"affected {relation.id}"
+        found = Relation(name, (), 0, Kind.DERIVED, role=Role.AFFECTED, of=relation)
         below = reachable(relation, self.program.definitions)
         touched = {
             atom.relation.id: atom.relation
@@ -223,12 +226,13 @@ def _key_relation(relation: Relation, columns: tuple[int, ...]) -> Relation:
         inputs=len(columns),
         kind=Kind.DERIVED,
         past=True,
+        role=Role.AFFECTED,
+        of=relation,
     )
 
 
 def is_keys(relation: Relation) -> bool:
-    """Is it a K? No user's relation has a blank in its name."""
-    return relation.past and relation.name.startswith("affected ")
+    return relation.role is Role.AFFECTED
 
 
 def _any_row(relation: Relation) -> Atom:

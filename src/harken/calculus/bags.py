@@ -46,7 +46,7 @@ from harken.ir.clauses import (
     literal_variables,
 )
 from harken.ir.operations import OPERATIONS
-from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.relations import Column, Kind, Relation, Role, Semantics
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Constant, Term, Variable
 from harken.values.types import INTEGER
@@ -69,6 +69,8 @@ def weighted(relation: Relation) -> Relation:
         inputs=relation.inputs,
         kind=Kind.DERIVED,
         semantics=Semantics.BAG,
+        role=Role.CHANGE,
+        of=relation,
     )
 
 
@@ -152,10 +154,11 @@ def _netted(
     known = dict.fromkeys(v for each in early for v in literal_variables(each))
     row = tuple(variable for variable in known if variable in wanted)
     columns = tuple(Column(f"c{i}", each.type) for i, each in enumerate(row))
-    base = Relation(f"{target.name} {len(made)}", columns, 0, Kind.DERIVED, Semantics.BAG)
+    name = f"{target.name} {len(made)}"
+    base = Relation(name, columns, 0, Kind.DERIVED, Semantics.BAG, role=Role.AUXILIARY, of=target)
     terms = weighted(base)
     made[terms.id] = Definition(terms, tuple(_terms(Clause(Atom(base, row), early), terms, finder)))
-    there = replace(base, name=f"rows of {base.name}", semantics=Semantics.SET)
+    there = base.variant(Role.AUXILIARY, f"rows of {base.name}", semantics=Semantics.SET)
     weight, total = Variable("WEIGHT#", INTEGER), Variable("TOTAL#", INTEGER)
     members = Atom(terms, (*row, weight))
     found = Clause(Atom(there, row), (members,))

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from harken.ir.clauses import Atom, Clause, Definition, Program, clause_variables
 from harken.ir.dependencies import may_repeat
-from harken.ir.relations import Kind, Relation, Semantics
+from harken.ir.relations import Kind, Relation, Role, Semantics
 from harken.ir.safety import Needs
 from harken.ir.strata import depends_on, reachable
 from harken.ir.terms import Variable
@@ -38,12 +38,19 @@ def count_derivations(program: Program, needs: Needs) -> tuple[Program, Derivati
     a row is all that there is to a derivation."""
     goal, definition = program.goal, program.definitions[program.goal.id]
     chooses = definition.first or definition.numbered or definition.groups
-    if not goal.is_set or chooses or needs.get(goal.id) or goal.limit is not None:
+    if not goal.is_set or chooses or needs.get(goal.id) or definition.limit is not None:
         return None
     if goal.id in depends_on(definition) or _is_plain(definition):
         return None
     bag = Relation(
-        f"derivations of {goal.id}", goal.columns, 0, Kind.DERIVED, Semantics.BAG, past=True
+        f"derivations of {goal.id}",
+        goal.columns,
+        0,
+        Kind.DERIVED,
+        Semantics.BAG,
+        past=True,
+        role=Role.AUXILIARY,
+        of=goal,
     )
     clauses = tuple(Clause(replace(e.head, relation=bag), e.body) for e in definition.clauses)
     members = {**program.definitions, bag.id: Definition(bag, clauses)}
@@ -54,6 +61,8 @@ def count_derivations(program: Program, needs: Needs) -> tuple[Program, Derivati
         Kind.STORED,
         key=tuple(range(goal.arity)),
         past=True,
+        role=Role.KEPT,
+        of=goal,
     )
     row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(goal.columns))
     reading = Definition(goal, (Clause(Atom(goal, row), (Atom(counted, row),)),))

@@ -31,7 +31,7 @@ from harken.calculus.states import (
     removed,
 )
 from harken.ir.clauses import Atom, Clause, Definition, Literal, Program, clause_variables
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Role
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Variable
 
@@ -132,8 +132,8 @@ def _differential(
 
 def changed_relation(relation: Relation, sign: int) -> Relation:
     """The relation Δ+P or Δ−P, with the columns of P."""
-    name = f"Δ{'+' if sign > 0 else '−'}{relation.name}"
-    return replace(relation, name=name, kind=Kind.DERIVED, key=None)
+    role, mark = (Role.GAINED, "+") if sign > 0 else (Role.LOST, "−")
+    return relation.variant(role, f"Δ{mark}{relation.name}", kind=Kind.DERIVED, key=None)
 
 
 def _exact(

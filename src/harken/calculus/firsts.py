@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from harken.ir.clauses import Aggregation, Atom, Clause, Definition, First, Program
-from harken.ir.relations import Kind, Relation, Semantics
+from harken.ir.relations import Kind, Relation, Role, Semantics
 from harken.ir.safety import Needs
 from harken.ir.strata import reachable
 from harken.ir.terms import Constant, Variable
@@ -35,7 +35,7 @@ class FirstRows:
         """So many of the first rows, with all columns. By its clause it has all rows, which need
         not be expanded to be put in order."""
         rows = self.members.goal
-        relation = replace(rows, name=f"ahead {rows.name}", kind=Kind.DERIVED)
+        relation = rows.variant(Role.AUXILIARY, f"ahead {rows.name}", kind=Kind.DERIVED)
         row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(rows.columns))
         there = Aggregation(Constant(True, BOOLEAN), "some", None, Atom(rows, row), row)
         clause = Clause(Atom(relation, row), (Atom(rows, row), there))
@@ -60,6 +60,8 @@ def first_rows(definition: Definition, program: Program, needs: Needs) -> FirstR
         kind=Kind.STORED,
         semantics=Semantics.BAG,
         past=True,
+        role=Role.KEPT,
+        of=definition.relation,
     )
     members = Program(rows.relation, reachable(rows.relation, program.definitions))
     return FirstRows(relation, first, members)

@@ -37,7 +37,7 @@ from harken.ir.clauses import (
     Program,
     literal_variables,
 )
-from harken.ir.relations import Column, Kind, Relation
+from harken.ir.relations import Column, Kind, Relation, Role
 from harken.ir.safety import Needs, input_columns, is_bound
 from harken.ir.strata import depends_on, reachable, stratify
 from harken.ir.terms import Variable
@@ -60,6 +60,8 @@ class OnDemand:
     questions: Mapping[str, tuple[Relation, bool]]
     """For each relation that holds what others ask, the one that is asked, and whether for rows of
     which all arguments are known."""
+    adornments: Mapping[str, str]
+    """For each magic relation and each question, which arguments are known: `bf`."""
 
 
 def magic(program: Program, needs: Needs, driven: Collection[str] = ()) -> OnDemand | None:
@@ -104,7 +106,15 @@ def magic_relation(relation: Relation, pattern: Pattern) -> Relation:
         len(pattern),
         Kind.DERIVED,
         past=True,
+        role=Role.MAGIC,
+        of=relation,
     )
+
+
+def question_relation(relation: Relation, pattern: Pattern) -> Relation:
+    """What other layers ask the magic relation for."""
+    name = f"ask_{relation.name}^{pattern_text(relation, pattern)}"
+    return replace(magic_relation(relation, pattern), name=name, role=Role.QUESTION)
 
 
 def _above(program: Program, names: Collection[str]) -> set[str]:
@@ -124,7 +134,7 @@ def _can_be_asked(definition: Definition, needs: Needs) -> bool:
     relation = definition.relation
     return (
         relation.is_set
-        and relation.limit is None
+        and definition.limit is None
         and not needs.get(relation.id)
         and not (definition.first or definition.numbered or definition.groups)
     )
@@ -155,6 +165,7 @@ class _Rewriting:
         self.names: dict[str, str] = {}
         self.listed: dict[str, Definition] = {}
         self.questions: dict[str, tuple[Relation, bool]] = {}
+        self.adornments: dict[str, str] = {}
         self.supplements = 0
 
     def run(self) -> OnDemand:
@@ -182,7 +193,7 @@ class _Rewriting:
         program = Program(goal, reachable(goal, kept))
         tables = frozenset(self.made.keys() & program.definitions.keys())
         patterns = {name: frozenset(each) for name, each in self.patterns.items()}
-        return OnDemand(program, self.layers, tables, patterns, self.questions)
+        return OnDemand(program, self.layers, tables, patterns, self.questions, self.adornments)
 
     # --- clauses ---------------------------------------------------------------------------
 
@@ -241,6 +252,7 @@ class _Rewriting:
             len(terms),
             Kind.DERIVED,
             past=True,
+            role=Role.SUPPLEMENTARY,
         )
         self._take(relation, relation.id)
         head = Atom(relation, terms)
@@ -323,6 +335,7 @@ class _Rewriting:
 
     def _magic(self, relation: Relation, pattern: Pattern) -> Relation:
         asked = self._unique(magic_relation(relation, pattern), relation)
+        self.adornments[asked.id] = pattern_text(relation, pattern)
         self._take(asked, asked.id)
         self.layers[asked.id] = self.before[relation.id]
         return asked
@@ -330,8 +343,9 @@ class _Rewriting:
     def _question(self, relation: Relation, pattern: Pattern) -> Relation:
         """What others ask, and the rule by which it is asked of the relation."""
         asked = self._magic(relation, pattern)
-        question = self._unique(replace(asked, name=f"ask{asked.name[1:]}"), relation)
+        question = self._unique(question_relation(relation, pattern), relation)
         if question.id not in self.questions:
+            self.adornments[question.id] = pattern_text(relation, pattern)
             self.questions[question.id] = (relation, len(pattern) == relation.arity)
             self._take(question, question.id)
             row = tuple(Variable(f"X{i}", each.type) for i, each in enumerate(asked.columns))
@@ -349,7 +363,7 @@ class _Rewriting:
         if not isinstance(literal, Aggregation) or not self._is_demanded(literal):
             return literal
         relation = literal.atom.relation
-        listed = replace(relation, name=f"listed {relation.name}", kind=Kind.DERIVED)
+        listed = relation.variant(Role.AUXILIARY, f"listed {relation.name}", kind=Kind.DERIVED)
         row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(relation.columns))
         clause = Clause(Atom(listed, row), (Atom(relation, row),))
         self.listed[listed.id] = Definition(listed, (clause,))

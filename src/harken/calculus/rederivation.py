@@ -24,19 +24,17 @@ had, none without a row that is gone: from an earlier one, (D) finds it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harken.calculus.affected import Affected
 from harken.calculus.differentials import Differential, differentials_of
 from harken.calculus.states import ADDED, REMOVED, affected_relations, delta, old, old_definitions
 from harken.ir.clauses import Atom, Clause, Definition, Literal, Program
-from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.relations import Column, Kind, Relation, Role, Semantics
 from harken.ir.safety import required_inputs
 from harken.ir.strata import stratify
 from harken.ir.terms import Variable
 from harken.values.types import INTEGER
-
-MARKS = ("^del", "^ins", "^plus", "^minus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +58,7 @@ def is_rederivable(program: Program) -> str | None:
             return f"{definition.relation.name} is a bag"
         if definition.first or definition.numbered or definition.groups:
             return f"{definition.relation.name} chooses among its rows"
-        if definition.relation.limit is not None:
+        if definition.limit is not None:
             return f"{definition.relation.name} has a limit"
     return None
 
@@ -86,9 +84,9 @@ def rederive(program: Program, changed: Collection[str], nodes: Collection[str])
 
 def marked(relation: Relation, mark: str) -> Relation:
     """p^del, p^ins, p^plus or p^minus."""
-    return replace(
-        relation,
-        name=f"{relation.name}^{mark}",
+    return relation.variant(
+        Role.REDERIVED,
+        f"{relation.name}^{mark}",
         kind=Kind.DERIVED,
         semantics=Semantics.SET,
         key=None,
@@ -98,7 +96,7 @@ def marked(relation: Relation, mark: str) -> Relation:
 
 def is_marked(relation: Relation) -> bool:
     """Is it one of these? It has about as many rows as the change."""
-    return relation.past and relation.name.endswith(MARKS)
+    return relation.role is Role.REDERIVED
 
 
 def _definitions(
@@ -140,6 +138,8 @@ def _change(relation: Relation) -> Definition:
         relation.inputs,
         Kind.DERIVED,
         past=True,
+        role=Role.CHANGE,
+        of=relation,
     )
     row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(relation.columns))
     clauses = tuple(

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 from harken.calculus.states import delta
 from harken.ir.clauses import Atom, Clause, Definition, Literal, Program
-from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.relations import Column, Kind, Relation, Role, Semantics
 from harken.ir.strata import reachable, stratify
 from harken.ir.terms import Term, Variable
 from harken.values.types import INTEGER
@@ -54,10 +54,19 @@ def rounds_of(program: Program) -> Rounds | None:
     later = [each for each in clauses if _mentions(each, goal)]
     columns = (Column("round", INTEGER), *goal.columns)
     key = tuple(range(len(columns)))
-    row = Relation(f"rounds of {goal.id}", columns, 0, Kind.STORED, key=key, past=True)
+    row = Relation(
+        f"rounds of {goal.id}",
+        columns,
+        0,
+        Kind.STORED,
+        key=key,
+        past=True,
+        role=Role.KEPT,
+        of=goal,
+    )
     moving = delta(row)
     stored = replace(row, columns=moving.columns)
-    bag = Relation(f"first of {goal.id}", goal.columns, 0, Kind.DERIVED, Semantics.BAG, past=True)
+    bag = _bag(f"first of {goal.id}", goal.columns, goal)
     base = Definition(bag, tuple(Clause(replace(e.head, relation=bag), e.body) for e in first))
     others = {name: each for name, each in program.definitions.items() if name != goal.id}
     return Rounds(
@@ -70,6 +79,19 @@ def rounds_of(program: Program) -> Rounds | None:
     )
 
 
+def _bag(name: str, columns: tuple[Column, ...], of: Relation) -> Relation:
+    return Relation(
+        name,
+        columns,
+        0,
+        Kind.DERIVED,
+        Semantics.BAG,
+        past=True,
+        role=Role.AUXILIARY,
+        of=of,
+    )
+
+
 def _mentions(clause: Clause, relation: Relation) -> bool:
     return any(isinstance(e, Atom) and e.relation.id == relation.id for e in clause.body)
 
@@ -78,7 +100,7 @@ def _step(
     goal: Relation, clauses: list[Clause], source: Relation, others: dict[str, Definition]
 ) -> Program:
     columns = source.columns
-    made = Relation(f"after {source.id}", columns, 0, Kind.DERIVED, Semantics.BAG, past=True)
+    made = _bag(f"after {source.id}", columns, source)
 
     def reading(literal: Literal) -> Literal:
         if not isinstance(literal, Atom) or literal.relation.id != goal.id:

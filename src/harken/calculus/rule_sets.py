@@ -16,7 +16,7 @@ from harken.calculus.affected import Affected
 from harken.calculus.differentials import differentials_of
 from harken.calculus.magic import OnDemand, magic
 from harken.calculus.rederivation import cycle_of, is_rederivable, marked, rederive
-from harken.calculus.states import ADDED, affected_relations, is_delta, is_old, old
+from harken.calculus.states import ADDED, affected_relations, is_delta, is_old, made_from, old
 from harken.ir.clauses import (
     Atom,
     Clause,
@@ -25,9 +25,11 @@ from harken.ir.clauses import (
     stored_relations,
 )
 from harken.ir.printer import print_literal
-from harken.ir.relations import Relation
+from harken.ir.relations import Relation, Role
 from harken.ir.safety import required_inputs
 from harken.ir.strata import reachable, stratify
+
+ASKING = frozenset({Role.MAGIC, Role.SUPPLEMENTARY})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,7 @@ class _Layout:
             program, {*changed, *self.cycle}, self.affected, required_inputs(program)
         )
         self.definitions = asked.program.definitions
+        self.adornments = asked.adornments
         self.questions = [
             clause
             for name in asked.questions
@@ -120,12 +123,10 @@ class _Layout:
     def _own(self, literal: Literal) -> Literal:
         """What a relation of the cycle has gained or lost is followed once it is known for sure."""
         if isinstance(literal, Atom) and is_delta(literal.relation):
-            name = literal.relation.name.removeprefix("Δ ")
-            for each in self.cycle:
-                relation = self.program.definitions[each].relation
-                if relation.name == name:
-                    mark = "plus" if literal.terms[-1] == ADDED else "minus"
-                    return Atom(marked(relation, mark), literal.terms[:-1])
+            relation = made_from(literal.relation)
+            if relation.id in self.cycle:
+                mark = "plus" if literal.terms[-1] == ADDED else "minus"
+                return Atom(marked(relation, mark), literal.terms[:-1])
         return literal
 
     def _checks(self, relation: Relation) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -157,7 +158,7 @@ class _Layout:
         return RuleSet(title, (("", tuple(dict.fromkeys(map(self._rule, rules)))),))
 
     def _is_made(self, relation: Relation) -> bool:
-        return relation.id in self.definitions and relation.name.startswith(("m_", "sup_"))
+        return relation.id in self.definitions and relation.role in ASKING
 
     # --- as text ---------------------------------------------------------------------------
 
@@ -176,17 +177,20 @@ class _Layout:
         return f"{'¬' if literal.negated else ''}{name}({', '.join(map(str, terms))})"
 
     def _name(self, relation: Relation) -> str:
-        name = relation.name.removeprefix("Δ ")
-        if name.startswith(("m_", "ask_")):
-            asked, _, pattern = name.partition("_")[2].rpartition("^")
-            state = "" if asked.startswith("old ") else "^new"
-            return f"m_{asked.removeprefix('old ')}{state}^{pattern}"
-        if is_old(relation):
-            return name.removeprefix("old ")
-        return f"{name}^new" if relation.id in self.affected else name
+        if relation.role in (Role.MAGIC, Role.QUESTION):
+            asked = made_from(relation)
+            state = "" if is_old(asked) else "^new"
+            return f"m_{_state_free(asked).name}{state}^{self.adornments[relation.id]}"
+        shown = _state_free(relation)
+        return f"{shown.name}^new" if relation.id in self.affected else shown.name
 
 
 def _copies(clause: Clause) -> bool:
     """Does it hand on what others ask?"""
     first = clause.body[0] if clause.body else None
-    return isinstance(first, Atom) and first.relation.name.startswith("ask_")
+    return isinstance(first, Atom) and first.relation.role is Role.QUESTION
+
+
+def _state_free(relation: Relation) -> Relation:
+    """The relation whose change or old state this is, if it is one."""
+    return made_from(relation) if is_old(relation) or is_delta(relation) else relation

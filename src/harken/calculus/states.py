@@ -25,7 +25,7 @@ from harken.ir.clauses import (
     atoms,
     rename_relations,
 )
-from harken.ir.relations import COPIES, Column, Kind, Relation, Semantics
+from harken.ir.relations import COPIES, Column, Kind, Relation, Role, Semantics
 from harken.ir.strata import depends_on, reachable
 from harken.ir.terms import Constant, Variable
 from harken.values.types import INTEGER
@@ -40,19 +40,26 @@ WEIGHT = Variable("WEIGHT#", INTEGER)
 def delta(relation: Relation) -> Relation:
     """ΔR: the columns of R and a weight. For a set the row alone is the key."""
     return Relation(
-        name=f"Δ {relation.name}",
+        name=f"Δ{relation.name}",
         columns=(*relation.columns, Column("weight", INTEGER)),
         inputs=relation.inputs,
         kind=Kind.STORED,
         semantics=Semantics.SET,
         key=tuple(range(relation.arity)),
         past=True,
+        role=Role.DELTA,
+        of=relation,
     )
 
 
 def is_delta(relation: Relation) -> bool:
-    """A user's function may be called Δs, but not Δ s."""
-    return relation.name.startswith("Δ ")
+    return relation.role is Role.DELTA
+
+
+def made_from(relation: Relation) -> Relation:
+    """The relation that a Δ-set, an old state or another variant was made from."""
+    assert isinstance(relation.of, Relation), relation.id
+    return relation.of
 
 
 def added(atom: Atom) -> tuple[Literal, ...]:
@@ -75,16 +82,17 @@ def _signed(atom: Atom, weight: Constant, operator: str) -> tuple[Literal, ...]:
 
 def old(relation: Relation) -> Relation:
     """R@old, a derived relation with the columns and the key of R."""
-    return replace(relation, name=f"old {relation.name}", kind=Kind.DERIVED, past=True)
+    return relation.variant(Role.OLD, f"old {relation.name}", kind=Kind.DERIVED, past=True)
 
 
 def is_old(relation: Relation) -> bool:
-    return relation.past and relation.name.startswith("old ")
+    return relation.role is Role.OLD
 
 
 def copy_of(relation: Relation) -> Relation:
     """R@old where it is stored: a copy of R as it was after the last transaction."""
-    return replace(relation, name=f"copy {relation.name}", kind=Kind.STORED, key=None, past=True)
+    name = f"copy {relation.name}"
+    return relation.variant(Role.COPY, name, kind=Kind.STORED, key=None, past=True)
 
 
 def from_copies(program: Program, names: Collection[str]) -> Program:
@@ -122,9 +130,14 @@ def _old_set(relation: Relation, terms: tuple[Variable, ...]) -> tuple[Definitio
 
 def _old_bag(relation: Relation, terms: tuple[Variable, ...]) -> tuple[Definition, ...]:
     """A row that changed by w was there n − w times, if it is there n times now."""
-    touched = replace(relation, name=f"touched {relation.name}", kind=Kind.DERIVED, past=True)
-    touched = replace(touched, semantics=Semantics.SET)
-    rows = replace(relation, name=f"rows {relation.name}", kind=Kind.DERIVED)
+    touched = relation.variant(
+        Role.AUXILIARY,
+        f"touched {relation.name}",
+        kind=Kind.DERIVED,
+        semantics=Semantics.SET,
+        past=True,
+    )
+    rows = relation.variant(Role.AUXILIARY, f"present {relation.name}", kind=Kind.DERIVED)
     before = old(relation)
     now, copies, which = (Variable(name, INTEGER) for name in ("NOW", "COPIES", "WHICH"))
     changed = Atom(delta(relation), (*terms, WEIGHT))
@@ -215,8 +228,13 @@ def old_definitions(
             numbered = definition.numbered
             if numbered is not None:
                 numbered = replace(numbered, relation=_old_id(numbered.relation, program, affected))
-            made[before.id] = Definition(
-                before, clauses, definition.exclusive, groups, first, numbered
+            made[before.id] = replace(
+                definition,
+                relation=before,
+                clauses=clauses,
+                groups=groups,
+                first=first,
+                numbered=numbered,
             )
         for clause in definition.clauses:
             for atom in atoms(clause.body):

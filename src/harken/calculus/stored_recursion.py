@@ -33,7 +33,7 @@ from harken.calculus.states import (
     old_definitions,
 )
 from harken.ir.clauses import Atom, Clause, Definition, Literal, Program
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Role
 from harken.ir.safety import required_inputs
 from harken.ir.terms import Variable
 
@@ -57,7 +57,8 @@ class Maintenance:
 
 def grown(relation: Relation) -> Relation:
     """The copy of a relation as it is being filled: the rows are in the table of the copy."""
-    return replace(copy_of(relation), name=f"grown {relation.name}", kind=Kind.DERIVED)
+    copy = copy_of(relation)
+    return copy.variant(Role.AUXILIARY, f"grown {relation.name}", kind=Kind.DERIVED)
 
 
 def maintain(program: Program, changed: Collection[str], nodes: Collection[str]) -> Maintenance:
@@ -158,7 +159,7 @@ def _reading(
     first: Relation, definitions: list[Definition], others: Mapping[str, Definition]
 ) -> Program:
     """A program whose goal reads one of the relations, and with it all of them."""
-    goal = replace(first, name=f"all of {first.name}", kind=Kind.DERIVED)
+    goal = first.variant(Role.AUXILIARY, f"all of {first.name}", kind=Kind.DERIVED)
     row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(first.columns))
     reading = Definition(goal, (Clause(Atom(goal, row), (Atom(first, row),)),))
     known = {each.relation.id: each for each in (reading, *definitions)}

@@ -34,7 +34,7 @@ from harken.ir.clauses import (
     Program,
     stored_relations,
 )
-from harken.ir.relations import Column, Kind, Relation
+from harken.ir.relations import Column, Kind, Relation, Role
 from harken.ir.safety import Needs
 from harken.ir.strata import reachable
 from harken.ir.terms import Variable
@@ -153,6 +153,8 @@ def totals_of(literal: Literal, program: Program, needs: Needs) -> Totals | None
         kind=Kind.STORED,
         key=tuple(range(len(columns))),
         past=True,
+        role=Role.KEPT,
+        of=members,
     )
     own = Program(members, reachable(members, program.definitions))
     return Totals(relation, literal.aggregate, own, groups, value, present)
@@ -167,7 +169,8 @@ def _private(literal: Aggregation) -> list[Variable]:
 
 def _reader(totals: Totals) -> Definition:
     """An aggregate ranges over a derived relation: here it is another name for the totals."""
-    relation = replace(totals.relation, name=f"kept {totals.relation.name}", kind=Kind.DERIVED)
+    name = f"kept {totals.relation.name}"
+    relation = totals.relation.variant(Role.AUXILIARY, name, kind=Kind.DERIVED)
     terms = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(relation.columns))
     clause = Clause(Atom(relation, terms), (Atom(totals.relation, terms),))
     return Definition(relation, (clause,))

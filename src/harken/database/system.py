@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.relations import Column, Kind, Relation, Role, Semantics
 from harken.ir.schema import Function, FunctionKind
 from harken.values.types import BOOLEAN, FUNCTION, INTEGER, OBJECT, RULE, TEXT, TYPE, Type
 
@@ -137,18 +137,16 @@ def system_functions() -> Iterator[Function]:
         )
 
 
-ACTIVATIONS_OF = "activations of "
-
-
 def activations_relation(rule: str, parameters: tuple[Column, ...]) -> Relation:
     """The arguments for which a rule is active, with priority and order of activation."""
     inputs = len(parameters)
     return Relation(
-        name=f"{ACTIVATIONS_OF}{rule}",
+        name=f"activations of {rule}",
         columns=(*parameters, Column("priority", INTEGER), Column("sequence", INTEGER)),
         inputs=inputs,
         kind=Kind.STORED,
         key=tuple(range(inputs)),
+        role=Role.ACTIVATIONS,
     )
 
 
@@ -161,19 +159,17 @@ def activation_function(rule: str, parameters: tuple[Column, ...]) -> Function:
     return Function(name, (), results, kind, text="built in", relation=relation, system=True)
 
 
-PARAMETERS_OF = "parameters of "
-
-
 def parameters_relation(label: str, types: Sequence[Type]) -> Relation:
     """The constants of all subscriptions that share a condition, by the number of each."""
     constants = (Column(f"constant_{i}", type_) for i, type_ in enumerate(types, start=1))
     columns = (Column("subscription", INTEGER), *constants)
-    return Relation(f"{PARAMETERS_OF}{label}", columns, 1, Kind.STORED, key=(0,))
+    name = f"parameters of {label}"
+    return Relation(name, columns, 1, Kind.STORED, key=(0,), role=Role.PARAMETERS)
 
 
 def is_parameters(relation: Relation) -> bool:
-    return relation.name.startswith(PARAMETERS_OF)
+    return relation.role is Role.PARAMETERS
 
 
 def is_activations(relation: Relation) -> bool:
-    return relation.name.startswith(ACTIVATIONS_OF)
+    return relation.role is Role.ACTIVATIONS

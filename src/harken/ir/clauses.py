@@ -159,6 +159,9 @@ class Definition:
     duplicates. `first` says that they are the first rows of another relation, `numbered` that they
     are its rows with a number. All of that is in the clauses, too; an engine that can do better
     with it does.
+
+    A definition that is `tabled` may be computed once for all who mention it. The evaluation of a
+    recursive one with a `limit` ends with the round in which it has that many rows.
     """
 
     relation: Relation
@@ -167,13 +170,12 @@ class Definition:
     groups: frozenset[str] = frozenset()
     first: First | None = None
     numbered: Numbered | None = None
-    evaluated: tuple[int | None, bool] = field(init=False, repr=False)
-    """Relations are equal whatever their limits; definitions with other limits have other rows."""
+    tabled: bool = False
+    limit: int | None = None
 
     def __post_init__(self) -> None:
         if any(clause.head.relation != self.relation for clause in self.clauses):
             raise ValueError(f"a clause of {self.relation.id} has another head")
-        object.__setattr__(self, "evaluated", (self.relation.limit, self.relation.in_rounds))
 
 
 @dataclass(frozen=True)
@@ -311,7 +313,13 @@ def rename_relations(definition: Definition, named: Callable[[Relation], Relatio
         return replace(each, relation=named(each.relation))
 
     clauses = tuple(with_atoms(clause, atom) for clause in definition.clauses)
-    return Definition(named(definition.relation), clauses, definition.exclusive)
+    return Definition(
+        named(definition.relation),
+        clauses,
+        definition.exclusive,
+        tabled=definition.tabled,
+        limit=definition.limit,
+    )
 
 
 def with_atoms(clause: Clause, changed: Callable[[Atom], Atom]) -> Clause:

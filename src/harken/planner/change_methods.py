@@ -7,7 +7,6 @@ change can affect. Keys without a column are the worst case: everything is looke
 from __future__ import annotations
 
 import enum
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -102,12 +101,6 @@ def rounds_again(program: Program, far: Collection[str]) -> str | None:
     return f"{' and '.join(below)} {_are(below)} in the lake" if below else None
 
 
-def spoken(relation: Relation) -> str:
-    """`query recursive r 4` is what the author of the query calls r."""
-    written = re.fullmatch(r".* recursive (.+) \d+", relation.name)
-    return written[1] if written else relation.name
-
-
 def _are(names: Sequence[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
@@ -164,7 +157,7 @@ def _recursion(relation: Relation, program: Program, far: Collection[str]) -> Lo
     if relation.in_rounds:
         refused = rounds_again(own, far)
         how = How.IN_ROUNDS if refused is None else How.ALL_ROUNDS
-        return Looked(f"UNION ALL in {spoken(relation)}", how, because=refused or "")
+        return Looked(f"UNION ALL in {relation.written_name}", how, because=refused or "")
     refused = is_rederivable(own)
     if refused is not None:
         return Looked(f"recursion, as {refused}", How.WHOLE)

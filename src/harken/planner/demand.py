@@ -34,7 +34,7 @@ from harken.ir.clauses import (
     literal_variables,
     substitute,
 )
-from harken.ir.relations import Column, Kind, Relation, is_extent
+from harken.ir.relations import Column, Kind, Relation, Role, is_extent
 from harken.ir.safety import check_program, is_bound, ready, solve
 from harken.ir.strata import reachable, stratify
 from harken.ir.terms import Term, Variable
@@ -77,7 +77,8 @@ def demands_beside(
 ) -> tuple[Demand, ...]:
     """The demands of a definition of a plan by itself, when the relations that are `tables` are at
     hand: those of a rule of a recursion, say, of which each round has found some rows."""
-    goal = replace(definition.relation, name=f"rule of {definition.relation.name}")
+    relation = definition.relation
+    goal = relation.variant(Role.AUXILIARY, f"rule of {relation.name}")
     clauses = tuple(Clause(replace(c.head, relation=goal), c.body) for c in definition.clauses)
     others = {name: each for name, each in plan.program.definitions.items() if name not in tables}
     own = replace(definition, relation=goal, clauses=clauses)
@@ -229,6 +230,7 @@ class _Search:
             tuple(Column(f"k{i}", atom.relation.columns[i].type) for i in columns),
             inputs=0,
             kind=Kind.DERIVED,
+            role=Role.AUXILIARY,
         )
         clause = canonical(Clause(Atom(goal, terms), _leading_to(terms, prefix)))
         place = (atom.relation.id, columns, clause)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from harken.calculus.counting import Derivations, count_derivations, may_have_many
 from harken.calculus.totals import Kept, with_totals
 from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Program, atoms, canonical
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Role
 from harken.ir.safety import required_inputs
 from harken.ir.strata import reachable, stratify
 from harken.ir.terms import Variable
@@ -313,7 +313,7 @@ def members_part(totals: Kept, part: Part) -> Part:
 def _each_of(program: Program) -> Program:
     """Another name for a goal that is a node: its changes are then those of the node."""
     goal = program.goal
-    relation = replace(goal, name=f"each of {goal.name}")
+    relation = goal.variant(Role.AUXILIARY, f"each of {goal.name}")
     row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(goal.columns))
     definition = Definition(relation, (Clause(Atom(relation, row), (Atom(goal, row),)),))
     return Program(relation, {relation.id: definition, **program.definitions})

@@ -29,6 +29,7 @@ from harken.ir.clauses import (
     substitute,
     substitute_term,
 )
+from harken.ir.relations import Role
 from harken.ir.strata import depends_on, reachable, stratify
 from harken.ir.terms import Term, Variable
 
@@ -40,8 +41,7 @@ def specialize(program: Program) -> Program:
         for stratum in stratify(program)
         if stratum.recursive
         and len(stratum.definitions) == 1
-        and stratum.definitions[0].relation.limit
-        is None  # it counts all rows, not those with a value
+        and stratum.definitions[0].limit is None  # it counts all rows, not those with a value
     }
     for name, definition in program.definitions.items():
         if name in single:
@@ -104,11 +104,11 @@ def _is_handed_on(definition: Definition, position: int) -> bool:
 
 
 def _with_value(definition: Definition, position: int, value: Term) -> Definition:
-    relation = replace(definition.relation, name=f"{definition.relation.name}[{position}={value}]")
-    old = definition.relation.id
+    general = definition.relation
+    relation = general.variant(Role.AUXILIARY, f"{general.name}[{position}={value}]")
 
     def renamed(literal: Literal) -> Literal:
-        if isinstance(literal, Atom) and literal.relation.id == old:
+        if isinstance(literal, Atom) and literal.relation.id == general.id:
             return replace(literal, relation=relation)
         return literal
 
@@ -119,7 +119,7 @@ def _with_value(definition: Definition, position: int, value: Term) -> Definitio
         terms = tuple(substitute_term(term, step) for term in clause.head.terms)
         body = tuple(renamed(substitute(literal, step)) for literal in clause.body)
         clauses.append(Clause(Atom(relation, terms), body))
-    return Definition(relation, tuple(clauses), definition.exclusive)
+    return Definition(relation, tuple(clauses), definition.exclusive, tabled=definition.tabled)
 
 
 def _right_linear(definition: Definition) -> Definition | None:
@@ -145,7 +145,7 @@ def _right_linear(definition: Definition) -> Definition | None:
     repeated = Clause(replace(base.head, terms=(middle, end)), tuple(rest))
     if canonical(repeated) != canonical(base):
         return None
-    turned = replace(relation, name=f"{relation.name}~")
+    turned = relation.variant(Role.AUXILIARY, f"{relation.name}~")
     again = Clause(
         Atom(turned, (middle, start)), (*rest, Atom(turned, (end, start), span=first.span))
     )

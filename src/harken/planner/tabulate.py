@@ -25,7 +25,7 @@ SHARED = 12
 
 def tabulate(program: Program, needy: Collection[str]) -> frozenset[str]:
     """The relations to compute first; those that are `needy` cannot be, for want of arguments."""
-    if not any(each.relation.tabled for each in program.definitions.values()):
+    if not any(each.tabled for each in program.definitions.values()):
         return frozenset()
     if written_out(program) <= LONG:
         return frozenset()
@@ -39,7 +39,7 @@ def tabulate(program: Program, needy: Collection[str]) -> frozenset[str]:
             inner = sum(lengths.get(atom.relation.id, 0) for body in bodies for atom in atoms(body))
             length = inner + sum(map(len, bodies))
             again = length * (mentions[name] - 1)
-            may = definition.relation.tabled and name not in needy and name != program.goal.id
+            may = definition.tabled and name not in needy and name != program.goal.id
             if stratum.recursive:
                 length = 0
             elif may and (again > SHARED or length > LONG):

@@ -15,13 +15,13 @@ about.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from harken.calculus.differentials import Change, changed_relation, differentiate
 from harken.errors import HarkenError, is_of_data
 from harken.ir.clauses import Atom, Clause, Definition, Program, stored_relations
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Role
 from harken.ir.terms import Variable
 from harken.maintenance.event_bindings import Binding
 from harken.maintenance.nodes import Row, ViewNode
@@ -173,7 +173,7 @@ def _occurring(event: CompiledEvent, changed: frozenset[str]) -> Program:
     """The program of the rows with which an event occurs."""
     change = differentiate(event.program, changed)
     goal = event.program.goal
-    occurred = replace(goal, name=f"{event.kind} {goal.name}")
+    occurred = goal.variant(Role.AUXILIARY, f"{event.kind} {goal.name}")
     clauses = tuple(_occurrences(event.kind, occurred, change))
     known = {**change.plus.definitions, **change.minus.definitions}
     return Program(occurred, {**known, occurred.id: Definition(occurred, clauses)})
@@ -196,7 +196,8 @@ def _occurrences(kind: str, occurred: Relation, change: Change) -> Iterable[Clau
 
 def _concerned(occurring: Program, bindings: Iterable[Binding], condition: Program) -> Program:
     """The program of the tuples for which a condition holds and that an event is about."""
-    goal = replace(condition.goal, name=f"{condition.goal.name} by event", kind=Kind.DERIVED)
+    name = f"{condition.goal.name} by event"
+    goal = condition.goal.variant(Role.AUXILIARY, name, kind=Kind.DERIVED)
     row = tuple(Variable(f"T{i}", each.type) for i, each in enumerate(goal.columns))
     clauses = []
     for binding in bindings:

@@ -28,14 +28,14 @@ class Trace:
 
     def incoming(self, relation: Relation, plus: list[Any], minus: list[Any]) -> None:
         """What a stored relation gained and lost."""
-        self.say(f"Δ{relation.id} = {self._shown(relation, plus, minus)}")
+        self.say(f"Δ{relation.label} = {self._shown(relation, plus, minus)}")
 
     def view(self, change: ViewChange) -> None:
         goal = change.view.program.goal
         self._change(goal, goal.name, change)
 
     def node(self, change: NodeChange) -> None:
-        self._change(change.relation, change.relation.id, change)
+        self._change(change.relation, change.relation.label, change)
 
     def _change(self, relation: Relation, name: str, change: ViewChange | NodeChange) -> None:
         influents = ", ".join(sorted(change.changed))

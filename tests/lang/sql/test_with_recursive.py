@@ -180,7 +180,7 @@ def test_a_query_of_a_cycle_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(harken.HarkenError) as caught:
             db.sql(ROUND_AND_ROUND)
         assert caught.value.code == "no-fixpoint"
-        assert "recursive r" in caught.value.message
+        assert caught.value.message.startswith("r did not settle")
         db.sql("DELETE FROM edge; INSERT INTO edge VALUES (1, 2)")
         assert db.sql(ROUND_AND_ROUND).rows == [(1, 2)]
 

@@ -26,7 +26,7 @@ from harken.database.system import parameters_relation
 from harken.errors import NameFault, SafetyFault, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition, Program, with_terms
-from harken.ir.relations import Column, Kind, Relation
+from harken.ir.relations import Column, Kind, Relation, Role
 from harken.ir.schema import Function
 from harken.ir.terms import Constant, Parameter, Term, Value, Variable
 from harken.maintenance.watched import WatchedView
@@ -162,7 +162,7 @@ class Views:
         """With the constants in the condition."""
         if found.view.parameters is None:
             return replace(found, view=replace(found.view, strategy=strategy))
-        goal = replace(found.reading.goal, name=f"monitored {watched}")
+        goal = replace(found.reading.goal, name=f"monitored {watched}", role=Role.CONDITION)
         (clause,) = found.reading.definitions[found.reading.goal.id].clauses
         given: dict[Term, Term] = {
             Parameter(i, each.type.or_null(False)): each for i, each in enumerate(found.constants)
@@ -187,7 +187,7 @@ MOST_SELECTIONS = 10_000
 
 def _whole_view(function: Function, catalog: Catalog) -> MonitoredView:
     relation = _rows_of(function)
-    goal = replace(relation, name=f"monitored {relation.name}", kind=Kind.DERIVED)
+    goal = relation.variant(Role.CONDITION, f"monitored {relation.name}", kind=Kind.DERIVED)
     row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(relation.columns))
     definition = Definition(goal, (Clause(Atom(goal, row), (Atom(relation, row),)),))
     program = assemble(goal, [definition], catalog)
@@ -211,7 +211,7 @@ def _restricted_view(
         constant_variable(i, each.type.or_null(False))
         for i, each in enumerate(restriction.constants)
     ]
-    goal = replace(relation, name=f"rows of {label}", kind=Kind.DERIVED)
+    goal = relation.variant(Role.AUXILIARY, f"rows of {label}", kind=Kind.DERIVED)
     given: dict[Term, Term] = {each: Parameter(i, each.type) for i, each in enumerate(constants)}
     read = Definition(goal, (_with_terms(goal, clause, given),))
     reading = assemble(goal, (read, *restriction.own), catalog)
@@ -240,7 +240,16 @@ def _shared_goal(relation: Relation, name: str) -> Relation:
     """For each subscription the rows of the view that it wants."""
     key = None if relation.key is None else (0, *(i + 1 for i in relation.key))
     columns = (Column("subscription", INTEGER), *relation.columns)
-    return Relation(name, columns, 0, Kind.DERIVED, relation.semantics, key)
+    return Relation(
+        name,
+        columns,
+        0,
+        Kind.DERIVED,
+        relation.semantics,
+        key,
+        role=Role.CONDITION,
+        of=relation,
+    )
 
 
 def _with_terms(goal: Relation, clause: Clause, given: Mapping[Term, Term]) -> Clause:

@@ -20,7 +20,7 @@ from typing import Protocol
 from harken.database.actions import Action
 from harken.database.schema_cache import Dependencies
 from harken.database.system import activations_relation
-from harken.ir.relations import Column, Kind, Relation
+from harken.ir.relations import Column, Kind, Relation, Role
 from harken.maintenance.watched import WatchedView
 
 
@@ -44,7 +44,8 @@ class Rule:
     @property
     def condition(self) -> Relation:
         names = (*self.parameters, *self.variables)
-        return Relation(f"cnd_{self.name}", names, len(self.parameters), Kind.DERIVED)
+        inputs = len(self.parameters)
+        return Relation(f"cnd_{self.name}", names, inputs, Kind.DERIVED, role=Role.CONDITION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -175,7 +175,7 @@ def _influent(runtime: Runtime, node: ViewNode, relation: Relation) -> InfluentE
     hierarchy, engine = runtime.catalog.hierarchy, runtime.engine
     plus, minus = prepare(change.plus, hierarchy), prepare(change.minus, hierarchy)
     return InfluentExplanation(
-        relation=relation.id,
+        relation=relation.label,
         rows=engine.count(relation) if relation.kind is Kind.STORED else 0,
         gains=clauses(1),
         losses=clauses(-1),
@@ -217,13 +217,16 @@ class _Nodes:
         costs = None if isinstance(node, TotalsNode) else self.network.chooser.costs(node)
         recursive = node.part.reason is Reason.RECURSIVE
         return NodeExplanation(
-            id=node.part.relation.name if isinstance(node, ViewNode) else node.id,
+            id=_node_label(node),
             level=node.level,
             kind=node.part.reason.value,
-            influents=tuple(node.depends_on()),
+            influents=tuple(each.label for each in node.depends_on().values()),
             clauses=print_definition(goal),
             whole=costs.whole if costs is not None else None,
-            each_row=tuple(costs.each_row.items()) if costs is not None and not recursive else (),
+            each_row=tuple(
+                (node.depends_on()[name].label if name in node.depends_on() else name, cost)
+                for name, cost in (costs.each_row.items() if costs and not recursive else ())
+            ),
             kept=self._kept(node),
             measured=tuple(node.experience.lines()) if node.experience is not None else (),
         )
@@ -258,7 +261,7 @@ class _Nodes:
         screener = self.network.graph.screener(relation, above)
         updates = self.network.chooser.statistics.updates.get(relation.id)
         return NodeExplanation(
-            id=relation.id,
+            id=relation.label,
             level=0,
             kind="stored",
             influents=(),
@@ -272,6 +275,12 @@ class _Nodes:
             else f"{updates.transactions} transactions have changed {updates.rows} rows, "
             f"lately {updates.lately:.1f} each; the screener is for {screener.changes:.1f}",
         )
+
+
+def _node_label(node: Node) -> str:
+    if isinstance(node, ViewNode):
+        return node.part.relation.name
+    return node.delta.relation.label
 
 
 def counted(node: TotalsNode) -> str:

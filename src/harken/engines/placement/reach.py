@@ -32,19 +32,17 @@ def _reach(engine: Placement, demand: Demand, how: str = KEYS) -> Reach:
     if how == ROUNDS:
         names = tuple(column.name for column in relation.columns)
         how = ROUNDS if rows > limits.SMALL else WHOLE
-        return Reach(relation.id, rows, how, names)
+        return Reach(relation.label, rows, how, names)
     if demand.plan is None:
         how = WHOLE if rows <= limits.MOST_ROWS else SPARK
-        return Reach(relation.id, rows, how)
+        return Reach(relation.label, rows, how)
     columns = tuple(relation.columns[i].name for i in demand.columns)
     if rows <= limits.SMALL:
-        return Reach(relation.id, rows, WHOLE, columns)
+        return Reach(relation.label, rows, WHOLE, columns)
     clauses = demand.plan.program.definitions[demand.plan.program.goal.id]
-    sources = (
-        atom.relation.id.replace("Δ ", "Δ") for each in clauses.clauses for atom in atoms(each.body)
-    )
+    sources = (atom.relation.label for each in clauses.clauses for atom in atoms(each.body))
     return Reach(
-        relation.id,
+        relation.label,
         rows,
         KEYS,
         columns,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from harken.engines.spark.aggregates import alike
 from harken.ir.clauses import Aggregation, Atom, Clause, Comparison, Definition, Literal
-from harken.ir.relations import Column, Kind, Relation
+from harken.ir.relations import Column, Kind, Relation, Role
 from harken.ir.safety import Needs
 from harken.ir.terms import Variable
 
@@ -69,7 +69,8 @@ def _as_one(
     clause: Clause, groups: Atom, found: tuple[Aggregation, ...], made: dict[str, Grouped]
 ) -> Clause:
     columns = tuple(Column(f"c{i}", each.type) for i, each in enumerate((*groups.terms, *found)))
-    relation = Relation(f"grouped {len(made)}", columns, 0, Kind.DERIVED)
+    name = f"grouped {len(made)}"
+    relation = Relation(name, columns, 0, Kind.DERIVED, role=Role.AUXILIARY)
     totals = [Variable(f"TOTAL#{len(made)}.{i}", each.type) for i, each in enumerate(found)]
     rest: list[Literal] = [each for each in clause.body if each is not groups and each not in found]
     equations = [

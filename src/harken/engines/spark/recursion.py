@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from harken.engines.spark.expressions import after
 from harken.ir.clauses import Atom, Clause, Definition
-from harken.ir.relations import Kind, Relation, Semantics
+from harken.ir.relations import Kind, Relation, Role, Semantics
 from harken.ir.strata import Stratum, no_fixpoint
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def compile_stratum(
 
         step = rows(steps) if steps else None
         relations.append(Rounds(full, delta, rows(first), step))
-    spoken = tuple(sorted(definition.relation.name for definition in stratum.definitions))
+    spoken = tuple(sorted(definition.relation.written_name for definition in stratum.definitions))
     return Fixpoint(tuple(relations), spoken, stratum.in_rounds)
 
 
@@ -146,7 +146,7 @@ def _as_bag(relation: Relation) -> Relation:
 
 
 def _delta(relation: Relation) -> Relation:
-    return replace(relation, name=f"recent {relation.name}", kind=Kind.STORED)
+    return relation.variant(Role.RECENT, f"recent {relation.name}", kind=Kind.STORED)
 
 
 def _delta_clauses(clause: Clause, recursive: frozenset[str]) -> list[Clause]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from harken.engines.sqlite import aggregates, faults, lookups, ordered
-from harken.engines.sqlite.driving import RECENT, SETTLED, Driving
+from harken.engines.sqlite.driving import Driving
 from harken.engines.sqlite.expressions import Risk, Sql, compare, constant, operation, quote
 from harken.engines.sqlite.foreign import foreign_module
 from harken.engines.sqlite.grouping import GroupBy, Grouping
@@ -38,7 +38,7 @@ from harken.ir.clauses import (
 )
 from harken.ir.dependencies import may_repeat
 from harken.ir.operations import AGGREGATES
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Role
 from harken.ir.safety import Needs, order
 from harken.ir.terms import Constant, Parameter, Term, Variable
 from harken.values.types import BOOLEAN
@@ -372,10 +372,10 @@ class Compiler:
 
     def table(self, relation: Relation) -> str:
         table = quote(self.tables.get(relation.id, table_name(relation)))
-        if not relation.name.startswith((RECENT, SETTLED)):
+        if relation.role not in (Role.RECENT, Role.SETTLED):
             return table
         tests = [f"rowid <= {self.slots.text(last_row(self.numbers[relation.id]))}"]
-        if relation.name.startswith(RECENT):
+        if relation.role is Role.RECENT:
             tests.insert(0, f"rowid > {self.slots.text(FROM_ROW)}")
         return f"(SELECT * FROM temp.{table} WHERE {' AND '.join(tests)})"
 

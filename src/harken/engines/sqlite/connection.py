@@ -29,7 +29,7 @@ from harken.errors import HarkenError, SafetyFault, StorageError
 from harken.limits import UNLIMITED, Watch
 
 APPLICATION_ID = 0x4841524B
-FORMAT = 2
+FORMAT = 3
 """Rises whenever the relations that the catalog keeps about itself change."""
 HEADER = 100
 STATEMENT_CACHE = 1024

@@ -14,19 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from harken.calculus.affected import is_keys
-from harken.calculus.rederivation import is_marked
-from harken.calculus.states import is_delta, is_old
+from harken.calculus.states import is_old
 from harken.engines.sqlite.grouping import Grouping
 from harken.ir.clauses import Atom, Literal, literal_variables
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Role
 from harken.ir.safety import is_bound, ready
 from harken.ir.terms import Variable
 
-RECENT = "recent "
-"""What the names of relations begin with that hold what the last round of a recursion found."""
-SETTLED = "settled "
-"""And of those that hold what was found before the round."""
+SMALL = frozenset({Role.DELTA, Role.AFFECTED, Role.REDERIVED, Role.RECENT})
+"""Relations with about as many rows as a change."""
 
 
 @dataclass(slots=True)
@@ -38,9 +34,7 @@ class Driving:
 
     def is_small(self, relation: Relation) -> bool:
         """Has it about as many rows as a change?"""
-        if is_delta(relation) or is_keys(relation) or is_marked(relation):
-            return True
-        if relation.name.startswith(RECENT):
+        if relation.role in SMALL:
             return True
         made = self.grouping.made.get(relation.id)
         if made is None:

@@ -23,7 +23,7 @@ from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.names import stored_name
 from harken.engines.sqlite.selectable import selectable
 from harken.ir.clauses import Atom, Clause, Definition
-from harken.ir.relations import Column, Kind, Relation
+from harken.ir.relations import Column, Kind, Relation, Role
 from harken.planner.screen import Alternative, Screener
 
 MARKS = "harken_changed"
@@ -322,7 +322,7 @@ def passing(alternatives: tuple[Alternative, ...] | None, row: str) -> str:
 
 def _passing(alternative: Alternative, row: str) -> str:
     columns = tuple(Column(f"c{i}", v.type) for i, v in enumerate(alternative.row))
-    relation = Relation("screener", columns, len(columns), Kind.DERIVED)
+    relation = Relation("screener", columns, len(columns), Kind.DERIVED, role=Role.AUXILIARY)
     clause = Clause(Atom(relation, alternative.row), alternative.tests)
     known = {i: Sql(f"{row}.c{i}", variable.type) for i, variable in enumerate(alternative.row)}
     compiler = Compiler({}, {}, lenient=True)

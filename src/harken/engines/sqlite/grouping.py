@@ -38,7 +38,7 @@ from harken.ir.clauses import (
 )
 from harken.ir.dependencies import determined
 from harken.ir.operations import AGGREGATES, FOLDED, OPERATIONS
-from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.relations import Column, Kind, Relation, Role, Semantics
 from harken.ir.safety import Needs, input_columns, is_bound, order
 from harken.ir.terms import Term, Variable
 from harken.values.types import NUMBER
@@ -145,7 +145,7 @@ class Grouping:
                 and (each.or_null or AGGREGATES[each.aggregate].on_nothing is not None)
             ):
                 over.setdefault(each.atom.relation.id, []).append(each)
-        nothing = Atom(Relation("all", (), 0, Kind.DERIVED), ())
+        nothing = Atom(Relation("all", (), 0, Kind.DERIVED, role=Role.AUXILIARY), ())
         for found in over.values():
             if len(found) > 1 and not self.needs.get(found[0].atom.relation.id):
                 clause = self._natively(clause, nothing, found, ())
@@ -171,6 +171,7 @@ class Grouping:
             inputs=0,
             kind=Kind.DERIVED,
             key=tuple(range(width)),
+            role=Role.AUXILIARY,
         )
         aggregates = tuple(
             (each, None if each.value is None else each.atom.terms.index(each.value))
@@ -223,9 +224,8 @@ class Grouping:
         if not known:
             return members
         keys = self._define("keys", known, (), base)
-        relation = replace(
-            atom.relation, name=f"wanted {len(self.made)} {atom.relation.name}", inputs=0, key=None
-        )
+        name = f"wanted {len(self.made)} {atom.relation.name}"
+        relation = atom.relation.variant(Role.AUXILIARY, name, inputs=0, key=None)
         if members.groups or members.first or members.numbered:
             row = tuple(
                 Variable(f"MEMBER#{i}", term.type) if i >= len(groups.terms) else term
@@ -439,6 +439,7 @@ class Grouping:
             kind=Kind.DERIVED,
             semantics=Semantics.SET if key else Semantics.BAG,
             key=tuple(range(len(key))) if key else None,
+            role=Role.AUXILIARY,
         )
         atom = Atom(relation, terms)
         self.made[relation.id] = Definition(relation, (Clause(atom, body),))

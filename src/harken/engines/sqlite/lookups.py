@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 
-from harken.calculus.rederivation import is_marked
-from harken.engines.sqlite.driving import RECENT
 from harken.ir.clauses import Atom, Literal, literal_variables
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Role
 from harken.ir.safety import is_bound
 from harken.ir.terms import Variable
 
@@ -58,7 +56,7 @@ def in_rounds(joins: Sequence[Literal], tables: Container[str]) -> Iterator[Look
 
 
 def _is_recent(relation: Relation) -> bool:
-    return relation.name.startswith(RECENT) or is_marked(relation)
+    return relation.role in (Role.RECENT, Role.REDERIVED)
 
 
 def _reach(atom: Atom, known: set[Variable]) -> int:

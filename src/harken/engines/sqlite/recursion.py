@@ -24,12 +24,11 @@ from typing import Any
 from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.compile import Compiler
-from harken.engines.sqlite.driving import RECENT, SETTLED
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.names import stored_name
 from harken.engines.sqlite.slots import FROM_ROW, Slots, last_row_of
 from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Literal
-from harken.ir.relations import Kind, Relation, Semantics
+from harken.ir.relations import Kind, Relation, Role, Semantics
 from harken.ir.strata import Stratum, no_fixpoint
 
 ROUND_LIMIT = 100_000
@@ -258,7 +257,7 @@ def make_tables(
                 name,
                 columns,
                 identity,
-                relation.limit,
+                definition.limit,
                 kept=relation.id in kept,
                 in_rounds=stratum.in_rounds,
             )
@@ -285,7 +284,7 @@ def make_fixpoint(
         for clause in definition.clauses:
             for source, variant in _variants(clause, stratum):
                 rules.append(Rule(variant, target, numbers.get(source), layer))
-    names = tuple(sorted(definition.relation.name for definition in stratum.definitions))
+    names = tuple(sorted(definition.relation.written_name for definition in stratum.definitions))
     readers = tuple(
         tuple(i for i, rule in enumerate(rules) if rule.source == number)
         for number in range(len(made))
@@ -316,12 +315,12 @@ def _unanswered(asked: str, answers: str, columns: int) -> str:
 
 def recent(relation: Relation) -> Relation:
     """The rows of a relation that a rule has not read before."""
-    return replace(relation, name=f"{RECENT}{relation.name}", kind=Kind.STORED)
+    return relation.variant(Role.RECENT, f"recent {relation.name}", kind=Kind.STORED)
 
 
 def settled(relation: Relation) -> Relation:
     """The rows of a relation that were there when the round began."""
-    return replace(relation, name=f"{SETTLED}{relation.name}", kind=Kind.STORED)
+    return relation.variant(Role.SETTLED, f"settled {relation.name}", kind=Kind.STORED)
 
 
 def _variants(clause: Clause, stratum: Stratum) -> list[tuple[str, Clause]]:

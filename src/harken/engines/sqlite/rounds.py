@@ -10,6 +10,8 @@ changed, whatever the rounds.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from harken.calculus.rounds import Rounds
 from harken.engines.protocol import Connection, Query
 from harken.engines.sqlite import layout, recursion
@@ -17,7 +19,6 @@ from harken.engines.sqlite.copies import Validity
 from harken.engines.sqlite.events import DeltaSet
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.selectable import selectable
-from harken.ir.relations import Relation
 from harken.ir.strata import no_fixpoint
 
 
@@ -26,7 +27,7 @@ class RoundsTable:
         self._connection = connection
         self.rounds = rounds
         width = rounds.relation.arity
-        row = Relation(rounds.stored.name, rounds.stored.columns[:-1], 0, rounds.stored.kind)
+        row = replace(rounds.stored, columns=rounds.stored.columns[:-1])
         self._row = row
         name = rounds.stored.id
         self.validity = Validity(connection, name)
@@ -136,7 +137,7 @@ class RoundsTable:
     def _go(self, step: Query) -> None:
         """Go through the rounds, each when all that changes in it is known."""
         run, value = self._connection.run, self._connection.value
-        number, rows, name = -1, 0, self.rounds.relation.name
+        number, rows, name = -1, 0, self.rounds.relation.written_name
         changes = f"FROM {self._changed} WHERE {self._weight} <> 0"
         while (found := value(f"SELECT min(c0) {changes} AND c0 > {number}")) is not None:
             number = found

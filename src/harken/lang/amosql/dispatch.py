@@ -16,7 +16,7 @@ from itertools import combinations
 
 from harken.errors import Span, TypeFault
 from harken.ir.clauses import Atom, Clause, Computation, Definition, Literal
-from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.relations import Column, Kind, Relation, Role, Semantics
 from harken.ir.schema import Function
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.amosql.overload_resolution import is_narrower
@@ -59,20 +59,17 @@ def _dispatching_relation(
         and candidate.relation.key == tuple(range(candidate.relation.inputs))
         for candidate in candidates
     )
+    # A call from a narrower type has fewer candidates.
     return Relation(
-        name=_dispatching_name(candidates),
+        name=f"{candidates[0].name}*",
         columns=columns,
         inputs=len(inputs),
         kind=Kind.DERIVED,
         semantics=Semantics.BAG if bag else Semantics.SET,
         key=tuple(range(len(inputs))) if keyed else None,
+        role=Role.LATE_BOUND,
+        of="|".join(sorted(each.id for each in candidates)),
     )
-
-
-def _dispatching_name(candidates: tuple[Function, ...]) -> str:
-    """The candidates are in it: a call from a narrower type has fewer."""
-    taken = ("×".join(p.type.name for p in candidate.parameters) for candidate in candidates)
-    return f"{candidates[0].name}*[{'|'.join(sorted(taken))}]"
 
 
 def _input_type(draft: Draft, candidates: tuple[Function, ...], position: int) -> Type:
@@ -196,7 +193,7 @@ def _not_taken_by(
         return Atom(atoms[0].relation, atoms[0].terms, negated=True)
     columns = tuple(Column(f"c{i}", variable.type) for i, variable in enumerate(inputs))
     name = draft.auxiliary_name("types")
-    relation = Relation(name, columns, len(columns), Kind.DERIVED)
+    relation = Relation(name, columns, len(columns), Kind.DERIVED, role=Role.PART)
     clause = Clause(Atom(relation, inputs), tuple(atoms))
     draft.auxiliaries[relation.id] = Definition(relation, (clause,))
     return Atom(relation, inputs, negated=True)

@@ -23,7 +23,7 @@ from harken.ir.clauses import (
     substitute_term,
 )
 from harken.ir.operations import OPERATIONS
-from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.relations import Column, Kind, Relation, Role, Semantics
 from harken.ir.safety import unbound
 from harken.ir.schema import Function, Schema
 from harken.ir.terms import Constant, Parameter, Term, Variable
@@ -152,7 +152,7 @@ class Draft:
             Column(f"c{position}", term.type) for position, term in enumerate((*outer, *items))
         )
         semantics = Semantics.BAG if bag else Semantics.SET
-        return Relation(name, columns, len(outer), Kind.DERIVED, semantics)
+        return Relation(name, columns, len(outer), Kind.DERIVED, semantics, role=Role.PART)
 
     def define(self, relation: Relation, outer: Sequence[Variable], branches: list[Branch]) -> None:
         """Define an auxiliary relation; the outer variables it mentions keep to their types in

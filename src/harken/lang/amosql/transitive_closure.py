@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from harken.errors import TypeFault, counted
 from harken.ir.clauses import Atom, Clause, Comparison, Computation, Definition, Literal
-from harken.ir.relations import Column, Kind, Relation
+from harken.ir.relations import Column, Kind, Relation, Role
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.amosql import syntax
 from harken.lang.amosql.scope import Scope
@@ -131,7 +131,11 @@ def _closure(step: _Step) -> Relation:
     translator = step.translator
     columns = (Column("from", step.origin), Column("to", step.result))
     relation = Relation(
-        translator.draft.auxiliary_name(f"tclose_{step.name}"), columns, 1, Kind.DERIVED
+        translator.draft.auxiliary_name(f"tclose_{step.name}"),
+        columns,
+        1,
+        Kind.DERIVED,
+        role=Role.PART,
     )
     start, middle = translator.draft.fresh(step.origin), translator.draft.fresh(step.result)
     first, reached = step.apply(start)
@@ -154,7 +158,11 @@ def _power(step: _Step, count: Term) -> Relation:
     assert common is not None, "the function leads from a type to a related one"
     columns = (Column("from", step.origin), Column("n", INTEGER), Column("to", common))
     relation = Relation(
-        translator.draft.auxiliary_name(f"power_{step.name}"), columns, 2, Kind.DERIVED
+        translator.draft.auxiliary_name(f"power_{step.name}"),
+        columns,
+        2,
+        Kind.DERIVED,
+        role=Role.PART,
     )
     start, middle = translator.draft.fresh(step.origin), translator.draft.fresh(common)
     before, now = translator.draft.fresh(INTEGER), translator.draft.fresh(INTEGER)

@@ -8,13 +8,13 @@ relation of all variables in its braces (so that every solution counts once), a 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 
 from harken.errors import SafetyFault, Span, SyntaxFault, TypeFault
 from harken.ir import clauses as ir
 from harken.ir.operations import AGGREGATES
-from harken.ir.relations import RANGES, Column, Kind, Relation
+from harken.ir.relations import RANGES, Column, Kind, Relation, Role
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.datalog import functors, syntax
 from harken.lang.datalog.grounding import check_grounded
@@ -61,8 +61,7 @@ class Translator:
             for head in rule.heads:
                 if head.name == known.name:
                     found += self.clauses(head, rule.body)
-        relation = replace(known.relation, tabled=True, limit=limit)
-        return ir.Definition(relation, tuple(found))
+        return ir.Definition(known.relation, tuple(found), tabled=True, limit=limit)
 
     def clauses(self, head: syntax.Atom, body: syntax.Formula | None) -> list[ir.Clause]:
         known = relation_of(self.relations, head)
@@ -92,7 +91,7 @@ class Translator:
             parts.append((scope, draft))
         types = [parts[0][0].inference.variable(name).type for name in names] if parts else []
         columns = tuple(Column(n, t) for n, t in zip(names, types, strict=False))
-        relation = Relation(self.owner, columns, 0, Kind.DERIVED)
+        relation = Relation(self.owner, columns, 0, Kind.DERIVED, role=Role.PART)
         made = [
             ir.Clause(ir.Atom(relation, tuple(draft.variable(n) for n in names)), tuple(draft.body))
             for _, draft in parts
@@ -106,7 +105,7 @@ class Translator:
         """An auxiliary relation with these columns and one clause."""
         columns = tuple(Column(f"a{i}", each.type) for i, each in enumerate(row))
         name = f"{self.owner} {what} {next(self._numbers)}"
-        relation = Relation(name, columns, 0, Kind.DERIVED)
+        relation = Relation(name, columns, 0, Kind.DERIVED, role=Role.PART)
         clause = ir.Clause(ir.Atom(relation, tuple(row)), tuple(body))
         self.auxiliaries[relation.id] = ir.Definition(relation, (clause,))
         return relation

@@ -23,7 +23,7 @@ from harken.ir.clauses import (
     clause_variables,
 )
 from harken.ir.operations import may_be_null
-from harken.ir.relations import Column, Kind, Relation, Semantics
+from harken.ir.relations import Column, Kind, Relation, Role, Semantics
 from harken.ir.schema import Table as Table
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql import decimals
@@ -94,6 +94,8 @@ class Draft:
         groups: Iterable[Relation] = (),
         first: First | None = None,
         numbered: Numbered | None = None,
+        role: Role = Role.PART,
+        of: str | None = None,
     ) -> Relation:
         """An auxiliary relation with one clause for each head and body. Its first columns are the
         captured variables."""
@@ -104,6 +106,8 @@ class Draft:
             inputs=0,
             kind=Kind.DERIVED,
             semantics=Semantics.BAG if bag else Semantics.SET,
+            role=role,
+            of=of,
         )
         clauses = tuple(
             Clause(Atom(relation, (*captured, *terms)), tuple(body)) for terms, body in heads
@@ -187,6 +191,6 @@ class Body:
 
 def variables_in(terms: Iterable[Term], literals: Iterable[Literal]) -> set[Variable]:
     """The variables of terms and literals."""
-    relation = Relation("used", (), 0, Kind.DERIVED)
+    relation = Relation("used", (), 0, Kind.DERIVED, role=Role.PART)
     inside = clause_variables(Clause(Atom(relation, ()), tuple(literals)))
     return {term for term in terms if isinstance(term, Variable)} | set(inside)

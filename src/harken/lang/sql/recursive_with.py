@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from harken.errors import TypeFault, counted
 from harken.ir.clauses import Atom, Clause, Definition, Program, atoms
-from harken.ir.relations import Column, Kind, Relation
+from harken.ir.relations import Column, Relation, Role
 from harken.ir.strata import components
 from harken.lang.sql.program_draft import Draft
 from harken.lang.sql.query_rows import QueryRows
@@ -137,8 +137,10 @@ def _relation(
         Column(column.name, column.type.or_null(null))
         for column, null in zip(rows.columns, nullable, strict=True)
     )
-    made = draft.define(f"recursive {item.alias}", (), columns, (), bag=in_rounds)
-    return replace(made, kind=Kind.DERIVED, in_rounds=in_rounds)
+    made = draft.define(
+        "recursive", (), columns, (), bag=in_rounds, role=Role.RECURSIVE, of=item.alias
+    )
+    return replace(made, in_rounds=in_rounds)
 
 
 def _clauses(draft: Draft, rows: QueryRows, relation: Relation, item: exp.Expr) -> list[Clause]:

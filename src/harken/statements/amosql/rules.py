@@ -22,7 +22,7 @@ from harken.ir.clauses import (
     canonical,
     rename_relations,
 )
-from harken.ir.relations import Column, Kind, Relation
+from harken.ir.relations import Column, Kind, Relation, Role, Semantics
 from harken.ir.safety import required_inputs
 from harken.ir.schema import Function, FunctionKind
 from harken.ir.terms import Variable
@@ -175,7 +175,13 @@ def _event(event: syntax.Event, condition: Program, catalog: Catalog) -> Compile
     watched = functions[0].relation
     assert watched is not None
     terms = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(watched.columns))
-    goal = Relation(f"event {watched.id}", watched.columns, watched.inputs, Kind.DERIVED)
+    goal = watched.variant(
+        Role.CONDITION,
+        f"event {watched.name}",
+        kind=Kind.DERIVED,
+        semantics=Semantics.SET,
+        key=None,
+    )
     clause = Clause(Atom(goal, terms), (Atom(watched, terms),))
     program = assemble(goal, [Definition(goal, (clause,))], catalog)
     try:
@@ -203,7 +209,7 @@ def _condition_program(
     active = Atom(rule.activations, (*head[:inputs], *details))
     alternatives = [[]] if node.condition is None else translator.predicate(node.condition, scope)
     columns = tuple(Column(f"c{i}", variable.type) for i, variable in enumerate(head))
-    body = Relation(NAMELESS, columns, inputs, Kind.DERIVED)
+    body = Relation(NAMELESS, columns, inputs, Kind.DERIVED, role=Role.PART)
     clauses = tuple(translator.draft.clause(body, head, each, declared) for each in alternatives)
     own = name_condition(body, (Definition(body, clauses), *translator.draft.auxiliaries.values()))
     when = Atom(own[0].relation, head)
@@ -222,12 +228,12 @@ def name_condition(body: Relation, definitions: tuple[Definition, ...]) -> tuple
     have the same condition."""
     text = repr([canonical(clause) for each in definitions for clause in each.clauses])
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
-    made = {each.relation.id for each in definitions if each.relation.name.startswith(NAMELESS)}
+    made = {each.relation.id for each in definitions if each.relation.role is Role.PART}
 
     def named(relation: Relation) -> Relation:
         if relation.id not in made:
             return relation
-        return replace(relation, name=f"{NAMELESS} {digest}{relation.name[len(NAMELESS) :]}")
+        return replace(relation, name=f"{relation.name} {digest}")
 
     return tuple(rename_relations(each, named) for each in definitions)
 

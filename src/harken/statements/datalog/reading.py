@@ -12,7 +12,7 @@ from harken.database.runtime import Runtime
 from harken.errors import SyntaxFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
-from harken.ir.relations import Kind, Relation
+from harken.ir.relations import Kind, Relation, Role
 from harken.ir.terms import Variable
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types
@@ -90,7 +90,8 @@ class Reading:
         """A fact whose arguments are computed, as it is stored."""
         translator = Translator(self._relations, self._types, QUERY)
         (clause,) = translator.clauses(atom, None)
-        goal = Relation(QUERY, clause.head.relation.columns, 0, Kind.DERIVED)
+        columns = clause.head.relation.columns
+        goal = Relation(QUERY, columns, 0, Kind.DERIVED, role=Role.PART)
         main = Definition(goal, (Clause(replace(clause.head, relation=goal), clause.body),))
         found = self._evaluate(goal, (main, *translator.auxiliaries.values()))
         if len(found) != 1:
@@ -131,7 +132,7 @@ def _nulls_first(row: Row) -> Row:
 
 def mentioning(relations: Iterable[Relation]) -> Definition:
     """Something that depends on all of these, so that they are looked at together."""
-    goal = Relation(ALL, (), 0, Kind.DERIVED)
+    goal = Relation(ALL, (), 0, Kind.DERIVED, role=Role.PART)
     clauses = []
     for relation in relations:
         row = tuple(Variable(f"X{i}", c.type) for i, c in enumerate(relation.columns))
