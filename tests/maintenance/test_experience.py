@@ -7,7 +7,9 @@ Time is what SQLite works: a thousand of its instructions are a millisecond.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -15,6 +17,7 @@ import pytest
 import harken
 from harken import Database
 from harken.engines.protocol import BrokenOff
+from harken.maintenance import measurement_store
 from harken.maintenance.chooser import UNWATCHED
 from harken.maintenance.decisions import REMEMBERED_DECISIONS, Because, Decision, DecisionLog
 from harken.maintenance.measurements import Experience
@@ -43,13 +46,20 @@ class Clock:
 
 @pytest.fixture
 def db() -> Iterator[Database]:
-    with harken.connect() as db:
+    with opened(":memory:") as db:
+        db.sql("CREATE TABLE member (id INT, g INT NOT NULL, v INT NOT NULL, PRIMARY KEY (id))")
+        db.load("member", [(n, n % GROUPS, n) for n in range(GROUPS * MEMBERS)])
+        yield db
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[Database]:
+    """A database on the clock that counts instructions."""
+    with harken.connect(path) as db:
         connection, clock = db.internals.connection, Clock()
         connection.working_time = clock
         connection.raw.set_progress_handler(clock.work, INSTRUCTIONS, id="clock")
         connection.raw.set_progress_handler(connection._is_over, INSTRUCTIONS)
-        db.sql("CREATE TABLE member (id INT, g INT NOT NULL, v INT NOT NULL, PRIMARY KEY (id))")
-        db.load("member", [(n, n % GROUPS, n) for n in range(GROUPS * MEMBERS)])
         yield db
 
 
@@ -523,3 +533,48 @@ def test_deciding_changes_nothing(db: Database, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(WavePlan, "decide", twice)
     for text in (SMALL, LARGE, LARGE, SMALL, SMALL):
         ways(db, text)
+
+
+# --- what survives the session -----------------------------------------------------------------
+
+
+def learn(path: Path) -> None:
+    with opened(path) as db:
+        db.sql("CREATE TABLE member (id INT, g INT NOT NULL, v INT NOT NULL, PRIMARY KEY (id))")
+        db.load("member", [(n, n % GROUPS, n) for n in range(GROUPS * MEMBERS)])
+        summed(db)
+        assert ways(db, LARGE) == BROKEN_OFF
+
+
+def test_a_reopened_database_chooses_as_it_had_learnt(tmp_path: Path) -> None:
+    learn(tmp_path / "shop.db")
+    with opened(tmp_path / "shop.db") as db:
+        assert ways(db, LARGE) == NAIVELY
+        last = db.internals.network.chooser.decisions("condition materialized total()")[-1]
+        assert last.decision.reason is Because.MEASURED
+
+
+def test_what_another_machine_measured_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn(tmp_path / "shop.db")
+    monkeypatch.setattr(measurement_store, "machine", lambda: "another")
+    with opened(tmp_path / "shop.db") as db:
+        assert ways(db, LARGE) != NAIVELY
+
+
+def test_a_commit_that_taught_nothing_new_writes_no_measurements(tmp_path: Path) -> None:
+    learn(tmp_path / "shop.db")
+    with opened(tmp_path / "shop.db") as db:
+        ways(db, SMALL)
+        ways(db, SMALL)
+        written: list[str] = []
+        run = db.internals.connection.run
+
+        def noting(sql: str, *given: Any) -> Any:
+            written.append(sql)
+            return run(sql, *given)
+
+        db.internals.connection.run = noting  # type: ignore[method-assign,assignment]
+        ways(db, SMALL)
+        assert not [sql for sql in written if measurement_store.TABLE in sql]

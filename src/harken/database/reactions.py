@@ -97,6 +97,7 @@ class Reactions:
     def before_commit(self) -> None:
         for consumer in self._consumers:
             consumer.before_commit()
+        self.network.chooser.store.write()
 
     def after_commit(self) -> None:
         for consumer in self._consumers:

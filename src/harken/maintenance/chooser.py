@@ -24,8 +24,9 @@ from harken.engines.protocol import Statistics
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
 from harken.maintenance.decisions import Because, Decision, DecisionLog, TakenDecision
+from harken.maintenance.measurement_store import MeasurementStore
 from harken.maintenance.measurements import Experience
-from harken.maintenance.nodes import Costs, Monitored, TotalsNode, ViewNode
+from harken.maintenance.nodes import Costs, Monitored, Node, TotalsNode, ViewNode
 from harken.maintenance.strategies import Strategy
 from harken.planner.cost import CostModel
 from harken.planner.network import Part
@@ -88,7 +89,8 @@ class Chooser:
         self,
         statistics: Statistics,
         is_far: Callable[[Relation], bool],
-        counts_far: Callable[[], bool] = lambda: False,
+        counts_far: Callable[[], bool],
+        store: MeasurementStore,
     ) -> None:
         """`counts_far` says whether there is someone to make totals of what is far away."""
         self.statistics = statistics
@@ -96,10 +98,23 @@ class Chooser:
         self._counts_far = counts_far
         self.forced: str | None = None
         """`incremental` or `naive`, whatever it costs."""
-        self.is_experienced = False
-        """Is it known of any view what naive evaluation takes?"""
+        self.store = store
+        self._is_experienced = False
         self.log = DecisionLog()
         self._settled: dict[frozenset[str], _Settled] = {}
+
+    @property
+    def is_experienced(self) -> bool:
+        """Is it known of any view what recomputing takes?"""
+        return self._is_experienced or self.store.has_any
+
+    def note_experienced(self) -> None:
+        self._is_experienced = True
+
+    def learnt(self, node: Node, known: Experience) -> None:
+        """Something was measured of a node."""
+        if known.is_news:
+            self.store.note(node.id, node.part.program, known)
 
     def decisions(self, node_id: str) -> tuple[TakenDecision, ...]:
         """The last decisions about a node, the newest last."""
@@ -150,20 +165,24 @@ class Chooser:
 
     # --- experience ------------------------------------------------------------------------
 
-    def experience(self, node: Monitored) -> Experience | None:
+    def experience(self, node: Node) -> Experience | None:
         """What is known of a node, in its relations as they are, unless they have changed a good
         deal since."""
         known = node.experience
         if known is None:
-            return None
+            if not self.store.has_any:
+                return None
+            known = node.experience = self.store.find(node.id, lambda: node.part.program)
+            if known is None:
+                return None
         rows = self.statistics.sizes(node.part.stored)
-        if any(_is_other(now, known.rows[name]) for name, now in rows.items()):
+        if any(_is_other(now, known.rows.get(name, -1.0)) for name, now in rows.items()):
             node.experience = None
             return None
         known.now = sum(rows.values())
         return known
 
-    def naive_seconds(self, node: Monitored) -> float:
+    def naive_seconds(self, node: Node) -> float:
         """What naive evaluation of a node takes, by experience or by the rows below it."""
         known = self.experience(node)
         if known is not None and known.naive_seconds is not None:
@@ -194,12 +213,13 @@ class Chooser:
         node.experience = Experience(rows, sum(rows.values()), is_far=self.is_of_far(node))
         return node.experience
 
-    def note_first(self, node: Monitored, seconds: float, by_spark: bool) -> None:
+    def note_first(self, node: Node, seconds: float, by_spark: bool) -> None:
         """What the first evaluation took, of a view, is what is first known of it."""
         known = self.begin_experience(node)
         known.note_naive(seconds, is_first=True)
         known.by_spark = by_spark
-        self.is_experienced = True
+        self.note_experienced()
+        self.learnt(node, known)
         self._settled.clear()
 
     # --- estimates -------------------------------------------------------------------------

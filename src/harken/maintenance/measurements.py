@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 LONGER = 2.0
 """What was broken off is taken to last so many times as long."""
@@ -45,6 +45,9 @@ GROWING, GROWING_FAR = 0.5, 1.0
 """Twice the rows take at least half as long again. Where Spark works, which cannot be broken off,
 the guess is what they would take if they went on to grow as they did."""
 
+NEWS = 2.0
+"""A measurement that differs from the stored one by this factor is stored again."""
+
 Case: TypeAlias = tuple[str, frozenset[str]]
 """How the change was computed, and the stored relations that had changed."""
 
@@ -60,6 +63,8 @@ class Taken:
     """How many of the last it is the mean of; 0 if it is one for which rows had to be fetched."""
     credit: float = 0.0
     """The seconds that it may take longer than another way, to be tried again."""
+    stored: float = 0.0
+    """The seconds as they were last stored."""
 
     @property
     def at_least(self) -> float:
@@ -88,9 +93,50 @@ class Experience:
     where changes of one size may take very different times."""
     taken: dict[Case, dict[int, Taken]] = field(default_factory=dict)
     """For each case what was found out, one for each power of two rows."""
+    is_news: bool = False
+    """Was something learnt that is not stored yet?"""
+    naive_stored: float = 0.0
 
     def note_naive(self, seconds: float, is_first: bool = False) -> None:
+        self.is_news |= is_first != self.is_first or _is_news(seconds, self.naive_stored)
         self.naive, self.naive_rows, self.is_first = seconds, self.now, is_first
+
+    def to_json(self) -> dict[str, Any]:
+        """What is stored; from now on that is known."""
+        self.naive_stored = self.naive or 0.0
+        taken = []
+        for (strategy, changed), known in self.taken.items():
+            for each in known.values():
+                each.stored = each.seconds
+                measured = [each.size, each.seconds, each.broken_off, each.times]
+                taken.append([strategy, sorted(changed), *measured])
+        return {
+            "rows": dict(self.rows),
+            "naive": self.naive,
+            "naive_rows": self.naive_rows,
+            "is_first": self.is_first,
+            "is_far": self.is_far,
+            "by_spark": self.by_spark,
+            "memory": self.memory,
+            "taken": taken,
+        }
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Experience:
+        """
+        >>> known = Experience({"f": 10.0}, now=10.0)
+        >>> known.note_naive(0.5)
+        >>> known.note(("incremental", frozenset({"f"})), 4, 0.25)
+        >>> again = Experience.from_json(known.to_json())
+        >>> again.expected(("incremental", frozenset({"f"})), 4), again.naive, again.rows
+        (0.25, 0.5, {'f': 10.0})
+        """
+        taken = stored.pop("taken")
+        found = cls(**stored, naive_stored=stored["naive"] or 0.0)
+        for strategy, changed, size, seconds, broken_off, times in taken:
+            known = found.taken.setdefault((strategy, frozenset(changed)), {})
+            known[size.bit_length()] = Taken(size, seconds, broken_off, times, stored=seconds)
+        return found
 
     @property
     def naive_seconds(self) -> float | None:
@@ -135,7 +181,10 @@ class Experience:
                 times = min(before.times + 1, self.memory)
                 mean = before.seconds * size / before.size
                 seconds = mean + (seconds - mean) / times
-        known[size.bit_length()] = Taken(size, seconds, broken_off, times)
+        stored = before.stored if before is not None else 0.0
+        turned = before is not None and before.broken_off != broken_off
+        self.is_news |= turned or _is_news(seconds, stored)
+        known[size.bit_length()] = Taken(size, seconds, broken_off, times, stored=stored)
 
     def is_measured(self, case: Case, size: int) -> bool:
         known = self.taken.get(case, {}).get(size.bit_length())
@@ -240,6 +289,10 @@ class Experience:
                 took = "was broken off after" if each.broken_off else "took"
                 ms = 1e3 * each.seconds
                 yield f"{strategy} {took} {ms:.1f} ms for {each.size} changed rows of {of}"
+
+
+def _is_news(seconds: float, stored: float) -> bool:
+    return not stored / NEWS <= seconds <= stored * NEWS
 
 
 def _beyond(smaller: list[Taken], size: int, is_far: bool) -> float:

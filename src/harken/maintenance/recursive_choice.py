@@ -92,6 +92,7 @@ class Turn:
             self._note(strategy, started, known, was_stored)
         course.note_way(strategy, self.size, stored=was_stored)
         self._store_or_drop(strategy, known, was_stored)
+        self.chooser.learnt(node, known)
         return strategy
 
     def _rederive(self, known: Experience, was_stored: bool) -> bool:

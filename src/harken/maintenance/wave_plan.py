@@ -557,6 +557,7 @@ class WavePlan:
         if too_long or self._fresh.isdisjoint(self._with_below(node)):
             has_fetched = self.connection.fetched > self._fetched
             known.note(*self._case(node, strategy), spent, broken_off, has_fetched)
+            self.chooser.learnt(node, known)
 
     def _note_naive(self, node: Node, took: float) -> None:
         known = self._experience(node)
@@ -564,8 +565,10 @@ class WavePlan:
             known = self.chooser.begin_experience(node)
         if known is not None:
             known.note_naive(took)
+            self.chooser.learnt(node, known)
             # Small changes of rules, which are short, are not to be held up by looking at this.
-            self.chooser.is_experienced |= node.old_state is not None
+            if node.old_state is not None:
+                self.chooser.note_experienced()
 
     def finish(self, query: Callable[[ViewNode], Callable[[], object]]) -> None:
         """The wave has come to its end: learn from it. `query` is the work of recomputing a
@@ -608,6 +611,7 @@ class WavePlan:
         took = self._timed(SPARE * spent, work)
         if took is not None:  # with rows that had to come here it takes longer than without
             known.note_naive(took, is_first=self.connection.fetched > fetched)
+            self.chooser.learnt(node, known)
         elif known.is_far:
             known.is_first, known.spent = True, 0.0
 

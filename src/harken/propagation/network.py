@@ -18,6 +18,7 @@ from functools import partial
 from harken.engines.protocol import NO_ANSWERS, Engine, Query
 from harken.ir.schema import Schema
 from harken.maintenance.chooser import Chooser
+from harken.maintenance.measurement_store import MeasurementStore
 from harken.maintenance.nodes import Node, Planning, Row, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
@@ -39,7 +40,8 @@ class Network:
         self, engine: Engine, schema: Schema, special: SpecialRelations | None = None
     ) -> None:
         self._engine = engine
-        self.chooser = Chooser(engine.statistics, engine.is_far, lambda: engine.has_spark)
+        store = MeasurementStore(engine.connection)
+        self.chooser = Chooser(engine.statistics, engine.is_far, lambda: engine.has_spark, store)
         self.captures = Captures(engine)
         self.graph = Graph(
             engine, schema, self.chooser, self.captures, special or SpecialRelations()

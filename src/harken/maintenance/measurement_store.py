@@ -1,0 +1,96 @@
+"""The measurements of all nodes, kept in the database file, so that they survive the session.
+
+A row holds what is known of one node: its id, a digest of its program, the machine that measured
+it, and the measurements as JSON. Rows are written only with commits that write anyway, and only
+when something new was learnt; they are read when a wave first asks. What another machine measured,
+or what was measured of another program, is not used. A database in memory stores nothing.
+
+Law: measurements decide what a change costs, never what it is; so losing them is harmless.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Callable
+
+from harken.engines.protocol import Connection
+from harken.ir.clauses import Program
+from harken.ir.printer import print_program
+from harken.maintenance.measurements import Experience
+
+TABLE = "harken_measurements"
+COLUMNS = (
+    "(node TEXT PRIMARY KEY, program TEXT NOT NULL, machine TEXT NOT NULL, measured TEXT NOT NULL)"
+    " STRICT"
+)
+MOST_NODES = 1_000
+"""Rows of the table: of more nodes than these the oldest measurements are deleted."""
+MOST_CHARACTERS = 20_000
+"""The measurements of one node: where there are more, they are not stored."""
+
+
+class MeasurementStore:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._stored: dict[str, tuple[str, str]] | None = None
+        """What the file has from this machine: for each node its program and measurements."""
+        self._unsaved: dict[str, tuple[Program, Experience]] = {}
+
+    @property
+    def has_any(self) -> bool:
+        """Did an earlier session measure anything?"""
+        return bool(self._load())
+
+    def find(self, node_id: str, program: Callable[[], Program]) -> Experience | None:
+        """What an earlier session measured of a node, handed out once."""
+        found = self._load().pop(node_id, None)
+        if found is None or found[0] != _digest(program()):
+            return None
+        return Experience.from_json(json.loads(found[1]))
+
+    def note(self, node_id: str, program: Program, measured: Experience) -> None:
+        """A node was measured: that is written with the next commit if it is news."""
+        if measured.is_news and not self._connection.in_memory:
+            self._unsaved[node_id] = (program, measured)
+
+    def write(self) -> None:
+        """Write what was learnt, in the open transaction."""
+        if not self._unsaved or self._connection.read_only:
+            return
+        if not self._connection.has_table(TABLE):
+            self._connection.run(f"CREATE TABLE IF NOT EXISTS main.{TABLE} {COLUMNS}")
+        for node_id, (program, measured) in self._unsaved.items():
+            text = json.dumps(measured.to_json(), separators=(",", ":"))
+            measured.is_news = False
+            if len(text) <= MOST_CHARACTERS:
+                row = (node_id, _digest(program), machine(), text)
+                self._connection.run(
+                    f"INSERT OR REPLACE INTO main.{TABLE} VALUES (?, ?, ?, ?)", row
+                )
+        self._unsaved.clear()
+        self._connection.run(
+            f"DELETE FROM main.{TABLE} WHERE rowid <= (SELECT max(rowid) FROM main.{TABLE}) - ?",
+            (MOST_NODES,),
+        )
+
+    def _load(self) -> dict[str, tuple[str, str]]:
+        if self._stored is None:
+            self._stored = {}
+            if not self._connection.in_memory and self._connection.has_table(TABLE):
+                sql = f"SELECT node, program, measured FROM main.{TABLE} WHERE machine = ?"
+                rows = self._connection.rows(sql, (machine(),))
+                self._stored = {node: (program, text) for node, program, text in rows}
+        return self._stored
+
+
+def machine() -> str:
+    """A fingerprint of the machine: measurements of another say little."""
+    parts = (platform.node(), platform.machine(), str(os.cpu_count()), platform.python_version())
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _digest(program: Program) -> str:
+    return hashlib.sha256(print_program(program).encode()).hexdigest()[:16]
