@@ -189,8 +189,8 @@ def test_small_files_of_a_stream_are_merged(
         files.write(str(number), (f"s{number}", number))
     files.feed(fed)
     fed.step()
-    far = fed.internals.engine.far["level(charstring)"]
-    assert len(far.table.files(far.place.version)) == 1
+    lake_relation = fed.internals.engine.lake_relations["level(charstring)"]
+    assert len(lake_relation.table.files(lake_relation.place.version)) == 1
     assert fed.step().taken == {}
     assert rows(fed) == {("s0", 0), ("s1", 1), ("s2", 2)}
 

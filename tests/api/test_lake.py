@@ -430,11 +430,13 @@ def test_what_was_broken_off_brings_no_row_twice(monkeypatch: pytest.MonkeyPatch
         db.sql("CREATE TABLE t (k INT PRIMARY KEY, v INT)")
         db.load("t", [(i, i) for i in range(100)])
         lakes.let_go(db)
-        (far,) = lakes.far_relations(db).values()
-        assert len(lakes.pending(far)) == 100
+        (lake_relation,) = lakes.lake_relations(db).values()
+        assert len(lakes.pending(lake_relation)) == 100
 
         def bring(keys: range) -> None:
-            db.internals.engine.at_hand.bring(far.relation, (0,), {(key,) for key in keys})
+            db.internals.engine.at_hand.bring(
+                lake_relation.relation, (0,), {(key,) for key in keys}
+            )
 
         with monkeypatch.context() as patch:
             patch.setattr(Pending, "_all", lambda self, where: "SELECT broken off")

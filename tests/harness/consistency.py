@@ -29,11 +29,13 @@ def check_file(db: Database) -> None:
 def check_tables(db: Database) -> None:
     """Every stored function and type has its table, and every table its function or type."""
     catalog = db.internals.catalog
-    far = db.internals.engine.far
+    lake_relations = db.internals.engine.lake_relations
     stored = {
-        far[relation.id].pending.name if relation.id in far else table_name(relation)
+        lake_relations[relation.id].pending.name
+        if relation.id in lake_relations
+        else table_name(relation)
         for relation in catalog.stored_relations()
-        if relation.id not in far or far[relation.id].place.is_own
+        if relation.id not in lake_relations or lake_relations[relation.id].place.is_own
     }
     extents = {table_name(extent_relation(Type(name))) for name in catalog.hierarchy}
     found = {name for (name,) in rows(db, "SELECT name FROM sqlite_schema WHERE type = 'table'")}

@@ -16,7 +16,7 @@ from harken.engines import fetch_limits as limits
 from harken.engines.arrow_rows import from_arrow
 from harken.engines.delta.tables import LakeTable
 from harken.engines.placement.exchange import Exchange
-from harken.engines.placement.far import FarRelation
+from harken.engines.placement.placed_relation import PlacedRelation
 
 Row = tuple[Any, ...]
 
@@ -29,60 +29,60 @@ def seek_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def write_later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every commit waits for others: only `flush` writes to the lake."""
-    monkeypatch.setattr(Exchange, "_may_wait", lambda self, far: True)
+    monkeypatch.setattr(Exchange, "_may_wait", lambda self, lake_relation: True)
 
 
-def far_relations(db: Database) -> dict[str, FarRelation]:
-    return db.internals.engine.far
+def lake_relations(db: Database) -> dict[str, PlacedRelation]:
+    return db.internals.engine.lake_relations
 
 
 def let_go(db: Database) -> None:
     """Nothing is at hand any more."""
-    for far in far_relations(db).values():
-        far.cache.clear()
+    for lake_relation in lake_relations(db).values():
+        lake_relation.cache.clear()
 
 
-def pending(far: FarRelation) -> list[Row]:
+def pending(lake_relation: PlacedRelation) -> list[Row]:
     """What is committed and not in the table yet; of an input there is nothing."""
-    return far.pending.rows() if far.place.is_own else []
+    return lake_relation.pending.rows() if lake_relation.place.is_own else []
 
 
 def state(db: Database) -> dict[str, Counter[Row]]:
     """By definition: the table at the version the database stands on, and what is pending."""
-    return {name: _state(far) for name, far in far_relations(db).items()}
+    return {name: _state(lake_relation) for name, lake_relation in lake_relations(db).items()}
 
 
-def _state(far: FarRelation) -> Counter[Row]:
-    rows = Counter(far.rows())
-    for *row, weight in pending(far):
+def _state(lake_relation: PlacedRelation) -> Counter[Row]:
+    rows = Counter(lake_relation.rows())
+    for *row, weight in pending(lake_relation):
         rows[tuple(row)] += weight
     return +rows
 
 
 def written(db: Database) -> dict[str, Counter[Row]]:
     """The rows of the Delta tables as any other reader finds them."""
-    return {name: _written(far) for name, far in far_relations(db).items()}
+    return {name: _written(lake_relation) for name, lake_relation in lake_relations(db).items()}
 
 
-def _written(far: FarRelation) -> Counter[Row]:
-    if not far.is_written:
+def _written(lake_relation: PlacedRelation) -> Counter[Row]:
+    if not lake_relation.is_written:
         return Counter()
-    found = pa.table(DeltaTable(far.place.path).to_pyarrow_dataset().to_table())
-    return Counter(from_arrow(found.select(far.columns), far.relation.columns))
+    found = pa.table(DeltaTable(lake_relation.place.path).to_pyarrow_dataset().to_table())
+    return Counter(from_arrow(found.select(lake_relation.columns), lake_relation.relation.columns))
 
 
 def check(db: Database) -> None:
     """What is at hand is what the relation has, for every key that is; no row is there twice, and
     none less than never."""
-    for far in far_relations(db).values():
-        rows = Counter(far.rows())
-        for *row, weight in pending(far):
+    for lake_relation in lake_relations(db).values():
+        rows = Counter(lake_relation.rows())
+        for *row, weight in pending(lake_relation):
             rows[tuple(row)] += weight
-        assert min(rows.values(), default=0) >= 0, far.relation.id
-        cache, connection = far.cache, db.internals.connection
-        if far.relation.is_set:
-            assert max(rows.values(), default=0) <= 1, far.relation.id
-        columns = ", ".join(f"c{i}" for i in range(far.relation.arity))
+        assert min(rows.values(), default=0) >= 0, lake_relation.relation.id
+        cache, connection = lake_relation.cache, db.internals.connection
+        if lake_relation.relation.is_set:
+            assert max(rows.values(), default=0) <= 1, lake_relation.relation.id
+        columns = ", ".join(f"c{i}" for i in range(lake_relation.relation.arity))
         at_hand = Counter(connection.rows(f"SELECT {columns} FROM {cache._table}"))
         present = cache._present_keys()
         wanted = Counter(
@@ -92,7 +92,7 @@ def check(db: Database) -> None:
                 if n and (cache.is_whole() or (cache.home and cache._key(row) in present))
             }
         )
-        assert at_hand == wanted, far.relation.id
+        assert at_hand == wanted, lake_relation.relation.id
 
 
 def disturb(db: Database, random: Random, commits: bool = True) -> None:
@@ -112,8 +112,8 @@ def disturb(db: Database, random: Random, commits: bool = True) -> None:
             case 3 if commits or not db.in_transaction:
                 db.commit()
                 db.flush()
-            case 4 if far_relations(db):
-                random.choice(list(far_relations(db).values())).cache.clear()
+            case 4 if lake_relations(db):
+                random.choice(list(lake_relations(db).values())).cache.clear()
         runtime.all_in_lake = random.randrange(4) > 0
         run(language, *arguments, **options)
 
@@ -126,4 +126,4 @@ def check_written(db: Database) -> None:
     db.flush()
     check(db)
     assert written(db) == state(db)
-    assert not any(map(pending, far_relations(db).values()))
+    assert not any(map(pending, lake_relations(db).values()))

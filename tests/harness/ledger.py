@@ -244,7 +244,9 @@ def serve(run: Callable[[str, int, str], None]) -> None:
     report, engine = int(sys.argv[1]), sys.argv[2]
     transaction(harken.connect(), 0)
     if engine == "lake":
-        importlib.import_module("harken.engines.placement.far")  # takes a second; here only once
+        importlib.import_module(
+            "harken.engines.placement.placed_relation"
+        )  # takes a second; here only once
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

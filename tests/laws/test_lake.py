@@ -110,7 +110,7 @@ class LakeLedger(Ledger):
         lakes.disturb(self.db, self.random, commits=False)
 
     def table(self, name: str, width: int) -> list[Row]:
-        if name not in lakes.far_relations(self.db):
+        if name not in lakes.lake_relations(self.db):
             return super().table(name, width)
         return list(lakes.state(self.db)[name].elements())
 

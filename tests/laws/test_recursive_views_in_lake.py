@@ -13,7 +13,7 @@ import pytest
 import harken
 from harken.engines import fetch_limits as limits
 from harken.engines.placement.at_hand import RowsAtHand
-from harken.engines.placement.far import FarRelation
+from harken.engines.placement.placed_relation import PlacedRelation
 from harken.engines.protocol import TooManyRows
 from harken.maintenance.recursive_nodes import RecursiveNode
 from tests.generators.datalog_programs import text_of
@@ -91,7 +91,7 @@ def give_up(monkeypatch: pytest.MonkeyPatch, random: Random, chance: float) -> l
     going: list[str] = []
     given_up: list[str] = []
 
-    def is_full(engine: RowsAtHand, far: FarRelation) -> bool:
+    def is_full(engine: RowsAtHand, lake_relation: PlacedRelation) -> bool:
         if not going or random.random() >= chance:
             return False
         given_up.append(going[-1])

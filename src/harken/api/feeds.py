@@ -42,17 +42,17 @@ def start_feed(
     from harken.sources.own_table import open_table
 
     _check_options(stream, mode, latest_by)
-    far = _own(runtime, function)
+    lake_relation = _own(runtime, function)
     return streams.feed(
         stream,
-        open_table(far.place.path),
+        open_table(lake_relation.place.path),
         checkpoint=_absolute(checkpoint),
         mode=mode,
         latest_by=latest_by,
         every=f"{every} seconds" if isinstance(every, int | float) else every,
         available_now=available_now,
         facts=True,
-        unique=far.relation.key is not None,
+        unique=lake_relation.relation.key is not None,
     )
 
 
@@ -63,21 +63,21 @@ def _absolute(checkpoint: str | Path) -> str:
 
 def _own(runtime: Runtime, function: Function) -> LakeRelation:
     relation = function.relation
-    far = runtime.engine.far.get(relation.id) if relation is not None else None
-    if far is None or relation is None:
+    lake_relation = runtime.engine.lake_relations.get(relation.id) if relation is not None else None
+    if lake_relation is None or relation is None:
         raise NameFault(
             f"{function.id} is not in the lake, so no stream can feed it",
             code="not-in-lake",
             hint=f"create it there: create function {function.name}(...) -> ... stored in lake",
         )
-    if not far.is_own:
+    if not lake_relation.is_own:
         raise EngineError(
             f"{function.name} is an input: others write it, and Harken reads it",
             code="read-only",
             hint="feed a function that was created with `stored in lake`",
         )
     _refuse_objects(relation)
-    return far
+    return lake_relation
 
 
 def _refuse_objects(relation: Relation) -> None:

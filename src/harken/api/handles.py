@@ -78,7 +78,7 @@ class FunctionHandle:
             function.kind is FunctionKind.STORED
             and not function.system
             and not is_record(function)
-            and not self._runtime.engine.is_far(self._relation)
+            and not self._runtime.engine.is_in_lake(self._relation)
         )
         direct = self._runtime.engine.direct(self._relation)
         self._set_row, self._get_rows = direct.set, direct.get

@@ -151,7 +151,7 @@ class LakeTables:
     def status(self) -> LakeStatus:
         internals = self._internals
         internals.look()
-        relations = tuple(map(_status, internals.engine.far.values()))
+        relations = tuple(map(_status, internals.engine.lake_relations.values()))
         return LakeStatus(relations, last_step(internals.engine))
 
     @contextmanager
@@ -164,16 +164,16 @@ class LakeTables:
             engine.progress = before
 
 
-def _status(far: LakeRelation) -> InputStatus:
-    place = far.place
+def _status(lake_relation: LakeRelation) -> InputStatus:
+    place = lake_relation.place
     return InputStatus(
-        name=far.relation.name,
+        name=lake_relation.relation.name,
         kind=place.kind,
         path=place.options.get("directory") or place.path,
-        version=place.version if far.is_written else None,
-        newest=far.table.version if far.is_written else None,
-        rows=far.size() + (far.pending.balance() if place.is_own else 0),
-        pending=far.pending.size() if place.is_own else 0,
-        bytes=far.bytes(),
-        set_aside=far.set_aside(place.version),
+        version=place.version if lake_relation.is_written else None,
+        newest=lake_relation.table.version if lake_relation.is_written else None,
+        rows=lake_relation.size() + (lake_relation.pending.balance() if place.is_own else 0),
+        pending=lake_relation.pending.size() if place.is_own else 0,
+        bytes=lake_relation.bytes(),
+        set_aside=lake_relation.set_aside(place.version),
     )

@@ -60,10 +60,12 @@ class _Recursion:
         named = sorted({each.written_name for each in counted or relations})
         self.title = f"{' and '.join(named)}{', with UNION ALL' if counted else ''}"
         if counted:
-            far = [
-                name for name, each in stored_relations(own).items() if runtime.engine.is_far(each)
+            in_lake = [
+                name
+                for name, each in stored_relations(own).items()
+                if runtime.engine.is_in_lake(each)
             ]
-            self._refused = rounds_again(own, far)
+            self._refused = rounds_again(own, in_lake)
         else:
             self._refused = is_rederivable(own)
         self._what = "all rounds" if counted else "all rows"

@@ -88,25 +88,27 @@ def take_in(
     reads it there."""
     engine = runtime.engine
     taken, versions, written, set_aside, left_out = {}, {}, {}, {}, {}
-    for far, version in engine.news(set_aside=not strict):
-        known = far.set_aside(far.place.version).items()
+    for lake_relation, version in engine.news(set_aside=not strict):
+        known = lake_relation.set_aside(lake_relation.place.version).items()
         unread = {
-            file: why for file, why in far.set_aside(version).items() if (file, why) not in known
+            file: why
+            for file, why in lake_relation.set_aside(version).items()
+            if (file, why) not in known
         }
         if unread:
-            set_aside[far.relation.name] = unread
-        change, missing = engine.take_in(far, version)
+            set_aside[lake_relation.relation.name] = unread
+        change, missing = engine.take_in(lake_relation, version)
         if missing is not None:
-            left_out[far.relation.name] = str(missing)
+            left_out[lake_relation.relation.name] = str(missing)
         if isinstance(change, int):
-            network.captures.note_large(far.relation.id, change)
+            network.captures.note_large(lake_relation.relation.id, change)
         else:
-            network.captures.note_changes(far.relation.id, change)
-        taken[far.relation.name] = change if isinstance(change, int) else _size(change)
-        versions[far.relation.name] = version
-        when = far.table.written(version)
+            network.captures.note_changes(lake_relation.relation.id, change)
+        taken[lake_relation.relation.name] = change if isinstance(change, int) else _size(change)
+        versions[lake_relation.relation.name] = version
+        when = lake_relation.table.written(version)
         if when is not None:
-            written[far.relation.name] = when
+            written[lake_relation.relation.name] = when
     if taken:
         _remember(engine)
     return Step(taken, versions, set_aside=set_aside, left_out=left_out), written

@@ -110,7 +110,7 @@ class Warehouse:
 
         from harken.sources.own_table import open_table
 
-        table = open_table(self.db.internals.engine.far["quantity(integer)"].place.path)
+        table = open_table(self.db.internals.engine.lake_relations["quantity(integer)"].place.path)
         version = table.version
         rows = table.rows(version)
         random = np.random.default_rng(seed)

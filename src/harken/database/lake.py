@@ -92,13 +92,15 @@ def _keep(
     made = declare(runtime, function)
     assert made.relation is not None
     options = {**found.options, "columns": chosen, "key": key, "unique": unique}
-    runtime.engine.create_far(made.relation, path, found.kind.name, version=version, **options)
-    far = runtime.engine.far[made.relation.id]
-    far.reopen(found.frame)
-    if not far.place.is_own:
-        runtime.engine.move_on(far, far.newest() if found.version is None else found.version)
-    runtime.engine.check_keys(far)
-    return far
+    runtime.engine.create_in_lake(made.relation, path, found.kind.name, version=version, **options)
+    lake_relation = runtime.engine.lake_relations[made.relation.id]
+    lake_relation.reopen(found.frame)
+    if not lake_relation.place.is_own:
+        runtime.engine.move_on(
+            lake_relation, lake_relation.newest() if found.version is None else found.version
+        )
+    runtime.engine.check_keys(lake_relation)
+    return lake_relation
 
 
 def _chosen(given: Sequence[str], key: Sequence[str], columns: Sequence[str] | None) -> list[str]:
@@ -140,14 +142,18 @@ def _register_again(
     unique: bool,
 ) -> None:
     """After reopening, a DataFrame is given again; everything else is found by its path."""
-    far = runtime.engine.far.get(known.relation.id) if known.relation is not None else None
-    if far is None or not kind_named(far.place.kind).is_at(far.place, source):
+    lake_relation = (
+        runtime.engine.lake_relations.get(known.relation.id) if known.relation is not None else None
+    )
+    if lake_relation is None or not kind_named(lake_relation.place.kind).is_at(
+        lake_relation.place, source
+    ):
         raise NameFault(
             f"there is already a function {known.id}",
             code="exists",
             hint="choose another name, or delete it first",
         )
-    options = far.place.options
+    options = lake_relation.place.options
     wanted = options["columns"] if columns is None else [*key, *columns]
     if (key, unique) != (options["key"], options["unique"]) or set(wanted) != set(
         options["columns"]
@@ -159,7 +165,7 @@ def _register_again(
             f"key={options['key']}, columns={options['columns']}, unique={options['unique']}",
         )
     if not isinstance(source, str | Path):
-        far.reopen(source)
+        lake_relation.reopen(source)
 
 
 def _function(name: str, columns: list[Column], inputs: int, unique: bool) -> Function:

@@ -266,7 +266,7 @@ class Fetch(Protocol):
     @property
     def tally(self) -> Tally: ...
 
-    def is_far(self, relation: Relation) -> bool:
+    def is_in_lake(self, relation: Relation) -> bool:
         """Does a relation lie elsewhere, and here only those rows that were asked for?"""
 
     def schema_of(self, relation: Relation) -> str:
@@ -341,7 +341,7 @@ class Lake(Protocol):
     """Told how far a step is: the relation, the parts it has, and of how many."""
 
     @property
-    def far(self) -> Mapping[str, LakeRelation]:
+    def lake_relations(self) -> Mapping[str, LakeRelation]:
         """The relations in the lake, by id."""
 
     @property
@@ -353,30 +353,30 @@ class Lake(Protocol):
 
     def create_own(self, relation: Relation) -> None: ...
 
-    def create_far(self, relation: Relation, path: str, kind: str, **options: Any) -> None: ...
+    def create_in_lake(self, relation: Relation, path: str, kind: str, **options: Any) -> None: ...
 
     def new_path_named(self, name: str) -> str: ...
 
     def attach(self, relations: Iterable[Relation]) -> None:
         """Know the lake relations among these, and no others: the catalog was read again."""
 
-    def establish(self, far: Any) -> None:
+    def establish(self, lake_relation: Any) -> None:
         """Have a table in the lake, be it an empty one, so that others can write to it."""
 
     def news(self, *, set_aside: bool = False) -> Sequence[tuple[Any, int]]:
         """The relations that have changed where they come from, and their newest versions."""
 
-    def take_in(self, far: Any, version: int) -> tuple[list[Row] | int, Any]:
+    def take_in(self, lake_relation: Any, version: int) -> tuple[list[Row] | int, Any]:
         """Move on to another version: the change with weights, or its size if it stays where it
         is; and which of the new rows the relation leaves out."""
 
-    def move_on(self, far: Any, version: int) -> None:
+    def move_on(self, lake_relation: Any, version: int) -> None:
         """Stand on another version from now on, in this transaction and after it."""
 
-    def check_keys(self, far: Any) -> None:
+    def check_keys(self, lake_relation: Any) -> None:
         """That the version which is read has one row for each key, if the relation has a key."""
 
-    def left_out(self, far: Any, given: Any = None) -> object | None:
+    def left_out(self, lake_relation: Any, given: Any = None) -> object | None:
         """Which rows the relation leaves out of the version that is read, or of those `given`."""
 
     def flush(self, lazily: bool = False, give_way: bool = False) -> None:

@@ -476,7 +476,7 @@ class Planning:
 
     def can_take_back(self, stored: Iterable[Relation]) -> bool:
         """Can changes of these relations be taken back for a while?"""
-        return all(can_be_taken_back(each) and not self.engine.is_far(each) for each in stored)
+        return all(can_be_taken_back(each) and not self.engine.is_in_lake(each) for each in stored)
 
     def compile_reading(self, program: Program, stored: Mapping[str, StoredRows]) -> Query:
         """A program that reads some recursive relations where their rows are stored."""

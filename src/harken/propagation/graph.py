@@ -266,7 +266,7 @@ class Graph:
             totals = with_kept_totals(part) if self._may_keep(above) else None
             counted = with_counted_derivations(part) if self._must_count(above) else None
             return DerivedNode(part, totals, counted, delta=delta, made_from=made_from)
-        far = [name for name, each in part.stored.items() if self._engine.is_far(each)]
+        far = [name for name, each in part.stored.items() if self._engine.is_in_lake(each)]
         rounds = rounds_of(part.program)
         if rounds is not None:
             table = RoundsTable(connection, rounds)

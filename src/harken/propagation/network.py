@@ -41,7 +41,9 @@ class Network:
     ) -> None:
         self._engine = engine
         store = MeasurementStore(engine.connection)
-        self.chooser = Chooser(engine.statistics, engine.is_far, lambda: engine.has_spark, store)
+        self.chooser = Chooser(
+            engine.statistics, engine.is_in_lake, lambda: engine.has_spark, store
+        )
         self.captures = Captures(engine)
         self.graph = Graph(
             engine, schema, self.chooser, self.captures, special or SpecialRelations()

@@ -18,7 +18,7 @@ import harken
 from harken import Database
 from harken.engines import fetch_limits as limits
 from harken.engines.delta.tables import LakeTable
-from harken.engines.placement import far as lake_far
+from harken.engines.placement import placed_relation as placed_relation
 from harken.engines.placement.catalog import Pending, Places
 from harken.engines.sqlite.connection import Connection
 from tests.database.test_recovery import Writers
@@ -83,9 +83,9 @@ def state(db: Database) -> dict[str, Counter[Any]]:
 
 def versions(db: Database) -> dict[str, int]:
     return {
-        name: LakeTable.open(far.place.path).version
-        for name, far in lakes.far_relations(db).items()
-        if far.is_written
+        name: LakeTable.open(lake_relation.place.path).version
+        for name, lake_relation in lakes.lake_relations(db).items()
+        if lake_relation.is_written
     }
 
 
@@ -123,7 +123,7 @@ def died(
 ) -> Callable[..., bool]:
     """Run the changes and die on the way; true if it came to that. The file is left as it is."""
     monkeypatch.setattr(limits, "COMPACT_EVERY", 2)
-    monkeypatch.setattr(lake_far, "VERSIONS_KEPT", 1)
+    monkeypatch.setattr(placed_relation, "VERSIONS_KEPT", 1)
 
     def run(path: Path, where: str, calls: int, after: bool) -> bool:
         db = harken.connect(path, engine="lake")

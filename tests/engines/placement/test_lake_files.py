@@ -224,7 +224,7 @@ def test_a_deleted_type_takes_its_functions_along(connect: Connect, lake: Path) 
     assert (lake / "title").exists()
     db.amosql("delete :b; delete type book; commit;")
     assert not (lake / "title").exists()
-    assert lakes.far_relations(db) == {}
+    assert lakes.lake_relations(db) == {}
 
 
 # --- what is wrong with the files --------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 import harken
 from harken.engines import fetch_limits as limits
-from harken.engines.placement.far import FarRelation
+from harken.engines.placement.placed_relation import PlacedRelation
 from harken.engines.protocol import TooManyRows
 
 TABLES = """
@@ -37,14 +37,16 @@ def test_rows_that_are_looked_up_anyway_spare_questions(
 ) -> None:
     monkeypatch.setattr(limits, "SMALL", 0)
     asked: set[Any] = set()
-    rows = FarRelation.rows
+    rows = PlacedRelation.rows
 
-    def spy(far: FarRelation, columns: Any = (), values: Any = None, *rest: Any) -> Any:
-        if far.relation.name == "purchase" and tuple(columns) == (1,):
+    def spy(
+        lake_relation: PlacedRelation, columns: Any = (), values: Any = None, *rest: Any
+    ) -> Any:
+        if lake_relation.relation.name == "purchase" and tuple(columns) == (1,):
             asked.update(values)
-        return rows(far, columns, values, *rest)
+        return rows(lake_relation, columns, values, *rest)
 
-    monkeypatch.setattr(FarRelation, "rows", spy)
+    monkeypatch.setattr(PlacedRelation, "rows", spy)
     with harken.connect(path) as db:
         db.sql("BEGIN")
         for n in range(CUSTOMERS):
@@ -58,7 +60,9 @@ def test_rows_that_are_looked_up_anyway_spare_questions(
 
 def test_a_far_relation_can_be_held_to_a_number_of_rows(path: Path) -> None:
     with harken.connect(path) as db:
-        (far,) = [f for f in db.internals.engine.far.values() if f.relation.name == "customer"]
-        assert far.at_most(1).rows((1,), [("a",)]) == [(3, "a")]
+        (lake_relation,) = [
+            f for f in db.internals.engine.lake_relations.values() if f.relation.name == "customer"
+        ]
+        assert lake_relation.at_most(1).rows((1,), [("a",)]) == [(3, "a")]
         with pytest.raises(TooManyRows):
-            far.at_most(CUSTOMERS - 2).rows((1,), [("b",)])
+            lake_relation.at_most(CUSTOMERS - 2).rows((1,), [("b",)])

@@ -109,7 +109,7 @@ def test_a_large_change_says_what_a_small_one_says(
 
 def change_outside(db: harken.Database, name: str, values: dict[int, int], random: Random) -> None:
     """Someone else writes the table: values change, rows go, new ones come."""
-    lake = LakeTable.open(db.internals.engine.far[f"{name}(integer)"].place.path)
+    lake = LakeTable.open(db.internals.engine.lake_relations[f"{name}(integer)"].place.path)
     before = dict(values)
     for item in random.sample(range(ITEMS + 5), 25):
         if random.random() < 0.2:
@@ -161,7 +161,7 @@ def test_spark_is_not_lost_in_many_columns(
         db.sql("CREATE VIEW v AS SELECT a3, sum(a7 + a19) AS total FROM wide GROUP BY a3")
         monitor = db.monitor("v")
         monkeypatch.setattr(limits, "MOST_HELD", 0)
-        path = next(iter(db.internals.engine.far.values())).place.path
+        path = next(iter(db.internals.engine.lake_relations.values())).place.path
         lake = LakeTable.open(path)
         lake.commit(rows(range(10, 15)), rows(range(1)), expected_version=lake.version)
         db.step()

@@ -173,7 +173,7 @@ def test_null_is_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     with harken.connect(tmp_path / "lake.db") as db:
         db.sql(SALES)
         engine = db.internals.engine
-        (far,) = engine.far.values()
-        far.cache.clear()
-        engine.at_hand.bring(far.relation, (0,), {(None,), (2,)})
-        assert far.cache.size() == 1
+        (lake_relation,) = engine.lake_relations.values()
+        lake_relation.cache.clear()
+        engine.at_hand.bring(lake_relation.relation, (0,), {(None,), (2,)})
+        assert lake_relation.cache.size() == 1

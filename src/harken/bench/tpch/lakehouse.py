@@ -45,7 +45,10 @@ class Lakehouse:
         self._engine = self.db.internals.engine
 
     def _look(self) -> None:
-        self._far = {far.relation.name: far for far in self._engine.far.values()}
+        self._lake_relations = {
+            lake_relation.relation.name: lake_relation
+            for lake_relation in self._engine.lake_relations.values()
+        }
 
     def reopen(self) -> None:
         """Begin anew, with nothing at hand that was fetched before."""
@@ -55,11 +58,11 @@ class Lakehouse:
 
     def _fill(self, name: str, rows: pyarrow.Table) -> None:
         """Written to the table as by someone else: what is many does not come by row."""
-        far = self._far[name]
+        lake_relation = self._lake_relations[name]
         self.db.begin()
-        self._engine.establish(far)
+        self._engine.establish(lake_relation)
         self.db.commit()
-        table = far.own
+        table = lake_relation.own
         table.commit(rows, rows.slice(0, 0), expected_version=table.version)
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
@@ -93,8 +96,8 @@ class Lakehouse:
     def show_spark(self) -> None:
         """Let Spark see the tables as they are now."""
         self._engine.flush()
-        for name, far in self._far.items():
-            frame = self._engine.reader.frame(far.table, far.place.version)
+        for name, lake_relation in self._lake_relations.items():
+            frame = self._engine.reader.frame(lake_relation.table, lake_relation.place.version)
             frame.createOrReplaceTempView(name)
 
     @contextmanager
@@ -112,7 +115,7 @@ class Lakehouse:
         """First what goes, then what comes: both at once take twice the memory."""
         self._engine.flush()
         for name, (plus, minus) in changes.items():
-            table = self._far[name].own
+            table = self._lake_relations[name].own
             nothing = plus.slice(0, 0)
             for come, go in ((nothing, minus), (plus, nothing)):
                 table.commit(come, go, expected_version=table.version)

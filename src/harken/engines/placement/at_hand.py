@@ -21,7 +21,7 @@ from harken.ir.relations import Relation
 from harken.planner.demand import Demand
 
 if TYPE_CHECKING:
-    from harken.engines.placement.far import FarRelation
+    from harken.engines.placement.placed_relation import PlacedRelation
     from harken.engines.placement.query import LakeQuery
 
 Row = tuple[Any, ...]
@@ -30,7 +30,7 @@ Row = tuple[Any, ...]
 class RowsAtHand:
     def __init__(self, lake: LakeRelations) -> None:
         self._lake = lake
-        self.far = lake.far
+        self.lake_relations = lake.lake_relations
         self.forced: str | None = None
         """`resident` or `spark`: where statements over lake relations run, whatever it costs."""
 
@@ -43,23 +43,25 @@ class RowsAtHand:
     ) -> None:
         """Have the rows with one of these values in the columns at hand, if they are not more than
         `most` (TooManyRows says that they are)."""
-        far = self.far[relation.id]
-        if far.cache.is_whole() or not values:
+        lake_relation = self.lake_relations[relation.id]
+        if lake_relation.cache.is_whole() or not values:
             return
-        if far.size() <= limits.SMALL:
-            far.cache.bring_all(far)
+        if lake_relation.size() <= limits.SMALL:
+            lake_relation.cache.bring_all(lake_relation)
         else:
-            far.cache.bring(columns, values, far if most is None else far.at_most(most))
+            lake_relation.cache.bring(
+                columns, values, lake_relation if most is None else lake_relation.at_most(most)
+            )
 
     def bring_all(self, relation: Relation) -> None:
-        far = self.far[relation.id]
-        far.cache.bring_all(far)
+        lake_relation = self.lake_relations[relation.id]
+        lake_relation.cache.bring_all(lake_relation)
 
     def expect(self, relation: Relation, rows: Sequence[Row]) -> None:
         """These rows, or keys, are going to be changed one by one: fetch all that takes at once."""
-        if relation.id not in self.far or not rows:
+        if relation.id not in self.lake_relations or not rows:
             return
-        home = self.far[relation.id].cache.home
+        home = self.lake_relations[relation.id].cache.home
         if not home:
             self.bring_all(relation)
         elif max(home) < len(rows[0]):
@@ -67,10 +69,10 @@ class RowsAtHand:
 
     def expect_deletion(self, oid: int) -> None:
         """An object is going to be deleted, or to lose a type, and what mentions it with it."""
-        for far in list(self.far.values()):
-            for position, column in enumerate(far.relation.columns):
+        for lake_relation in list(self.lake_relations.values()):
+            for position, column in enumerate(lake_relation.relation.columns):
                 if column.type.surrogate:
-                    self.bring(far.relation, (position,), [(oid,)])
+                    self.bring(lake_relation.relation, (position,), [(oid,)])
 
     def bring_arguments(self, relation: Relation, arguments: Sequence[Any]) -> None:
         if arguments:
@@ -86,16 +88,18 @@ class RowsAtHand:
             return False
         try:
             for demand, ask in asked:
-                far = self.far[demand.relation.id]
-                if far.cache.is_whole():
+                lake_relation = self.lake_relations[demand.relation.id]
+                if lake_relation.cache.is_whole():
                     continue
                 keys = None if ask is None else set(ask())
-                if keys is None or (many_times and self._is_worth_all(far)):
+                if keys is None or (many_times and self._is_worth_all(lake_relation)):
                     self.bring_all(demand.relation)
                     continue
-                if self._lake.has_spark and self._are_many(far, demand.columns, len(keys)):
+                if self._lake.has_spark and self._are_many(
+                    lake_relation, demand.columns, len(keys)
+                ):
                     return False
-                if self._lake.has_spark and many_times and self._is_full(far):
+                if self._lake.has_spark and many_times and self._is_full(lake_relation):
                     return False
                 most = limits.MOST_ROWS if self._lake.has_spark else None
                 self.bring(demand.relation, demand.columns, keys, most)
@@ -110,25 +114,25 @@ class RowsAtHand:
                 self.bring_all(demand.relation)
         return True
 
-    def _is_worth_all(self, far: FarRelation) -> bool:
+    def _is_worth_all(self, lake_relation: PlacedRelation) -> bool:
         """Have rows of a relation been sought so often that all of it would have come here in the
         meantime?"""
-        size = far.size()
-        return size <= min(limits.MOST_ROWS, limits.SEEK * far.cache.seeks)
+        size = lake_relation.size()
+        return size <= min(limits.MOST_ROWS, limits.SEEK * lake_relation.cache.seeks)
 
-    def _is_full(self, far: FarRelation) -> bool:
+    def _is_full(self, lake_relation: PlacedRelation) -> bool:
         """Are there as many rows at hand as there may ever be?"""
         most = limits.CACHE_ROWS
-        return far.size() > most and far.cache.size() > most
+        return lake_relation.size() > most and lake_relation.cache.size() > most
 
-    def _are_many(self, far: FarRelation, columns: Sequence[int], keys: int) -> bool:
+    def _are_many(self, lake_relation: PlacedRelation, columns: Sequence[int], keys: int) -> bool:
         """Are there so many keys, or so many rows with one of them, that they are Spark's?"""
-        size = far.size()
+        size = lake_relation.size()
         if size <= limits.SMALL:
             return False
         if keys > limits.MOST_KEYS:
             return True
-        values = max((far.values(i) or math.inf for i in columns), default=math.inf)
+        values = max((lake_relation.values(i) or math.inf for i in columns), default=math.inf)
         return keys * size > limits.MOST_ROWS * values
 
     def foresee(self, query: LakeQuery, many: Sequence[Sequence[Any]]) -> None:
@@ -139,7 +143,7 @@ class RowsAtHand:
         for demand, question in query.asked:
             if question is None:
                 return
-            if self.far[demand.relation.id].cache.is_whole():
+            if self.lake_relations[demand.relation.id].cache.is_whole():
                 continue
             keys = {key for values in many for key in question.rows(values)}
             if len(keys) > limits.MOST_KEYS:
@@ -147,5 +151,9 @@ class RowsAtHand:
             self.bring(demand.relation, demand.columns, keys)
 
     def _small_enough(self, relation: Relation) -> bool:
-        far = self.far[relation.id]
-        return self.forced == "resident" or far.cache.is_whole() or far.size() <= limits.MOST_ROWS
+        lake_relation = self.lake_relations[relation.id]
+        return (
+            self.forced == "resident"
+            or lake_relation.cache.is_whole()
+            or lake_relation.size() <= limits.MOST_ROWS
+        )

@@ -1,4 +1,4 @@
-"""The rows of a far relation that are at hand.
+"""The rows of a lake relation that are at hand.
 
 A temporary table with the name and the layout of a stored relation holds the rows of some keys, so
 statements about those keys run as if the relation were resident. A key is fetched as a whole, with

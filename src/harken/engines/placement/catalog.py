@@ -1,10 +1,10 @@
-"""What the resident file knows of the lake: where each far relation lies, and how far it is read.
+"""What the resident file knows of the lake: where each lake relation lies, and how far it is read.
 
 `version` is the version of the Delta table that the database stands on; −1 before there is one.
 What has been committed here and is not in that version yet lies in the relation's pending table,
 row by row with its weight:
 
-    state of a far relation = its table at `version` + pending
+    state of a lake relation = its table at `version` + pending
 
 so that a commit of the resident file is a commit of everything, whatever happens to the lake after.
 """
@@ -43,7 +43,7 @@ CREATE = (
 
 
 class Places:
-    """The far relations of a database, as its file has them.
+    """The lake relations of a database, as its file has them.
 
     What lies in the database's own lake directory is kept relative to it, so that the two can be
     moved together.
@@ -126,7 +126,7 @@ class Places:
 
 
 class Pending:
-    """What a far relation has gained and lost since the version that is written.
+    """What a lake relation has gained and lost since the version that is written.
 
     What the open transaction changes is noted in a temporary table, and moves to that in the file
     when it ends: a trigger on the rows at hand that named the file's table would have even those

@@ -22,7 +22,7 @@ from harken.errors import IntegrityError, StorageError
 
 if TYPE_CHECKING:
     from harken.engines.placement import left_out
-    from harken.engines.placement.far import FarRelation
+    from harken.engines.placement.placed_relation import PlacedRelation
 
 Row = tuple[Any, ...]
 Progress = Callable[[str, int, int], None]
@@ -30,9 +30,9 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(slots=True)
 class LargeDelta:
-    """A change that is not held here: the way of a far relation from one version to another."""
+    """A change that is not held here: the way of a lake relation from one version to another."""
 
-    far: FarRelation
+    lake_relation: PlacedRelation
     before: int
     after: int
     rows: int
@@ -56,108 +56,116 @@ class Exchange:
 
     # --- taking changes in -----------------------------------------------------------------
 
-    def news(self, *, set_aside: bool = False) -> list[tuple[FarRelation, int]]:
-        """The far relations that have changed where they come from, and their newest versions."""
+    def news(self, *, set_aside: bool = False) -> list[tuple[PlacedRelation, int]]:
+        """The lake relations that have changed where they come from, and their newest versions."""
         found = []
-        for far in self._lake.far.values():
-            if far.place.is_own:
-                self._finish(far)
-            if far.is_written or not far.place.is_own:
-                newest = far.newest(self._progress_of(far), set_aside=set_aside)
-                if newest != far.place.version:
-                    found.append((far, newest))
+        for lake_relation in self._lake.lake_relations.values():
+            if lake_relation.place.is_own:
+                self._finish(lake_relation)
+            if lake_relation.is_written or not lake_relation.place.is_own:
+                newest = lake_relation.newest(self._progress_of(lake_relation), set_aside=set_aside)
+                if newest != lake_relation.place.version:
+                    found.append((lake_relation, newest))
         return found
 
-    def _progress_of(self, far: FarRelation) -> Callable[[int, int], None] | None:
-        return None if self.progress is None else partial(self.progress, far.relation.name)
+    def _progress_of(self, lake_relation: PlacedRelation) -> Callable[[int, int], None] | None:
+        return (
+            None if self.progress is None else partial(self.progress, lake_relation.relation.name)
+        )
 
-    def _hold_large(self, far: FarRelation, version: int, rows: int) -> None:
-        """The change of a far relation to a version stays where it is, and Spark reads it."""
-        name = delta(far.relation).id
-        self.large[name] = LargeDelta(far, far.place.version, version, rows)
+    def _hold_large(self, lake_relation: PlacedRelation, version: int, rows: int) -> None:
+        """The change of a lake relation to a version stays where it is, and Spark reads it."""
+        name = delta(lake_relation.relation).id
+        self.large[name] = LargeDelta(lake_relation, lake_relation.place.version, version, rows)
 
     def forget_large(self, relation: str | None = None) -> None:
         """The change of a relation, or of all, has been propagated."""
         for name, each in list(self.large.items()):
-            if relation in (None, each.far.relation.id):
+            if relation in (None, each.lake_relation.relation.id):
                 self.large.pop(name).release()
 
     def take_in(
-        self, far: FarRelation, version: int
+        self, lake_relation: PlacedRelation, version: int
     ) -> tuple[list[Row] | int, left_out.LeftOut | None]:
         """Move on to another version; what that changes in the relation, with weights, and which
         of the new rows it leaves out. Of a change that is too large to be held here, its size:
         Spark reads it where it is."""
         from harken.engines.placement import keys, left_out
 
-        before = far.place.version
-        size = far.change_size(version)
+        before = lake_relation.place.version
+        size = lake_relation.change_size(version)
         if (
             size > limits.MOST_HELD
             and self._lake.has_spark
-            and not (far.place.is_own and far.pending.size())
+            and not (lake_relation.place.is_own and lake_relation.pending.size())
         ):
-            self._hold_large(far, version, size)
-            self.move_on(far, version)
-            keys.check_all(far, self._lake.spark_reader)
-            return size, left_out.of_large_change(far, before, version, self._lake.spark_reader)
-        found = far.table_changes(version)
-        rows = far.stored_changes(found)
-        if far.place.is_own and not far.pending.is_empty():
-            rows = far.give_way(rows)
-        self.move_on(far, version)
-        keys.check_changes(far, rows, self._lake.spark_reader)
-        return rows, left_out.of_change(far, found)
+            self._hold_large(lake_relation, version, size)
+            self.move_on(lake_relation, version)
+            keys.check_all(lake_relation, self._lake.spark_reader)
+            return size, left_out.of_large_change(
+                lake_relation, before, version, self._lake.spark_reader
+            )
+        found = lake_relation.table_changes(version)
+        rows = lake_relation.stored_changes(found)
+        if lake_relation.place.is_own and not lake_relation.pending.is_empty():
+            rows = lake_relation.give_way(rows)
+        self.move_on(lake_relation, version)
+        keys.check_changes(lake_relation, rows, self._lake.spark_reader)
+        return rows, left_out.of_change(lake_relation, found)
 
-    def _finish(self, far: FarRelation) -> None:
+    def _finish(self, lake_relation: PlacedRelation) -> None:
         """A commit to the lake whose end was not written down here, because a process died. It has
         what was pending then; what has come since is still pending."""
-        if not far.is_behind():
+        if not lake_relation.is_behind():
             return
-        version = far.written_before()
+        version = lake_relation.written_before()
         if version is not None:
-            written = far.changes(version)
-            self._advance(far, version)
-            far.pending.add((*row, -weight) for *row, weight in written)
-        if far.is_written:
-            self._lake.stand(far, far.tidied_before())
+            written = lake_relation.changes(version)
+            self._advance(lake_relation, version)
+            lake_relation.pending.add((*row, -weight) for *row, weight in written)
+        if lake_relation.is_written:
+            self._lake.stand(lake_relation, lake_relation.tidied_before())
 
-    def move_on(self, far: FarRelation, version: int) -> None:
+    def move_on(self, lake_relation: PlacedRelation, version: int) -> None:
         """From now on, in this transaction and after it, stand on another version."""
-        far.cache.clear()
+        lake_relation.cache.clear()
         if (
-            far.place.is_own
-            and version // limits.COMPACT_EVERY > far.place.version // limits.COMPACT_EVERY
+            lake_relation.place.is_own
+            and version // limits.COMPACT_EVERY
+            > lake_relation.place.version // limits.COMPACT_EVERY
         ):
-            self._untidy.add(far.relation.id)
-        self._lake.stand(far, version)
+            self._untidy.add(lake_relation.relation.id)
+        self._lake.stand(lake_relation, version)
 
     # --- the end of a transaction ----------------------------------------------------------
 
     def before_commit(self) -> None:
-        for far in self._lake.far.values():
-            if far.place.is_own:
-                far.pending.settle()
+        for lake_relation in self._lake.lake_relations.values():
+            if lake_relation.place.is_own:
+                lake_relation.pending.settle()
 
     def after_commit(self) -> None:
         """Write what is pending to the lake, unless that is dear and may as well wait."""
-        if self._lake.far or self._lake.places.has_gone():
+        if self._lake.lake_relations or self._lake.places.has_gone():
             try:
                 self.flush(lazily=True, give_way=True)
                 self._tidy()
             except StorageError as error:
                 if error.code != "locked":  # another process is writing: its commit or ours will do
                     raise
-            for far in self._lake.far.values():
-                if far.cache.size() > limits.CACHE_ROWS:
-                    far.cache.clear()
+            for lake_relation in self._lake.lake_relations.values():
+                if lake_relation.cache.size() > limits.CACHE_ROWS:
+                    lake_relation.cache.clear()
 
     def _tidy(self) -> None:
         """Tables that others write, a stream for one, are tidied now and then as well."""
         while self._untidy:
-            far = self._lake.far.get(self._untidy.pop())
-            if far is not None:
-                self._in_transaction(lambda: self._lake.stand(far, far.tidy(far.place.version)))  # noqa: B023
+            lake_relation = self._lake.lake_relations.get(self._untidy.pop())
+            if lake_relation is not None:
+                self._in_transaction(partial(self._tidy_one, lake_relation))
+
+    def _tidy_one(self, lake_relation: PlacedRelation) -> None:
+        self._lake.stand(lake_relation, lake_relation.tidy(lake_relation.place.version))
 
     def flush(self, lazily: bool = False, give_way: bool = False) -> None:
         """Bring the tables of the lake up to date with what is committed here.
@@ -165,14 +173,14 @@ class Exchange:
         Where someone else has changed a table, the next step sees to both changes. `give_way`
         leaves it to that without a word.
         """
-        from harken.engines.placement.far import remove_files
+        from harken.engines.placement.placed_relation import remove_files
 
         if self.connection.read_only:
             return
-        for far in list(self._lake.far.values()):
-            if far.place.is_own and not (lazily and self._may_wait(far)):
+        for lake_relation in list(self._lake.lake_relations.values()):
+            if lake_relation.place.is_own and not (lazily and self._may_wait(lake_relation)):
                 try:
-                    self._write(far)
+                    self._write(lake_relation)
                 except IntegrityError as error:
                     if error.code != "lake-conflict":
                         raise
@@ -183,34 +191,36 @@ class Exchange:
             remove_files(path)
             self._in_transaction(lambda: self._lake.places.forget_gone(path))  # noqa: B023
 
-    def _may_wait(self, far: FarRelation) -> bool:
-        if far.pending.is_empty():
+    def _may_wait(self, lake_relation: PlacedRelation) -> bool:
+        if lake_relation.pending.is_empty():
             return True
-        rewritten, changed = far.files_to_rewrite()
-        return rewritten > limits.LAZY_REWRITE and changed < limits.LAZY_PART * far.size()
+        rewritten, changed = lake_relation.files_to_rewrite()
+        return rewritten > limits.LAZY_REWRITE and changed < limits.LAZY_PART * lake_relation.size()
 
-    def _write(self, far: FarRelation) -> None:
+    def _write(self, lake_relation: PlacedRelation) -> None:
         def write() -> None:
-            place = self._lake.places.find(far.relation.id)
+            place = self._lake.places.find(lake_relation.relation.id)
             if place is None:
                 return
-            far.place = place
-            self._finish(far)
-            if far.pending.is_empty():
+            lake_relation.place = place
+            self._finish(lake_relation)
+            if lake_relation.pending.is_empty():
                 return
-            self._advance(far, far.write())
-            far.pending.clear()
-            if far.place.commits % limits.COMPACT_EVERY == 0:
-                self._lake.stand(far, far.tidy(far.place.version))
+            self._advance(lake_relation, lake_relation.write())
+            lake_relation.pending.clear()
+            if lake_relation.place.commits % limits.COMPACT_EVERY == 0:
+                self._lake.stand(lake_relation, lake_relation.tidy(lake_relation.place.version))
 
-        if far.is_behind() or not far.pending.is_empty():
-            with faults.translated(far.place):
+        if lake_relation.is_behind() or not lake_relation.pending.is_empty():
+            with faults.translated(lake_relation.place):
                 self._in_transaction(write)
 
-    def _advance(self, far: FarRelation, version: int) -> None:
+    def _advance(self, lake_relation: PlacedRelation, version: int) -> None:
         """A commit of ours has made this version."""
-        far.place = replace(far.place, version=version, commits=far.place.commits + 1)
-        self._lake.places.advance(far.relation.id, version, far.place.commits)
+        lake_relation.place = replace(
+            lake_relation.place, version=version, commits=lake_relation.place.commits + 1
+        )
+        self._lake.places.advance(lake_relation.relation.id, version, lake_relation.place.commits)
 
     def _in_transaction(self, work: Callable[[], None]) -> None:
         self.connection.begin()

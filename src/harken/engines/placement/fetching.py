@@ -1,13 +1,13 @@
-"""What the rules of a recursion read of far relations, fetched before each of them runs.
+"""What the rules of a recursion read of lake relations, fetched before each of them runs.
 
-A rule is a statement driven by the rows that the last round found. Which keys of far relations it
+A rule is a statement driven by the rows that the last round found. Which keys of lake relations it
 can need is asked as it is of any statement (`planner.demand`), with the tables of the recursion
 beside it:
 
     path(X, Z) ← recent path(X, Y) ∧ edge(Y, Z)        edge(Y, ·) is needed for each recent Y
 
-Law: when a rule runs, all rows of far relations that could add to what it finds, or deny it, are at
-hand; if they are too many to be, `TooManyRows` says so before it runs.
+Law: when a rule runs, the cache holds every row of a lake relation that could add to its answer or
+deny it; if there are too many, the rule does not run and `TooManyRows` is raised.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Fetching:
 def fetching(
     engine: Placement, definition: Definition, plan: Plan, compiler: Compiler
 ) -> Fetching | None:
-    """None if it reads no far relation."""
+    """None if it reads no lake relation."""
     wanted = demands_beside(
-        definition, plan, compiler.tables.keys(), engine.is_far, compiler.driving.is_small
+        definition, plan, compiler.tables.keys(), engine.is_in_lake, compiler.driving.is_small
     )
     if not wanted:
         return None

@@ -21,7 +21,7 @@ from harken.errors import IntegrityError
 from harken.values.encoding import decoder
 
 if TYPE_CHECKING:
-    from harken.engines.placement.far import FarRelation
+    from harken.engines.placement.placed_relation import PlacedRelation
     from harken.engines.spark.reader import LakeReader
 
 Row = tuple[Any, ...]
@@ -29,86 +29,93 @@ Reader = Callable[[], "LakeReader"] | None
 """What reads through Spark, where there is Spark: made when it is first needed."""
 
 
-def check_all(far: FarRelation, reader: Reader) -> None:
+def check_all(lake_relation: PlacedRelation, reader: Reader) -> None:
     """That the version which is read has one row for each key."""
-    if not far.relation.key or not far.size():
+    if not lake_relation.relation.key or not lake_relation.size():
         return
-    if reader is not None and far.size() > limits.MOST_HELD:
-        _check_on_spark(far, reader())
+    if reader is not None and lake_relation.size() > limits.MOST_HELD:
+        _check_on_spark(lake_relation, reader())
     else:
-        _check_rows(far, far.rows(far.relation.key, _suspects(far)))
+        _check_rows(
+            lake_relation, lake_relation.rows(lake_relation.relation.key, _suspects(lake_relation))
+        )
 
 
-def _suspects(far: FarRelation) -> list[Row]:
+def _suspects(lake_relation: PlacedRelation) -> list[Row]:
     """Keys that may have several rows, by their columns alone: a NULL in the others is not seen."""
-    assert far.relation.key is not None
-    names = [far.columns[i] for i in far.relation.key]
-    with faults.translated(far.place):
-        rows = far.table.rows(far.place.version).select(names)
+    assert lake_relation.relation.key is not None
+    names = [lake_relation.columns[i] for i in lake_relation.relation.key]
+    with faults.translated(lake_relation.place):
+        rows = lake_relation.table.rows(lake_relation.place.version).select(names)
     groups = rows.group_by(names).aggregate([([], "count_all")])
     several = groups.filter(pc.greater(groups["count_all"], 1)).select(names)
-    return conversion.from_arrow(several, [far.relation.columns[i] for i in far.relation.key])
+    return conversion.from_arrow(
+        several, [lake_relation.relation.columns[i] for i in lake_relation.relation.key]
+    )
 
 
-def check_changes(far: FarRelation, changes: list[Row], reader: Reader) -> None:
+def check_changes(lake_relation: PlacedRelation, changes: list[Row], reader: Reader) -> None:
     """That it still has, after these changes, which are in the version that is read."""
-    if not far.relation.key:
+    if not lake_relation.relation.key:
         return
     come, gone = Counter[Row](), Counter[Row]()
     for *row, weight in changes:
-        (come if weight > 0 else gone)[_key(far, row)] += abs(weight)
+        (come if weight > 0 else gone)[_key(lake_relation, row)] += abs(weight)
     for key, times in come.items():
         if times > 1:
-            raise _repeated(far, key)
+            raise _repeated(lake_relation, key)
     # A row in place of another, or in a place that was empty: only then may there be two.
     new = [key for key in come if key not in gone]
     if not new:
         return
-    if reader is not None and _rows_to_read(far, new) > limits.MOST_HELD:
-        _check_on_spark(far, reader(), new)
+    if reader is not None and _rows_to_read(lake_relation, new) > limits.MOST_HELD:
+        _check_on_spark(lake_relation, reader(), new)
     else:
-        _check_rows(far, far.rows(far.relation.key, new))
+        _check_rows(lake_relation, lake_relation.rows(lake_relation.relation.key, new))
 
 
-def _rows_to_read(far: FarRelation, keys: list[Row]) -> int:
-    assert far.relation.key is not None
-    wanted = far.keys(far.relation.key, keys)
-    return sum(file.rows for file in far.table.files(far.place.version, wanted))
+def _rows_to_read(lake_relation: PlacedRelation, keys: list[Row]) -> int:
+    assert lake_relation.relation.key is not None
+    wanted = lake_relation.keys(lake_relation.relation.key, keys)
+    return sum(file.rows for file in lake_relation.table.files(lake_relation.place.version, wanted))
 
 
-def _check_rows(far: FarRelation, rows: list[Row]) -> None:
-    for key, times in Counter(_key(far, row) for row in rows).items():
+def _check_rows(lake_relation: PlacedRelation, rows: list[Row]) -> None:
+    for key, times in Counter(_key(lake_relation, row) for row in rows).items():
         if times > 1:
-            raise _repeated(far, key)
+            raise _repeated(lake_relation, key)
 
 
-def _check_on_spark(far: FarRelation, reader: LakeReader, keys: list[Row] | None = None) -> None:
+def _check_on_spark(
+    lake_relation: PlacedRelation, reader: LakeReader, keys: list[Row] | None = None
+) -> None:
     from harken.engines.spark.distributed import repeated_key
 
-    assert far.relation.key is not None
-    wanted = None if keys is None else far.keys(far.relation.key, keys)
-    key = repeated_key(reader, far, wanted)
+    assert lake_relation.relation.key is not None
+    wanted = None if keys is None else lake_relation.keys(lake_relation.relation.key, keys)
+    key = repeated_key(reader, lake_relation, wanted)
     if key is not None:
-        raise _not_unique(far, key)
+        raise _not_unique(lake_relation, key)
 
 
-def _key(far: FarRelation, row: Any) -> Row:
-    return tuple(row[i] for i in far.relation.key or ())
+def _key(lake_relation: PlacedRelation, row: Any) -> Row:
+    return tuple(row[i] for i in lake_relation.relation.key or ())
 
 
-def _repeated(far: FarRelation, key: Row) -> IntegrityError:
+def _repeated(lake_relation: PlacedRelation, key: Row) -> IntegrityError:
     """With a key as it is stored."""
-    types = [far.relation.columns[i].type for i in far.relation.key or ()]
+    types = [lake_relation.relation.columns[i].type for i in lake_relation.relation.key or ()]
     decoders = [decoder(type_) for type_ in types]
     pairs = zip(key, decoders, strict=True)
-    return _not_unique(far, tuple(value if d is None else d(value) for value, d in pairs))
+    return _not_unique(lake_relation, tuple(value if d is None else d(value) for value, d in pairs))
 
 
-def _not_unique(far: FarRelation, key: Row) -> IntegrityError:
-    names = [far.columns[i] for i in far.relation.key or ()]
+def _not_unique(lake_relation: PlacedRelation, key: Row) -> IntegrityError:
+    names = [lake_relation.columns[i] for i in lake_relation.relation.key or ()]
     shown = ", ".join(f"{name} = {value!r}" for name, value in zip(names, key, strict=True))
     return IntegrityError(
-        f"the key of {far.relation.name} is not unique: there are several rows with {shown}",
+        f"the key of {lake_relation.relation.name} is not unique: "
+        f"there are several rows with {shown}",
         code="not-unique",
         hint="mend the table where it comes from; or register it with more columns in the key, or "
         "with unique=False for a function with several values",

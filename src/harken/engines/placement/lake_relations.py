@@ -1,6 +1,6 @@
-"""The far relations of a database: where they lie, and the session that reads what is large.
+"""The lake relations of a database: where they lie, and the session that reads what is large.
 
-Law: what is known here of the places of far relations is what the file says.
+Law: what is known here of the places of lake relations is what the file says.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harken.ir.relations import Relation
 from harken.sources.place import OWN, UNWRITTEN, Place
 
 if TYPE_CHECKING:
-    from harken.engines.placement.far import FarRelation
+    from harken.engines.placement.placed_relation import PlacedRelation
     from harken.engines.spark.reader import LakeReader
 
 
@@ -33,35 +33,35 @@ class LakeRelations:
         self.indexes = resident.indexes
         self._spark_given = spark
         self.places = Places(resident.connection, lambda: self.directory)
-        self.far: dict[str, FarRelation] = {}
+        self.lake_relations: dict[str, PlacedRelation] = {}
         self.tally = Tally()
         self._seen = -1
         """The state of the file, by SQLite's count, that what is at hand was brought in."""
 
-    # --- far relations ---------------------------------------------------------------------
+    # --- lake relations ---------------------------------------------------------------------
 
-    def create_far(self, relation: Relation, path: str, kind: str, **options: Any) -> None:
+    def create_in_lake(self, relation: Relation, path: str, kind: str, **options: Any) -> None:
         version = options.pop("version", UNWRITTEN)
         self.places.add(Place(relation.id, path, kind, version, 0, options))
         self._attach(relation, Place(relation.id, path, kind, version, 0, options))
-        far = self.far[relation.id]
+        lake_relation = self.lake_relations[relation.id]
         if kind == OWN:
-            far.pending.create()
-        self._make_cache(far)
+            lake_relation.pending.create()
+        self._make_cache(lake_relation)
 
     def create_own(self, relation: Relation) -> None:
         """A relation of ours in the lake; its table is made when there are rows to write."""
-        self.create_far(relation, self.new_path(relation), OWN)
+        self.create_in_lake(relation, self.new_path(relation), OWN)
 
-    def drop(self, far: FarRelation) -> None:
-        self._detach(far)
-        far.pending.drop()
-        self.places.remove(far.relation.id)
+    def drop(self, lake_relation: PlacedRelation) -> None:
+        self._detach(lake_relation)
+        lake_relation.pending.drop()
+        self.places.remove(lake_relation.relation.id)
 
-    def establish(self, far: FarRelation) -> None:
+    def establish(self, lake_relation: PlacedRelation) -> None:
         """Have a table in the lake, be it an empty one, so that others can write to it."""
-        if not far.is_written:
-            self.stand(far, far.table.version)
+        if not lake_relation.is_written:
+            self.stand(lake_relation, lake_relation.table.version)
 
     def new_path(self, relation: Relation) -> str:
         """Beside the file, named as people would look for it."""
@@ -86,13 +86,13 @@ class LakeRelations:
         return file.with_name(f"{file.stem}.lake")
 
     def attach(self, relations: Iterable[Relation]) -> None:
-        """Know the far relations among these, and no others: the catalog was read again."""
+        """Know the lake relations among these, and no others: the catalog was read again."""
         places = {place.name: place for place in self.places}
         wanted = {relation.id: relation for relation in relations if relation.id in places}
-        for name in [name for name in self.far if name not in wanted]:
-            self._detach(self.far[name])
+        for name in [name for name in self.lake_relations if name not in wanted]:
+            self._detach(self.lake_relations[name])
         for name, relation in wanted.items():
-            known = self.far.get(name)
+            known = self.lake_relations.get(name)
             if known is not None and known.is_at(relation, places[name]):
                 known.place = places[name]
                 if known.cache.exists():
@@ -101,15 +101,15 @@ class LakeRelations:
                 if known is not None:
                     self._detach(known)
                 self._attach(relation, places[name])
-            self._make_cache(self.far[name])
+            self._make_cache(self.lake_relations[name])
 
     def _attach(self, relation: Relation, place: Place) -> None:
-        from harken.engines.placement.far import FarRelation
+        from harken.engines.placement.placed_relation import PlacedRelation
 
         if self.has_spark:
             # Spark works beside this process: what it takes, only the wall's clock tells.
             self.connection.working_time = time.perf_counter
-        self.far[relation.id] = FarRelation(
+        self.lake_relations[relation.id] = PlacedRelation(
             self.connection,
             relation,
             place,
@@ -119,40 +119,42 @@ class LakeRelations:
         )
         self.indexes.temporary.add(relation.id)
 
-    def _make_cache(self, far: FarRelation) -> None:
-        far.cache.drop()
-        far.cache.create()
+    def _make_cache(self, lake_relation: PlacedRelation) -> None:
+        lake_relation.cache.drop()
+        lake_relation.cache.create()
         self.indexes.reload()
-        if far.relation.key is None and far.relation.inputs:
-            self.indexes.ensure([(far.relation, tuple(range(far.relation.inputs)))])
+        if lake_relation.relation.key is None and lake_relation.relation.inputs:
+            self.indexes.ensure(
+                [(lake_relation.relation, tuple(range(lake_relation.relation.inputs)))]
+            )
 
-    def _detach(self, far: FarRelation) -> None:
-        far.cache.drop()
-        del self.far[far.relation.id]
-        self.indexes.temporary.discard(far.relation.id)
+    def _detach(self, lake_relation: PlacedRelation) -> None:
+        lake_relation.cache.drop()
+        del self.lake_relations[lake_relation.relation.id]
+        self.indexes.temporary.discard(lake_relation.relation.id)
         self.indexes.reload()
 
     def forget(self) -> None:
         """Another process has committed: what is at hand may be old."""
         self.after_undo()
-        for far in self.far.values():
-            if far.cache.exists():
-                far.cache.clear()
+        for lake_relation in self.lake_relations.values():
+            if lake_relation.cache.exists():
+                lake_relation.cache.clear()
 
     def after_undo(self) -> None:
         """What is known of the places here is what the file says."""
-        if not self.far:
+        if not self.lake_relations:
             return
         places = {place.name: place for place in self.places}
-        for name, far in self.far.items():
+        for name, lake_relation in self.lake_relations.items():
             if name in places:
-                far.place = places[name]
+                lake_relation.place = places[name]
 
     @contextmanager
     def steady(self) -> Iterator[None]:
         """Let what is brought, and the answer, be of one state of the file: another process may
         commit, and write what was pending to the lake, between any two statements."""
-        if not self.far or self.connection.in_transaction:
+        if not self.lake_relations or self.connection.in_transaction:
             yield
             return
         with self.connection.snapshot():
@@ -192,15 +194,15 @@ class LakeRelations:
         """What makes the reader, for those who only may need it."""
         return (lambda: self.reader) if self.has_spark else None
 
-    def stand(self, far: FarRelation, version: int) -> None:
+    def stand(self, lake_relation: PlacedRelation, version: int) -> None:
         """On another version with the same rows."""
-        options = far.place.options
-        note = {} if far.is_own else far.table.note(version)
+        options = lake_relation.place.options
+        note = {} if lake_relation.is_own else lake_relation.table.note(version)
         if note:
             options = {**options, **note}
-            self.places.describe(far.relation.id, options)
-        far.place = replace(far.place, version=version, options=options)
-        self.places.advance(far.relation.id, version, far.place.commits)
+            self.places.describe(lake_relation.relation.id, options)
+        lake_relation.place = replace(lake_relation.place, version=version, options=options)
+        self.places.advance(lake_relation.relation.id, version, lake_relation.place.commits)
 
     def close(self) -> None:
         if hasattr(self, "_temporary"):

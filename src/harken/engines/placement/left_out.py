@@ -24,7 +24,7 @@ from harken.engines.representable import WIDE_DECIMAL, has_value
 from harken.values.types import NUMBER, Type, decimal_digits, is_decimal
 
 if TYPE_CHECKING:
-    from harken.engines.placement.far import FarRelation
+    from harken.engines.placement.placed_relation import PlacedRelation
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +47,25 @@ class LeftOut:
         )
 
 
-def of_table(far: FarRelation, reader: Reader) -> LeftOut | None:
+def of_table(lake_relation: PlacedRelation, reader: Reader) -> LeftOut | None:
     """What is left out of the version that is read; None if all its rows are there."""
-    names = _suspects(far, far.place.version)
-    if not names or not far.size():
+    names = _suspects(lake_relation, lake_relation.place.version)
+    if not names or not lake_relation.size():
         return None
-    if reader is not None and far.size() > limits.MOST_HELD:
+    if reader is not None and lake_relation.size() > limits.MOST_HELD:
         from harken.engines.spark.distributed import count_unsound
 
-        return _found(*count_unsound(reader(), far, names))
-    with faults.translated(far.place):
-        rows = far.table.rows(far.place.version)
+        return _found(*count_unsound(reader(), lake_relation, names))
+    with faults.translated(lake_relation.place):
+        rows = lake_relation.table.rows(lake_relation.place.version)
     return of_rows(rows.select(names))
 
 
-def of_change(far: FarRelation, change: pa.Table) -> LeftOut | None:
+def of_change(lake_relation: PlacedRelation, change: pa.Table) -> LeftOut | None:
     """What is left out of the rows that a change brings, which is held here."""
     required = [
         name
-        for name, column in zip(far.columns, far.relation.columns, strict=True)
+        for name, column in zip(lake_relation.columns, lake_relation.relation.columns, strict=True)
         if not column.type.nullable
     ]
     if not any(pc.any(_without_value(change[name])).as_py() for name in required):
@@ -74,15 +74,17 @@ def of_change(far: FarRelation, change: pa.Table) -> LeftOut | None:
     return None if found is None else replace(found, new=True)
 
 
-def of_large_change(far: FarRelation, before: int, after: int, reader: Reader) -> LeftOut | None:
+def of_large_change(
+    lake_relation: PlacedRelation, before: int, after: int, reader: Reader
+) -> LeftOut | None:
     """The same of a change that stays where it is: Spark counts, unless the log of the table says
     that there is nothing to be found."""
-    names = _suspects(far, after)
+    names = _suspects(lake_relation, after)
     if not names or reader is None:
         return None
     from harken.engines.spark.distributed import count_unsound
 
-    found = _found(*count_unsound(reader(), far, names, (before, after)))
+    found = _found(*count_unsound(reader(), lake_relation, names, (before, after)))
     return None if found is None else replace(found, new=True)
 
 
@@ -104,12 +106,12 @@ def _found(rows: int, of: int, causes: Mapping[str, int]) -> LeftOut | None:
     return LeftOut(rows, of, {name: n for name, n in causes.items() if n}) if rows else None
 
 
-def _suspects(far: FarRelation, version: int) -> list[str]:
+def _suspects(lake_relation: PlacedRelation, version: int) -> list[str]:
     """The columns that must have a value and may have none, by what the log of the table says."""
-    table = far.table
+    table = lake_relation.table
     return [
         name
-        for name, column in zip(far.columns, far.relation.columns, strict=True)
+        for name, column in zip(lake_relation.columns, lake_relation.relation.columns, strict=True)
         if not column.type.nullable
         and (column.type == NUMBER or _is_wide(column.type) or table.may_be_null(version, name))
     ]

@@ -39,8 +39,8 @@ from harken.planner.prepare import Plan, on_demand
 from harken.planner.screen import Alternative
 
 if TYPE_CHECKING:
-    from harken.engines.placement.far import FarRelation
     from harken.engines.placement.left_out import LeftOut
+    from harken.engines.placement.placed_relation import PlacedRelation
     from harken.engines.spark.reader import LakeReader
 
 Row = tuple[Any, ...]
@@ -59,30 +59,32 @@ class Placement:
         self.lake = LakeRelations(self.resident, spark)
         self.exchange = Exchange(self.lake)
         self.at_hand = RowsAtHand(self.lake)
-        self.far = self.lake.far
+        self.lake_relations = self.lake.lake_relations
         self.large = self.exchange.large
         self.tally = self.lake.tally
         self.statistics.elsewhere = self._rows_far_away
-        self.statistics.values_elsewhere = lambda relation, i: self.far[relation.id].values(i)
+        self.statistics.values_elsewhere = lambda relation, i: self.lake_relations[
+            relation.id
+        ].values(i)
 
     # --- the lake --------------------------------------------------------------------------
 
-    def is_far(self, relation: Relation) -> bool:
-        return bool(self.far) and relation.id in self.far
+    def is_in_lake(self, relation: Relation) -> bool:
+        return bool(self.lake_relations) and relation.id in self.lake_relations
 
     def schema_of(self, relation: Relation) -> str:
-        return "temp" if relation.id in self.far else "main"
+        return "temp" if relation.id in self.lake_relations else "main"
 
     @property
     def has_lake(self) -> bool:
-        return bool(self.far)
+        return bool(self.lake_relations)
 
     def reaches(self, plan: Plan) -> tuple[Reach, ...]:
         return reaches(self, plan)
 
     def holds_changes(self, changed: Collection[str]) -> bool:
         """Are the Δ-sets of these relations here, for whoever reads them?"""
-        elsewhere = {each.far.relation.id for each in self.large.values()}
+        elsewhere = {each.lake_relation.relation.id for each in self.large.values()}
         return self.forced != "spark" and elsewhere.isdisjoint(changed)
 
     @property
@@ -123,8 +125,8 @@ class Placement:
     def resident_rows(self, relation: Relation) -> list[Row]:
         return self.resident.rows(relation)
 
-    def create_far(self, relation: Relation, path: str, kind: str, **options: Any) -> None:
-        self.lake.create_far(relation, path, kind, **options)
+    def create_in_lake(self, relation: Relation, path: str, kind: str, **options: Any) -> None:
+        self.lake.create_in_lake(relation, path, kind, **options)
 
     def create_own(self, relation: Relation) -> None:
         self.lake.create_own(relation)
@@ -132,32 +134,34 @@ class Placement:
     def new_path_named(self, name: str) -> str:
         return self.lake.new_path_named(name)
 
-    def establish(self, far: FarRelation) -> None:
-        self.lake.establish(far)
+    def establish(self, lake_relation: PlacedRelation) -> None:
+        self.lake.establish(lake_relation)
 
     def attach(self, relations: Iterable[Relation]) -> None:
         self.lake.attach(relations)
 
-    def news(self, *, set_aside: bool = False) -> list[tuple[FarRelation, int]]:
+    def news(self, *, set_aside: bool = False) -> list[tuple[PlacedRelation, int]]:
         return self.exchange.news(set_aside=set_aside)
 
-    def take_in(self, far: FarRelation, version: int) -> tuple[list[Row] | int, LeftOut | None]:
-        return self.exchange.take_in(far, version)
+    def take_in(
+        self, lake_relation: PlacedRelation, version: int
+    ) -> tuple[list[Row] | int, LeftOut | None]:
+        return self.exchange.take_in(lake_relation, version)
 
-    def move_on(self, far: FarRelation, version: int) -> None:
-        self.exchange.move_on(far, version)
+    def move_on(self, lake_relation: PlacedRelation, version: int) -> None:
+        self.exchange.move_on(lake_relation, version)
 
-    def check_keys(self, far: FarRelation) -> None:
+    def check_keys(self, lake_relation: PlacedRelation) -> None:
         from harken.engines.placement import keys
 
-        keys.check_all(far, self.spark_reader)
+        keys.check_all(lake_relation, self.spark_reader)
 
-    def left_out(self, far: FarRelation, given: Any = None) -> LeftOut | None:
+    def left_out(self, lake_relation: PlacedRelation, given: Any = None) -> LeftOut | None:
         from harken.engines.placement import left_out
 
         if given is not None:
             return left_out.of_rows(given)
-        return left_out.of_table(far, self.spark_reader)
+        return left_out.of_table(lake_relation, self.spark_reader)
 
     def forget_large(self, relation: str | None = None) -> None:
         self.exchange.forget_large(relation)
@@ -213,14 +217,14 @@ class Placement:
         self.resident.create(relation, supertypes)
 
     def drop(self, relation: Relation) -> None:
-        far = self.far.get(relation.id)
-        if far is None:
+        lake_relation = self.lake_relations.get(relation.id)
+        if lake_relation is None:
             self.resident.drop(relation)
             return
-        self.lake.drop(far)
+        self.lake.drop(lake_relation)
 
     def exists(self, relation: Relation) -> bool:
-        if relation.id in self.far:
+        if relation.id in self.lake_relations:
             return self.lake.places.find(relation.id) is not None
         return self.resident.exists(relation)
 
@@ -260,7 +264,7 @@ class Placement:
         self, relation: Relation, rows: Iterable[Sequence[Any]]
     ) -> Iterable[Sequence[Any]]:
         """Rows that are going to be changed, when what is there of them is at hand."""
-        if relation.id not in self.far:
+        if relation.id not in self.lake_relations:
             return rows
         self.refuse_input(relation)
         given = [tuple(row) for row in rows]
@@ -268,44 +272,44 @@ class Placement:
         return given
 
     def insert_column(self, relation: Relation, first: int, column: Sequence[Any]) -> None:
-        if relation.id in self.far:
+        if relation.id in self.lake_relations:
             self.insert_many(relation, zip(range(first, first + len(column)), column, strict=True))
             return
         self.resident.insert_column(relation, first, column)
 
     def set_row(self, relation: Relation, row: Sequence[Any]) -> None:
-        if self.far:
+        if self.lake_relations:
             self._bring_row(relation, row)
         self.resident.set_row(relation, row)
 
     def remove_row(self, relation: Relation, row: Sequence[Any]) -> None:
-        if self.far and is_extent(relation):
+        if self.lake_relations and is_extent(relation):
             self.at_hand.expect_deletion(row[0])
-        if self.far:
+        if self.lake_relations:
             self._bring_row(relation, row)
         self.resident.remove_row(relation, row)
 
     def clear(self, relation: Relation, arguments: Sequence[Any]) -> None:
-        if relation.id in self.far:
+        if relation.id in self.lake_relations:
             self.refuse_input(relation)
             self.at_hand.bring_arguments(relation, arguments)
         self.resident.clear(relation, arguments)
 
     def rows(self, relation: Relation) -> list[Row]:
-        if relation.id in self.far:
+        if relation.id in self.lake_relations:
             return self.matching(relation, {})
         found = self.resident.rows(relation)
         return found if relation.arity else [() for _ in found]
 
     def contains(self, relation: Relation, row: Sequence[Any]) -> bool:
-        if relation.id not in self.far:
+        if relation.id not in self.lake_relations:
             return self.resident.contains(relation, row)
         with self.steady():
             self.at_hand.expect(relation, [tuple(row)])
             return self.resident.contains(relation, row)
 
     def matching(self, relation: Relation, known: Mapping[int, Any]) -> list[Row]:
-        if relation.id not in self.far:
+        if relation.id not in self.lake_relations:
             return self.resident.matching(relation, known)
         with self.steady():
             if known:
@@ -315,21 +319,21 @@ class Placement:
             return self.resident.matching(relation, known)
 
     def results(self, relation: Relation, arguments: Sequence[Any]) -> list[Row]:
-        if relation.id not in self.far:
+        if relation.id not in self.lake_relations:
             return self.resident.results(relation, arguments)
         with self.steady():
             self.at_hand.bring_arguments(relation, arguments)
             return self.resident.results(relation, arguments)
 
     def _bring_row(self, relation: Relation, row: Sequence[Any]) -> None:
-        if relation.id in self.far:
+        if relation.id in self.lake_relations:
             self.refuse_input(relation)
             self.at_hand.expect(relation, [tuple(row)])
 
     def refuse_input(self, relation: Relation) -> None:
         if self.connection.read_only:
             raise read_only()
-        if not self.far[relation.id].place.is_own:
+        if not self.lake_relations[relation.id].place.is_own:
             raise EngineError(
                 f"{relation.name} is an input: others write it, and Harken reads it",
                 code="read-only",
@@ -337,23 +341,23 @@ class Placement:
             )
 
     def _rows_far_away(self, relation: Relation) -> float | None:
-        far = self.far.get(relation.id)
-        if far is None:
+        lake_relation = self.lake_relations.get(relation.id)
+        if lake_relation is None:
             return None
-        pending = far.pending.balance() if far.place.is_own else 0
-        return float(max(0, far.size() + pending))
+        pending = lake_relation.pending.balance() if lake_relation.place.is_own else 0
+        return float(max(0, lake_relation.size() + pending))
 
     # --- queries ---------------------------------------------------------------------------
 
     def compile(self, plan: Plan, most: int | None = None) -> Query:
-        if not self.far:
+        if not self.lake_relations:
             return self.resident.compile(plan, most)
         rewritten = on_demand(plan)
         query = self.resident.compile(rewritten, most)
         # What is rewritten for a change is not what Spark would be asked.
-        wanted = () if plan.layers else demands(plan, self.is_far)
+        wanted = () if plan.layers else demands(plan, self.is_in_lake)
         deltas = self._deltas(plan)
-        is_stepwise = bool(rewritten.layers) and self._reads_far(plan)
+        is_stepwise = bool(rewritten.layers) and self._reads_lake(plan)
         if not is_stepwise and not wanted and not deltas:
             return query
         asked = tuple((each, self._question(each)) for each in wanted)
@@ -369,15 +373,15 @@ class Placement:
         return self.resident.explain_sql(plan)
 
     def _fetching(self, definition: Definition, plan: Plan, compiler: Compiler) -> Fetch | None:
-        return fetching(self, definition, plan, compiler) if self.far else None
+        return fetching(self, definition, plan, compiler) if self.lake_relations else None
 
-    def _reads_far(self, plan: Plan) -> bool:
-        return any(map(self.is_far, stored_relations(plan.program).values()))
+    def _reads_lake(self, plan: Plan) -> bool:
+        return any(map(self.is_in_lake, stored_relations(plan.program).values()))
 
     def _deltas(self, plan: Plan) -> frozenset[str]:
-        """The Δ-sets of far relations that a plan reads."""
-        far = {delta(each.relation).id for each in self.far.values()}
-        return frozenset(far & stored_relations(plan.program).keys())
+        """The Δ-sets of lake relations that a plan reads."""
+        deltas = {delta(each.relation).id for each in self.lake_relations.values()}
+        return frozenset(deltas & stored_relations(plan.program).keys())
 
     def _question(self, demand: Demand) -> sqlite.Query | None:
         return None if demand.plan is None else self.resident.compile(demand.plan)
@@ -397,7 +401,7 @@ class Placement:
     def answer_together(self, queries: Iterable[Query]) -> Answers:
         """These queries are going to be run, and what they read does not change meanwhile. Those
         that Spark has to answer are answered by one job."""
-        if not self.far:
+        if not self.lake_relations:
             return NO_ANSWERS
         known: dict[Query, Query] = {}
         distant: list[LakeQuery] = []

@@ -1,4 +1,4 @@
-"""A compiled plan that touches far relations: answered here if its rows can be at hand."""
+"""A compiled plan that touches lake relations: answered here if its rows can be at hand."""
 
 from __future__ import annotations
 

@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 
 
 def reaches(engine: Placement, plan: Plan) -> tuple[Reach, ...]:
-    """What a plan asks of the lake; nothing if it reads no far relation. Whether so many keys turn
+    """What a plan asks of the lake; nothing if it reads no lake relation. Whether so many keys turn
     up that Spark is better is seen only when it runs."""
-    if not engine.far:
+    if not engine.lake_relations:
         return ()
     if on_demand(plan).layers:
         stored = stored_relations(plan.program).values()
-        return tuple(_reach(engine, Demand(each), ROUNDS) for each in stored if engine.is_far(each))
-    return tuple(_reach(engine, demand) for demand in demands(plan, engine.is_far))
+        return tuple(
+            _reach(engine, Demand(each), ROUNDS) for each in stored if engine.is_in_lake(each)
+        )
+    return tuple(_reach(engine, demand) for demand in demands(plan, engine.is_in_lake))
 
 
 def _reach(engine: Placement, demand: Demand, how: str = KEYS) -> Reach:

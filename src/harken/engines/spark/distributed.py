@@ -1,7 +1,7 @@
 """A plan answered by Spark: every relation it reads as a DataFrame, then one statement.
 
-Far relations are the files of their version, restricted to the keys that are known here before
-anything runs; near ones, Δ-sets among them, travel there. What is pending of a far relation is put
+Lake relations are the files of their version, restricted to the keys that are known here before
+anything runs; near ones, Δ-sets among them, travel there. What is pending of a lake relation is put
 in the place of what it replaces.
 """
 
@@ -163,17 +163,25 @@ class _Question:
             frames[f"⟦{names[name]}⟧"] = frame
 
         for relation in stored_relations(query.plan.program).values():
-            far, large = inputs.far.get(relation.id), inputs.large.get(relation.id)
-            if far is not None:
-                give(relation.id, _far(reader, far, far.version, keys.get(relation.id)))
+            lake_relation, large = (
+                inputs.lake_relations.get(relation.id),
+                inputs.large.get(relation.id),
+            )
+            if lake_relation is not None:
+                give(
+                    relation.id,
+                    _lake_frame(
+                        reader, lake_relation, lake_relation.version, keys.get(relation.id)
+                    ),
+                )
             elif large is not None:
                 give(relation.id, _kept_changes(reader, large))
             else:
                 give(relation.id, self._travelled(relation))
         for large in inputs.large.values():
-            before = old(large.far.relation).id
+            before = old(large.lake_relation.relation).id
             if before in query.plan.program.definitions:
-                give(before, _far(reader, large.far, large.before, None))
+                give(before, _lake_frame(reader, large.lake_relation, large.before, None))
         python = {name: ForeignFunction(*each) for name, each in inputs.python.items()}
         return compile_plan(query.plan, names, python, marked=True), frames
 
@@ -186,23 +194,23 @@ class _Question:
 def _known_keys(
     inputs: Inputs, query: AskedPlan, values: Sequence[Any]
 ) -> dict[str, pa.Table | None]:
-    """For far relations of which only some keys can be needed: those, if they are few."""
+    """For lake relations of which only some keys can be needed: those, if they are few."""
     found: dict[str, pa.Table | None] = {}
     for demand, question in query.asked:
         name = demand.relation.id
-        if question is None or _asks_far(inputs, demand.plan):
+        if question is None or _asks_lake(inputs, demand.plan):
             found[name] = None
             continue
-        far = inputs.far[name]
+        lake_relation = inputs.lake_relations[name]
         try:
             known = question.rows(values)
         except HarkenError:  # asked too early: the query itself may not get so far
             found[name] = None
             continue
-        if len(known) > MOST_PUSHED or not far.is_written:
+        if len(known) > MOST_PUSHED or not lake_relation.is_written:
             found[name] = None
             continue
-        table = far.keys(demand.columns, known)
+        table = lake_relation.keys(demand.columns, known)
         before = found.get(name, table)
         if before is None or before.column_names != table.column_names:
             found[name] = None
@@ -213,12 +221,12 @@ def _known_keys(
     return found
 
 
-def _asks_far(inputs: Inputs, plan: Plan | None) -> bool:
+def _asks_lake(inputs: Inputs, plan: Plan | None) -> bool:
     """Does the question itself read what is not here?"""
     if plan is None:
         return True
     asked = stored_relations(plan.program)
-    return bool(asked.keys() & (inputs.far.keys() | inputs.large.keys()))
+    return bool(asked.keys() & (inputs.lake_relations.keys() | inputs.large.keys()))
 
 
 def _near(inputs: Inputs, reader: LakeReader, relation: Relation) -> DataFrame:
@@ -231,15 +239,19 @@ def _schema(relation: Relation) -> pa.Schema:
     return pa.schema([(f"c{i}", type_) for i, type_ in enumerate(types)])
 
 
-def _far(reader: LakeReader, far: LakeRelation, version: int, keys: pa.Table | None) -> DataFrame:
-    relation, schema = far.relation, _schema(far.relation)
-    if not far.is_written:
+def _lake_frame(
+    reader: LakeReader, lake_relation: LakeRelation, version: int, keys: pa.Table | None
+) -> DataFrame:
+    relation, schema = lake_relation.relation, _schema(lake_relation.relation)
+    if not lake_relation.is_written:
         frame = reader.small(schema.empty_table())
     else:
-        frame = _named(reader.frame(far.table, version, keys), far.columns, schema)
-        if not far.is_own:
+        frame = _named(
+            reader.frame(lake_relation.table, version, keys), lake_relation.columns, schema
+        )
+        if not lake_relation.is_own:
             frame = _sound(frame, relation)
-    pending = far.pending_rows()
+    pending = lake_relation.pending_rows()
     return _with_pending(reader, frame, relation, pending) if pending else frame
 
 
@@ -285,13 +297,15 @@ def _has_value(value: Column, type_: Type) -> Column:
     return value.isNotNull()
 
 
-def repeated_key(reader: LakeReader, far: LakeRelation, keys: pa.Table | None) -> Row | None:
+def repeated_key(
+    reader: LakeReader, lake_relation: LakeRelation, keys: pa.Table | None
+) -> Row | None:
     """A key that has several rows in the version that is read, among these keys if any are
     given."""
     from pyspark.sql import functions as F
 
-    names = [f"c{i}" for i in far.relation.key or ()]
-    frame = _far(reader, far, far.version, keys)
+    names = [f"c{i}" for i in lake_relation.relation.key or ()]
+    frame = _lake_frame(reader, lake_relation, lake_relation.version, keys)
     counted = frame.groupBy(*names).agg(F.count("*").alias("rows")).filter("rows > 1")
     found = reader.collect(counted.select(*names).limit(1)).to_pylist()
     return tuple(found[0].values()) if found else None
@@ -299,7 +313,7 @@ def repeated_key(reader: LakeReader, far: LakeRelation, keys: pa.Table | None) -
 
 def count_unsound(
     reader: LakeReader,
-    far: LakeRelation,
+    lake_relation: LakeRelation,
     names: Sequence[str],
     between: tuple[int, int] | None = None,
 ) -> tuple[int, int, dict[str, int]]:
@@ -309,11 +323,17 @@ def count_unsound(
     from pyspark.sql import functions as F
 
     if between is None:
-        frame, weight = reader.frame(far.table, far.version, None), F.lit(1)
+        frame, weight = reader.frame(lake_relation.table, lake_relation.version, None), F.lit(1)
     else:
-        frame = change_frame(reader, far.table, *between, far.columns)
+        frame = change_frame(reader, lake_relation.table, *between, lake_relation.columns)
         weight = F.greatest(F.col(weighted.WEIGHT), F.lit(0))
-    types = dict(zip(far.columns, (each.type for each in far.relation.columns), strict=True))
+    types = dict(
+        zip(
+            lake_relation.columns,
+            (each.type for each in lake_relation.relation.columns),
+            strict=True,
+        )
+    )
     tests = []
     for name in names:
         sound = _has_value(F.col(keyfilter.quoted(name)), types[name])
@@ -331,11 +351,13 @@ def _kept_changes(reader: LakeReader, large: LargeChange) -> DataFrame:
     it, on every level, so Spark keeps it until it has been propagated."""
     kept: DataFrame | None = large.kept
     if kept is None:
-        far = large.far
-        frame = change_frame(reader, far.table, large.before, large.after, far.columns)
-        schema = _schema(delta(far.relation))
-        named = _named(frame, [*far.columns, weighted.WEIGHT], schema)
-        kept = _sound(named, delta(far.relation)).persist()
+        lake_relation = large.lake_relation
+        frame = change_frame(
+            reader, lake_relation.table, large.before, large.after, lake_relation.columns
+        )
+        schema = _schema(delta(lake_relation.relation))
+        named = _named(frame, [*lake_relation.columns, weighted.WEIGHT], schema)
+        kept = _sound(named, delta(lake_relation.relation)).persist()
         large.kept = kept
     return kept
 

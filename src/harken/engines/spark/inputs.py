@@ -85,7 +85,7 @@ class LargeChange(Protocol):
     """The way of a relation from one version to another, which only Spark reads."""
 
     @property
-    def far(self) -> LakeRelation: ...
+    def lake_relation(self) -> LakeRelation: ...
     @property
     def before(self) -> int: ...
     @property
@@ -115,7 +115,7 @@ class Inputs(Protocol):
     @property
     def tally(self) -> Tally: ...
     @property
-    def far(self) -> Mapping[str, LakeRelation]:
+    def lake_relations(self) -> Mapping[str, LakeRelation]:
         """The lake relations, by id."""
 
     @property

@@ -81,7 +81,7 @@ class ChangeFunction:
             self._expect(runtime, [self.arguments.stored(frame)[0] for frame in frames])
 
     def _expect(self, runtime: Runtime, given: list[tuple[Any, ...]]) -> None:
-        """Let what is far be fetched for all at once."""
+        """Fetch lake rows for all tuples at once."""
         if len(given) > 1 and len(self.candidates) == 1:
             target = self.find_target(self.candidates[0])
             if target.is_direct:

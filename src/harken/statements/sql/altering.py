@@ -114,7 +114,7 @@ def _refuse(runtime: Runtime, function: Function, statement: Statement) -> None:
         reason = "it is a view: drop it, and create it anew"
     elif function.language != SQL:
         reason = "it was not made by SQL"
-    elif runtime.engine.is_far(_relation(function)):
+    elif runtime.engine.is_in_lake(_relation(function)):
         reason = "its rows are in the lake, where each version keeps the columns that it has"
     if reason is not None:
         raise LanguageError(

@@ -142,10 +142,10 @@ def _facts(translation: Translation) -> Found | None:
 
 def _maintenance(program: Program, engine: Engine) -> list[str]:
     """How the changes of a view with this query would be found."""
-    far = [name for name, each in stored_relations(program).items() if engine.is_far(each)]
+    in_lake = [name for name, each in stored_relations(program).items() if engine.is_in_lake(each)]
     looked = [
         f"{each}" if each.how in SAID_ALONE else f"looking again at {each}"
-        for each in looked_at(program, far)
+        for each in looked_at(program, in_lake)
     ]
     return looked or ["differentials of all that changed"]
 

@@ -94,7 +94,7 @@ def make_room(runtime: Runtime, statement: Statement) -> bool:
     if known is None or known.relation is None or not _may_replace(node, known) or is_view(known):
         return False
     located = node.find(exp.LocationProperty) is not None or runtime.all_in_lake
-    if not (located or _in_lake(node, statement) or runtime.engine.is_far(known.relation)):
+    if not (located or _in_lake(node, statement) or runtime.engine.is_in_lake(known.relation)):
         return False
     _refuse_self(node, known.name, statement)
     readers = runtime.catalog.dependents(known.name)

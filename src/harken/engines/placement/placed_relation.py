@@ -1,4 +1,4 @@
-"""A far relation: its place in the lake, what is pending of it, and the rows at hand."""
+"""A lake relation: its place in the lake, what is pending of it, and the rows at hand."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Row = tuple[Any, ...]
 VERSIONS_KEPT = 8
 
 
-class FarRelation:
+class PlacedRelation:
     def __init__(
         self,
         connection: Connection,
@@ -279,13 +279,13 @@ def remove_files(path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AtMost:
-    """A far relation that gives no more rows than these at once."""
+    """A lake relation that gives no more rows than these at once."""
 
-    far: FarRelation
+    lake_relation: PlacedRelation
     most: int
 
     def size(self) -> int:
-        return self.far.size()
+        return self.lake_relation.size()
 
     def rows(self, columns: Sequence[int] = (), values: Collection[Row] | None = None) -> list[Row]:
-        return self.far.rows(columns, values, self.most)
+        return self.lake_relation.rows(columns, values, self.most)
