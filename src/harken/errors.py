@@ -16,7 +16,7 @@
     │   │                      ambiguous, no-fixpoint, large-action-set, too-complex
     │   ├── ArithmeticFault    division-by-zero, overflow, bad-value
     │   ├── ValueFault         no-value, many-values, wrong-object, bad-value, overflow,
-    │   │                      no-such-position
+    │   │                      no-such-position, parameters
     │   ├── ForeignFault       foreign
     │   └── LimitFault         timeout, cancelled, row-limit, memory-limit
     ├── EngineError            no-java, wrong-java, wrong-python, no-spark, no-memory,

@@ -386,7 +386,7 @@ def test_a_text_that_does_not_parse_runs_not_at_all(shop: Database) -> None:
 def test_results_before_the_failure_were_told_as_they_came(shop: Database) -> None:
     told: list[list[tuple[Any, ...]]] = []
     with pytest.raises(HarkenError):
-        shop.run("1; 2; 1 / 0; 3;", lambda result: told.append(result.rows))
+        shop.run_program("amosql", "1; 2; 1 / 0; 3;", lambda result: told.append(result.rows))
     assert told == [[(1,)], [(2,)]]
 
 
@@ -395,7 +395,7 @@ def test_a_listener_that_fails_undoes_the_text(shop: Database) -> None:
         raise KeyError("listener")
 
     with pytest.raises(KeyError, match="listener"):
-        shop.run("set quantity(:toy) = 6; 1; set quantity(:toy) = 7;", fail)
+        shop.run_program("amosql", "set quantity(:toy) = 6; 1; set quantity(:toy) = 7;", fail)
     assert not shop.in_transaction
     assert quantities(shop) == BEFORE
 
@@ -582,7 +582,7 @@ def test_a_closed_database_says_so(shop: Database) -> None:
     shop.close()
     for attempt in (
         lambda: shop.amosql("1;"),
-        lambda: shop.run("1;", print),
+        lambda: shop.run_program("amosql", "1;", print),
         lambda: shop.function("quantity"),
         lambda: shop.load("item", [], ["name"]),
         lambda: shop.foreign("f", print),

@@ -671,7 +671,7 @@ def test_a_chain_of_hundreds_of_operators_works(shop: Database, name: str) -> No
 def test_a_report_shows_the_place_and_the_way_out(shop: Database) -> None:
     text = "set quantity(:toy) = 1;\n\tselect quantty(:toy);\n"
     with pytest.raises(HarkenError) as caught:
-        shop.run(text, print, source="shop.amosql")
+        shop.run_program("amosql", text, print, source="shop.amosql")
     assert caught.value.report().split("\n") == [
         "shop.amosql:2:9: [unknown-function] there is no function quantty",
         "  \tselect quantty(:toy);",

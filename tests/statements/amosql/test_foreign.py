@@ -504,7 +504,9 @@ def test_a_function_in_a_query_cannot_change_the_database(
 def test_results_of_a_function_called_as_a_statement_are_shown(shop: Database) -> None:
     shop.amosql(DECLARED)
     told: list[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]] = []
-    shop.run("divided(7, 2); double(2);", lambda r: told.append((r.kind, r.columns, r.rows)))
+    shop.run_program(
+        "amosql", "divided(7, 2); double(2);", lambda r: told.append((r.kind, r.columns, r.rows))
+    )
     assert told == [
         ("rows", ("quotient", "rest"), [(3, 1)]),
         ("rows", ("integer",), [(4,)]),
