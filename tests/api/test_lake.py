@@ -391,10 +391,12 @@ def test_explain_says_how_rows_in_the_lake_are_reached(
     large: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "stock(charstring), 2 rows: fetched by item, with the values given" in str(
-        large.explain("stock")
+        large.explain("stock", verbose=True)
     )
-    assert "2 rows: all of them are needed, and brought here" in str(large.explain("all_stock"))
-    explained = large.explain("order_more").as_json()["influents"]
+    assert "2 rows: all of them are needed, and brought here" in str(
+        large.explain("all_stock", verbose=True)
+    )
+    explained = large.explain("order_more", verbose=True).as_json()["influents"]
     assert isinstance(explained, list)
     (reached,) = [each["lake"][0] for each in explained if each["relation"] == "stock(charstring)"]
     assert reached["how"] == "keys"
@@ -402,12 +404,12 @@ def test_explain_says_how_rows_in_the_lake_are_reached(
     assert reached["sources"][0] == "Δstock(charstring)"
     assert reached["keys"].startswith("need_charstring,integer(V1, V2)")
     monkeypatch.setattr("harken.engines.fetch_limits.MOST_ROWS", 1)
-    assert "Spark answers" in str(large.explain("all_stock"))
+    assert "Spark answers" in str(large.explain("all_stock", verbose=True))
 
 
 def test_explain_without_a_lake_says_nothing_of_it(db: Database) -> None:
     db.amosql("create function f(integer) -> integer;")
-    explained = db.explain("f")
+    explained = db.explain("f", verbose=True)
     assert "lake" not in str(explained)
     assert explained.as_json()["lake"] == ()
 

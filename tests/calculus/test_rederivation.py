@@ -92,7 +92,7 @@ def test_the_rules_are_those_of_figure_3(db: harken.Database) -> None:
 
 
 def test_explain_prints_them(db: harken.Database) -> None:
-    text = str(db.explain("closure"))
+    text = str(db.explain("closure", verbose=True))
     assert "maintenance rules generated from R_2:" in text
     assert "(D_1) ⇒ closure^del(x, y) :- edge^del(x, z), closure(z, y)." in text
     assert "query rules for closure:" in text

@@ -586,7 +586,7 @@ def test_a_closed_database_says_so(shop: Database) -> None:
         lambda: shop.function("quantity"),
         lambda: shop.load("item", [], ["name"]),
         lambda: shop.foreign("f", print),
-        lambda: shop.explain("twice"),
+        lambda: shop.explain("twice", verbose=True),
         lambda: shop.transaction().__enter__(),
         shop.commit,
         shop.rollback,

@@ -83,9 +83,11 @@ def test_a_row_goes_with_its_last_derivation() -> None:
         (change,) = view.changes()
         assert (change.plus, change.minus) == ([(3,)], [(1,)])
         assert set(ways) == {Strategy.COUNTING, "unchanged"} or set(ways) == {Strategy.COUNTING}
-        assert "derivations are counted: 2 rows have 3 of them" in str(db.explain("p"))
+        assert "derivations are counted: 2 rows have 3 of them" in str(
+            db.explain("p", verbose=True)
+        )
         view.close()
-        assert "derivations" not in str(db.explain("p"))
+        assert "derivations" not in str(db.explain("p", verbose=True))
 
 
 def test_what_was_counted_is_undone_with_its_transaction() -> None:
@@ -138,7 +140,9 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
             db.datalog(f"+e(0, {y}).")
         assert node(db, "p").tally is tally
         assert tally.is_counting
-        assert "derivations are counted: 5 rows have 27 of them" in str(db.explain("p"))
+        assert "derivations are counted: 5 rows have 27 of them" in str(
+            db.explain("p", verbose=True)
+        )
         db.datalog("-e(1, 0). -e(1, 1). -e(1, 2). -e(1, 3). -e(1, 4).")
         (change,) = view.changes()
         assert change.minus == [(1,)]
@@ -148,7 +152,7 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
             if not tally.is_counting:
                 break
         assert number == counting.PATIENCE - 1
-        assert "derivations are not counted" in str(db.explain("p"))
+        assert "derivations are not counted" in str(db.explain("p", verbose=True))
         db.datalog("-e(2, 0). -e(2, 1). -e(2, 2). -e(2, 3). -e(2, 4).")
         (change,) = view.changes()
         assert change.minus == [(2,)]

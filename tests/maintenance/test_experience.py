@@ -114,12 +114,12 @@ def test_the_first_evaluation_is_the_first_experience(db: Database) -> None:
     assert known.is_first
     assert known.naive is not None
     assert known.naive > 0
-    assert "the first evaluation took" in str(db.explain("total"))
+    assert "the first evaluation took" in str(db.explain("total", verbose=True))
     assert totals_are_kept(db)
     assert ways(db, SMALL) == BY_TOTALS
     assert ways(db, LARGE) == BROKEN_OFF
     assert not known.is_first
-    assert "naive evaluation took" in str(db.explain("total"))
+    assert "naive evaluation took" in str(db.explain("total", verbose=True))
 
 
 def test_close_to_the_first_evaluation_naive_evaluation_is_sampled(db: Database) -> None:
@@ -148,7 +148,7 @@ def test_differentials_are_broken_off_and_the_next_time_not_tried(db: Database) 
     assert totals_are_kept(db)
     assert ways(db, LARGE) == BROKEN_OFF
     assert not totals_are_kept(db)
-    assert "was broken off after" in str(db.explain("total"))
+    assert "was broken off after" in str(db.explain("total", verbose=True))
     assert ways(db, LARGE) == NAIVELY
     assert ways(db, "UPDATE member SET v = v + 1") == NAIVELY
 
@@ -392,7 +392,7 @@ def test_what_has_no_time_left_does_not_begin(
     for _ in range(2):
         db.sql("UPDATE member SET v = v + 1 WHERE id < 300")
         assert len(begun) == 1
-    assert "was broken off after" in str(db.explain("total"))
+    assert "was broken off after" in str(db.explain("total", verbose=True))
 
 
 def test_what_was_followed_in_vain_is_remembered(
@@ -419,7 +419,7 @@ def test_what_was_followed_in_vain_is_remembered(
         upper.table.validity.revoke()
         db.sql("UPDATE member SET v = v + 1 WHERE id < 120")
         assert len(begun) == 1
-    assert "was broken off after" in str(db.explain("total"))
+    assert "was broken off after" in str(db.explain("total", verbose=True))
 
 
 def test_a_load_is_evaluated_once_and_not_followed(db: Database) -> None:

@@ -20,7 +20,7 @@ def test_what_a_view_in_the_lake_took_is_known(spark: SparkSession, tmp_path: Pa
             CREATE MATERIALIZED VIEW large AS SELECT shop, amount FROM sale WHERE amount > 2;
             COMMIT;
         """)
-        assert "the first evaluation took" in str(db.explain("large"))
+        assert "the first evaluation took" in str(db.explain("large", verbose=True))
         for start in (100, 1100):
             db.sql(
                 f"INSERT INTO sale SELECT {start} + a.id * 10 + b.id, b.id, a.id FROM sale a "

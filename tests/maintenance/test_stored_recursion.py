@@ -94,18 +94,24 @@ def test_explain_names_the_strategies_and_the_one_in_use() -> None:
             ".decl few(x: number)\n.limitsize few(n=5)\n"
             "few(x) :- edge(x, _).\nfew(y) :- few(x), edge(x, y)."
         )
-        told = str(db.explain("path"))
+        told = str(db.explain("path", verbose=True))
         assert told.startswith("path is a relation with rules\n")
         assert "Strategies for recursion: auto, counting, external, materialized, naive\n" in told
         assert "\npath: external derives again what a change can touch, and stores nothing" in told
         assert "\nin use: none" in told
         with db.monitor("path", strategy="materialized"):
             db.datalog("+edge(1, 2). +edge(2, 3).")
-            assert "\nin use: materialized; 3 rows are stored\n" in str(db.explain("path"))
+            assert "\nin use: materialized; 3 rows are stored\n" in str(
+                db.explain("path", verbose=True)
+            )
             with db.monitor("path", where="x = 1", strategy="naive"):
-                assert "\nin use: naive; all rows are computed again" in str(db.explain("path"))
+                assert "\nin use: naive; all rows are computed again" in str(
+                    db.explain("path", verbose=True)
+                )
         with db.monitor("path", strategy="external"):
             db.datalog("+edge(3, 4).")
-            assert "\nin use: external; nothing is stored\n" in str(db.explain("path"))
-        assert "because few has a limit" in str(db.explain("few"))
-        assert "Strategies" not in str(db.explain("edge"))
+            assert "\nin use: external; nothing is stored\n" in str(
+                db.explain("path", verbose=True)
+            )
+        assert "because few has a limit" in str(db.explain("few", verbose=True))
+        assert "Strategies" not in str(db.explain("edge", verbose=True))

@@ -53,7 +53,7 @@ def said(db: Database, text: str) -> list[str]:
 
 def nodes(db: Database, name: str) -> dict[str, tuple[int, str]]:
     """The nodes of a rule's network with their levels and kinds; those of stored relations not."""
-    network = db.explain(name).as_json()["network"]
+    network = db.explain(name, verbose=True).as_json()["network"]
     assert isinstance(network, list)
     return {n["id"]: (n["level"], n["kind"]) for n in network if n["level"] > 0}
 
@@ -144,7 +144,7 @@ def test_a_recursive_relation_has_a_node_and_is_rederived_on_demand(
     assert said(db, "set next(:a) = :b; set next(:b) = :c;") == ["ab", "ac", "bc"]
     lines = traced(db, "set next(:c) = :f;")
     assert any("external" in line for line in lines)
-    assert "nothing of it is stored" in str(db.explain("reach"))
+    assert "nothing of it is stored" in str(db.explain("reach", verbose=True))
     assert said(db, "set next(:b) = :f;") == []
     assert said(db, "set next(:b) = :c;") == ["ac", "bc"]
     db.amosql("set next(:b) = :a; rollback;")
@@ -191,7 +191,7 @@ def test_totals_are_kept_and_follow(large_groups: Database) -> None:
     assert said(db, "set quantity(:a) = 100; set quantity(:b) = 600;") == []
     assert said(db, "delete :b;") == []
     assert said(db, "set quantity(:c) = 801;") == ["avg", "max"]
-    assert "totals are kept, 1 of them" in str(db.explain("sum_rule"))
+    assert "totals are kept, 1 of them" in str(db.explain("sum_rule", verbose=True))
 
 
 def test_members_that_come_and_go_one_for_another_leave_a_total_as_it_is(db: Database) -> None:
@@ -247,7 +247,7 @@ def test_kept_totals_of_small_groups_are_not_kept(db: Database) -> None:
         'create rule sum_rule() as when total() > 1000 do add log() = "sum";'
         "activate sum_rule(); commit; set quantity(:a) = 120; commit;"
     )
-    assert "totals are not kept: a group has 4 members" in str(db.explain("sum_rule"))
+    assert "totals are not kept: a group has 4 members" in str(db.explain("sum_rule", verbose=True))
 
 
 def test_a_sum_that_leaves_the_range_is_an_error_that_loses_nothing(
@@ -336,7 +336,7 @@ def test_many_updates_in_a_transaction_are_not_screened_one_by_one(db: Database)
     quantity = db.function("quantity")
 
     def checks() -> object:
-        network = db.explain("low").as_json()["network"]
+        network = db.explain("low", verbose=True).as_json()["network"]
         assert isinstance(network, list)
         (found,) = (n["checks"] for n in network if n["id"] == "quantity(item)")
         return found
@@ -384,7 +384,7 @@ def test_large_changes_are_evaluated_naively_and_small_ones_are_not(db: Database
 
 def test_explain_has_the_numbers_of_each_choice(db: Database) -> None:
     rule(db, "low", "quantity(i) < threshold(i)")
-    parts = json.loads(json.dumps(db.explain("low").as_json()))
+    parts = json.loads(json.dumps(db.explain("low", verbose=True).as_json()))
     condition, *tables = parts["network"]
     assert condition["whole"] > 0
     assert {name for name, _ in condition["each_row"]} == set(condition["influents"])

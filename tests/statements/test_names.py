@@ -61,7 +61,7 @@ def test_what_is_explained_may_be_a_rule() -> None:
         with pytest.raises(
             HarkenError, match="there is no rule, table or view ordr_more"
         ) as caught:
-            db.explain("ordr_more")
+            db.explain("ordr_more", verbose=True)
         assert caught.value.hint == "did you mean order_more?"
         with pytest.raises(HarkenError, match="there is no table or view ordr_more"):
             db.function("ordr_more")

@@ -12,7 +12,7 @@ import harken
 def test_what_another_connection_created_is_known(tmp_path: Path) -> None:
     with harken.connect(tmp_path / "a.db") as db, harken.connect(tmp_path / "a.db") as other:
         other.sql("CREATE TABLE t (a INT); CREATE VIEW v AS SELECT a FROM t WHERE a > 1")
-        assert "v" in str(db.explain("v"))
+        assert "v" in str(db.explain("v", verbose=True))
         other.sql("CREATE VIEW w AS SELECT a FROM t")
         assert "w" in [each.name for each in db.views()]
 
@@ -31,7 +31,7 @@ def test_a_name_of_several_functions_of_which_one_takes_nothing(statement: str) 
     with harken.connect() as db:
         db.amosql("create type item; create function f() -> integer;")
         db.amosql("create function f(item) -> integer;")
-        for attempt in (lambda: db.function("f"), lambda: db.explain("f")):
+        for attempt in (lambda: db.function("f"), lambda: db.explain("f", verbose=True)):
             with pytest.raises(harken.TypeFault) as told:
                 attempt()
             assert told.value.hint == 'name the type: "item.f"'

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
-from harken.api.explain import Explanation, explain
+from harken.api.explain import Explained, explain
 from harken.api.handles import FunctionHandle
 from harken.api.internals import Internals
 from harken.api.lake import LakeStatus, LakeTables, Progress
@@ -27,7 +27,6 @@ from harken.consumers.monitors.log import Keep
 from harken.consumers.monitors.outbox import OutboxStatus
 from harken.consumers.monitors.subscription import Subscription, Wishes
 from harken.consumers.rules.detached import DetachedAction
-from harken.consumers.rules.explain import RuleExplanation
 from harken.database.arguments import (
     check_callable,
     check_flag,
@@ -337,14 +336,19 @@ class Database:
         return runtime.name_object(runtime.objects.own(value))
 
     @exclusive
-    def explain(self, name: str) -> Explanation | RuleExplanation:
-        """How a rule is monitored, or how a function is evaluated: clauses and SQL.
+    def explain(self, name: str, *, verbose: bool = False, format: str = "text") -> Explained | str:
+        """What a view, rule, relation or function reads, how its changes are found and why, what
+        is stored for it, and what its last changes cost. With `verbose`: its clauses,
+        differentials and SQL.
 
-        Print it, or take its parts with `as_json()`.
+        Print it, or take its parts with `as_json()`. With the format `json` or `svg` it is the
+        text of such a document; the drawing is of the network that finds the changes.
         """
         self.internals.look()
         check_text(name, "the name of a rule or function")
-        return explain(self.internals, name)
+        check_flag(verbose, "verbose")
+        check_text(format, "the format")
+        return explain(self.internals, name, verbose, format)
 
     @exclusive
     def trace(self, listener: Callable[[str], None] | None) -> None:

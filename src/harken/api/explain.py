@@ -1,5 +1,5 @@
-"""How a function is evaluated: its clauses as they were translated, as they were rewritten, and
-the SQL they become."""
+"""What `db.explain` says: the short explanation, or the long one of how a function is evaluated,
+with its clauses as they were translated, as they were rewritten, and the SQL they become."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from dataclasses import asdict, dataclass, replace
 from harken.api.handles import plan_call
 from harken.api.internals import Internals
 from harken.api.recursions import strategies
+from harken.api.summary import Summary, summarise_function, summarise_rule
 from harken.calculus.rule_sets import all_rule_sets
+from harken.consumers.rules.drawing import draw
 from harken.consumers.rules.explain import RuleExplanation, explain_rule, followed
 from harken.database.language import DATALOG, SQL
+from harken.database.results import to_json
 from harken.database.runtime import Runtime
 from harken.engines.reach import Reach, described
 from harken.errors import TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
-from harken.ir.relations import Kind
+from harken.ir.relations import Kind, Relation
 from harken.ir.schema import Function, FunctionKind
 from harken.planner.change_methods import untold
 from harken.planner.prepare import prepare
@@ -67,7 +70,49 @@ class Explanation:
         return {**asdict(self), "kind": "function", "function_kind": self.kind}
 
 
-def explain(internals: Internals, name: str) -> Explanation | RuleExplanation:
+Explained = Summary | Explanation | RuleExplanation
+"""Short, or long for a function and for a rule. Print it, or take its parts with `as_json()`."""
+FORMATS = ("text", "json", "svg")
+
+
+def explain(internals: Internals, name: str, verbose: bool, format: str) -> Explained | str:
+    """As something to print, or as the text of a JSON or SVG document."""
+    if format not in FORMATS:
+        raise TypeFault(
+            f"there is no format {format}", code="bad-value", hint=f"it is {' or '.join(FORMATS)}"
+        )
+    if format == "svg":
+        return _drawn(internals, name)
+    found = _explain_all(internals, name) if verbose else _summarise(internals, name)
+    return to_json(found.as_json()) if format == "json" else found
+
+
+def _summarise(internals: Internals, name: str) -> Summary:
+    rules = internals.catalog.rules
+    if name in rules:
+        return summarise_rule(internals, name)
+    function = internals.function(name, rules)
+    _check_rows(function)
+    return summarise_function(internals, function, _title(function))
+
+
+def _drawn(internals: Internals, name: str) -> str:
+    if name in internals.catalog.rules:
+        found = _explain_all(internals, name)
+        assert isinstance(found, RuleExplanation)
+        carried = {each.relation: len(each.gains) + len(each.losses) for each in found.influents}
+        return draw(found.network, carried)
+    network = _summarise(internals, name).network
+    if not network:
+        raise TypeFault(
+            f"{name} needs arguments: no network finds its changes, so there is none to draw",
+            code="unsupported",
+            hint="use the format text or json",
+        )
+    return draw(network, {})
+
+
+def _explain_all(internals: Internals, name: str) -> Explanation | RuleExplanation:
     runtime, network = internals.runtime, internals.network
     if name in runtime.catalog.rules:
         return explain_rule(runtime, network, internals.rules.compiled(name))
@@ -80,11 +125,7 @@ def explain(internals: Internals, name: str) -> Explanation | RuleExplanation:
 def explain_function(
     runtime: Runtime, function: Function, network: Network, measured: tuple[str, ...] = ()
 ) -> Explanation:
-    relation = function.relation
-    if relation is None:
-        raise TypeFault(
-            f"{function.id} is a procedure: it has steps, not clauses", code="side-effect"
-        )
+    relation = _check_rows(function)
     clauses = expanded = ""
     maintenance: tuple[str, ...] = ()
     recursion: tuple[str, ...] = ()
@@ -112,6 +153,14 @@ def explain_function(
         title=_title(function),
         warnings=warnings,
     )
+
+
+def _check_rows(function: Function) -> Relation:
+    if function.relation is None:
+        raise TypeFault(
+            f"{function.id} is a procedure: it has steps, not clauses", code="side-effect"
+        )
+    return function.relation
 
 
 def _title(function: Function) -> str:

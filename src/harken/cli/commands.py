@@ -18,11 +18,8 @@ from harken.cli.options import (
     Overrides,
     Story,
 )
-from harken.cli.reporting import CommandError, reported, writer
+from harken.cli.reporting import reported, writer
 from harken.cli.sessions import opened, own_session, settings_of
-from harken.consumers.rules.drawing import draw
-from harken.consumers.rules.explain import RuleExplanation
-from harken.database.results import to_json
 
 
 def shell(
@@ -40,25 +37,16 @@ def shell(
 def explain(
     name: Annotated[str, typer.Argument(help="A rule, view, relation or function.")],
     db: DatabaseFile,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Also its clauses, differentials and SQL.")
+    ] = False,
     format: Annotated[
         ExplainFormat, typer.Option("--format", help="How it is printed.")
     ] = ExplainFormat.TEXT,
 ) -> None:
-    """Show how a view is evaluated and its changes are found, or how a rule is monitored."""
+    """Show what a view or rule reads, how its changes are found, and what is stored for it."""
     with harken.connect(db, read_only=True, spark=own_session) as database:
-        explanation = database.explain(name)
-    if format is ExplainFormat.JSON:
-        print(to_json(explanation.as_json()))
-    elif format is ExplainFormat.TEXT:
-        print(explanation)
-    elif isinstance(explanation, RuleExplanation):
-        print(draw(explanation))
-    else:
-        raise CommandError(
-            f"{name} is no rule, and only the network of a rule is drawn",
-            code="unsupported",
-            hint="use --format text or --format json",
-        )
+        print(database.explain(name, verbose=verbose, format=format.value))
 
 
 def pipeline_run(

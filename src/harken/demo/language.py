@@ -97,7 +97,7 @@ class LanguageStory(Stage):
             "A function becomes clauses of ObjectLog, the one language under everything here, and "
             "the clauses become one SQL statement."
         )
-        self._show_indented(Text(str(self._db.explain("threshold"))))
+        self._show_indented(Text(str(self._db.explain("threshold", verbose=True))))
 
     def _part(self) -> None:
         self._console.print(FAREWELL)

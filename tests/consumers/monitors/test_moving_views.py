@@ -223,15 +223,15 @@ def test_explanations_say_what_is_left_out() -> None:
         db.sql(f"{EVENTS} CREATE VIEW coming AS SELECT id FROM e WHERE ts > now()")
         db.sql("CREATE MATERIALIZED VIEW stored AS SELECT id FROM coming")
         for name in ("coming", "stored"):
-            explanation = db.explain(name)
+            explanation = db.explain(name, verbose=True)
             assert explanation.warnings == (WARNING,)
             assert f"Warning: {WARNING}" in str(explanation)
             assert explanation.as_json()["warnings"] == (WARNING,)
         (result,) = db.sql("EXPLAIN SELECT id FROM e WHERE ts > now()")
         assert result.rows[-1] == (f"Warning: {WARNING}",)
-        assert db.explain("e").warnings == ()
+        assert db.explain("e", verbose=True).warnings == ()
         db.amosql(
             "create type task properties (due timestamp);"
             "create rule late() as for each task t when due(t) < now() do print(due(t));"
         )
-        assert db.explain("late").warnings == (WARNING,)
+        assert db.explain("late", verbose=True).warnings == (WARNING,)

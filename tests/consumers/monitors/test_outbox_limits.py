@@ -142,7 +142,7 @@ def test_an_alarm_is_raised_before_and_after(path: str, caplog: pytest.LogCaptur
         assert (status.lost, status.changes) == (6, 0)
         assert "6 changes were dropped" in str(status.alarm)
         assert "6 of them were dropped" in caplog.messages[-1]
-        assert "6 changes were dropped" in str(db.explain("low"))
+        assert "6 changes were dropped" in str(db.explain("low", verbose=True))
         put(db, 7)
         (status,) = db.outboxes()
         assert (status.name, status.view, status.changes, status.lost) == ("reports", "low", 1, 6)

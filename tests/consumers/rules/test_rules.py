@@ -442,7 +442,7 @@ def test_a_database_that_is_read_only_shows_its_rules(connect: Connect) -> None:
     connect().amosql(SHOP)
     reader = connect(read_only=True)
     assert reader.amosql("select name(r), fired(r) for each rule r;").rows == [("low", 0)]
-    assert "low is a strict, deferred rule" in str(reader.explain("low"))
+    assert "low is a strict, deferred rule" in str(reader.explain("low", verbose=True))
     fails("read-only", lambda: reader.amosql("activate low();"))
 
 
@@ -682,7 +682,7 @@ def test_a_trace_changes_nothing_and_ends(shop: Database) -> None:
 
 def test_explain_shows_the_condition_and_each_differential(db: Database, orders: Orders) -> None:
     """The expanded condition and ΔP/Δ+quantity of the chapter, section 1.5.3."""
-    text = str(db.explain("monitor_items"))
+    text = str(db.explain("monitor_items", verbose=True))
     assert text.startswith("monitor_items is a strict, deferred rule, active\n")
     assert "when quantity(i) < threshold(i)" in text
     assert "\ncnd_monitor_items_item(I) ←\n" in text
@@ -697,7 +697,7 @@ def test_explain_shows_the_condition_and_each_differential(db: Database, orders:
 
 
 def test_explain_can_be_written_as_json(db: Database, orders: Orders) -> None:
-    parts = json.loads(json.dumps(db.explain("monitor_items").as_json()))
+    parts = json.loads(json.dumps(db.explain("monitor_items", verbose=True).as_json()))
     assert parts["name"] == "monitor_items"
     assert (parts["semantics"], parts["coupling"], parts["active"]) == ("strict", "deferred", True)
     by_relation = {influent["relation"]: influent for influent in parts["influents"]}
@@ -710,7 +710,7 @@ def test_explain_can_be_written_as_json(db: Database, orders: Orders) -> None:
 def test_each_occurrence_has_a_differential_of_its_own(db: Database) -> None:
     """Thesis 4.5: two for income, of the employee and of the manager."""
     db.amosql(TOYS)
-    influents = db.explain("no_high").as_json()["influents"]
+    influents = db.explain("no_high", verbose=True).as_json()["influents"]
     assert isinstance(influents, list)
     (income,) = (each for each in influents if each["relation"] == "income(employee)")
     assert len(income["gains"]) == len(income["losses"]) == 2
@@ -718,8 +718,10 @@ def test_each_occurrence_has_a_differential_of_its_own(db: Database) -> None:
 
 def test_explain_knows_rules_that_are_not_active(shop: Database) -> None:
     shop.amosql("create rule rest() nervous immediate as when 1 = 2 do print(1);")
-    assert str(shop.explain("rest")).startswith("rest is a nervous, immediate rule, not active")
-    fails("unknown-function", lambda: shop.explain("nothing"))
+    assert str(shop.explain("rest", verbose=True)).startswith(
+        "rest is a nervous, immediate rule, not active"
+    )
+    fails("unknown-function", lambda: shop.explain("nothing", verbose=True))
 
 
 def test_results_of_actions_reach_the_listener_of_the_commit(shop: Database) -> None:

@@ -41,7 +41,9 @@ def database(case: str) -> harken.Database:
 
 def bodies(db: harken.Database, function: str, heading: str) -> dict[str, list[str]]:
     """The bodies of the clauses under a heading of `explain`, by the names of their heads."""
-    text = str(db.explain(function)).split(f"{heading}:\n\n")[1].split("\n\nAs SQL")[0]
+    text = (
+        str(db.explain(function, verbose=True)).split(f"{heading}:\n\n")[1].split("\n\nAs SQL")[0]
+    )
     clauses = text.split("\n\nExpanded:")[0].split("\n\n")
     return {clause.split("(")[0]: literals(clause.split("←")[1]) for clause in clauses}
 

@@ -239,7 +239,7 @@ def test_explain_says_why_all_rounds_are_computed_again() -> None:
 
 
 def _told(db: harken.Database) -> tuple[str, ...]:
-    explained = db.explain("ways")
+    explained = db.explain("ways", verbose=True)
     assert isinstance(explained, Explanation)
     assert "\n".join(explained.strategies) in str(explained)
     return explained.strategies

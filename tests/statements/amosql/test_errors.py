@@ -743,7 +743,7 @@ CALLS: dict[str, tuple[Any, str, str]] = {
         "a program is a text, and this is None",
     ),
     "function": (lambda db: db.function(5), "type-mismatch", "the name of a function is a text"),
-    "explain": (lambda db: db.explain(5), "type-mismatch", "is a text"),
+    "explain": (lambda db: db.explain(5, verbose=True), "type-mismatch", "is a text"),
     "load": (
         lambda db: db.load(["item"], []),
         "type-mismatch",

@@ -253,7 +253,7 @@ def test_output_and_size_come_last(db: harken.Database) -> None:
 
 def test_explain_shows_the_clauses(db: harken.Database) -> None:
     db.datalog(CLOSURE)
-    assert "path_charstring,charstring(x, z) ←" in str(db.explain("path"))
+    assert "path_charstring,charstring(x, z) ←" in str(db.explain("path", verbose=True))
 
 
 def test_a_monitor_asked_for_twice_tells_once(db: harken.Database) -> None:

@@ -1,12 +1,13 @@
-"""The propagation network of a rule as a picture: stored relations below, what is derived from them
+"""The network of a view or rule as a picture: stored relations below, what is derived from them
 above, the condition at the top, and on each line the number of differentials that carry a change
 upwards."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from html import escape
 
-from harken.consumers.rules.explain import NodeExplanation, RuleExplanation
+from harken.consumers.rules.explain import NodeExplanation
 
 BOX_WIDTH, BOX_HEIGHT, GAP, MARGIN = 230, 46, 24, 30
 LEVEL_GAP = 90
@@ -22,10 +23,10 @@ _STYLE = (
 )
 
 
-def draw(explanation: RuleExplanation) -> str:
-    """An SVG document."""
+def draw(network: Sequence[NodeExplanation], carried: Mapping[str, int]) -> str:
+    """An SVG document. `carried` is, for each influent, how many differentials read its change."""
     levels: dict[int, list[NodeExplanation]] = {}
-    for node in explanation.network:
+    for node in network:
         levels.setdefault(node.level, []).append(node)
     widest = max(len(nodes) for nodes in levels.values())
     width = 2 * MARGIN + widest * (BOX_WIDTH + GAP) - GAP
@@ -38,13 +39,12 @@ def draw(explanation: RuleExplanation) -> str:
         for column, node in enumerate(nodes):
             left = (width - used) / 2 + column * (BOX_WIDTH + GAP)
             places[node.id] = (left, MARGIN + row * (BOX_HEIGHT + LEVEL_GAP))
-    carried = {each.relation: len(each.gains) + len(each.losses) for each in explanation.influents}
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}">',
         f"<style>{_STYLE}</style>",
     ]
-    for node in explanation.network:
+    for node in network:
         for influent in node.influents:
             parts += _line(places[influent], places[node.id])
             if node.kind == "condition" and influent in carried:
@@ -57,7 +57,7 @@ def draw(explanation: RuleExplanation) -> str:
                         "small",
                     )
                 )
-    parts += [line for node in explanation.network for line in _box(node, *places[node.id])]
+    parts += [line for node in network for line in _box(node, *places[node.id])]
     return "\n".join([*parts, "</svg>"])
 
 

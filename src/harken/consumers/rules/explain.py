@@ -19,6 +19,7 @@ from harken.maintenance import chooser
 from harken.maintenance.nodes import DerivedNode, Monitored, Node, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
+from harken.maintenance.watched import WatchedView
 from harken.planner.change_methods import untold
 from harken.planner.network import Reason
 from harken.planner.prepare import prepare
@@ -87,14 +88,21 @@ class NodeExplanation:
             found += [f"  {each}" for each in self.indexes]
             found.append(f"  leaves an event: {self.events or 'every change'}")
             found.append(f"  brings about a check: {self.checks or 'every event'}")
-        if self.whole is not None:
-            rows = ", ".join(f"{cost:.1f} for {name}" for name, cost in self.each_row)
-            found.append(f"  differentials cost, for each changed row, {rows}")
-            found.append(f"  naive evaluation costs {self.whole:.0f}; the cheaper is chosen")
+        found += [f"  {each}" for each in self.choice()]
         if self.kept:
             found.append(f"  {self.kept}")
         found += [f"  {each}" for each in self.measured]
         return found
+
+    def choice(self) -> list[str]:
+        """What the chooser compares: nothing for a node that has one way only."""
+        if self.whole is None:
+            return []
+        rows = ", ".join(f"{cost:.1f} for {name}" for name, cost in self.each_row)
+        return [
+            f"differentials cost, for each changed row, {rows}",
+            f"naive evaluation costs {self.whole:.0f}; the cheaper is chosen",
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +171,13 @@ def explain_rule(runtime: Runtime, network: Network, compiled: CompiledRule) -> 
         network=tuple(_Nodes(runtime, network).explained(condition, derived)),
         warnings=untold(compiled.program),
     )
+
+
+def explain_network(
+    runtime: Runtime, network: Network, view: WatchedView
+) -> tuple[NodeExplanation, ...]:
+    """The nodes of a view, as they are or as they would be if it were watched."""
+    return tuple(_Nodes(runtime, network).explained(*network.graph.preview(view)))
 
 
 def _influent(runtime: Runtime, node: ViewNode, relation: Relation) -> InfluentExplanation:

@@ -1,0 +1,192 @@
+"""The short explanation of a view, rule, relation or function: what a person wants to know of it.
+
+What it reads, how its changes are found and why, what is stored for it and how large that is, and
+what its last changes cost. Clauses, differentials and SQL are in the long one (`api.explain`).
+
+Law: it says what the network has and the chooser knows; nothing is worked out again here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from harken.api.internals import Internals
+from harken.consumers.monitors.view import Watched
+from harken.consumers.rules.explain import NodeExplanation, explain_network
+from harken.errors import HarkenError
+from harken.ir.assemble import assemble
+from harken.ir.clauses import stored_relations
+from harken.ir.relations import Kind, Relation
+from harken.ir.schema import Function
+from harken.maintenance.watched import WatchedView
+from harken.planner.change_methods import untold
+from harken.statements.sql.materialized_views import kept_name
+
+MOST_LINES = 20
+"""How long the text is at most, unless a view has more warnings."""
+MOST_LISTED = 4
+"""How many lines each part of the text has at most; JSON has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A stored relation that is read."""
+
+    relation: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    kind: str
+    """`rule` or `function`."""
+    name: str
+    title: str
+    """What it is, as its author says."""
+    reads: tuple[Read, ...]
+    changes: tuple[str, ...]
+    """How its changes are found, and why so."""
+    stored: tuple[str, ...]
+    """What is stored for it, and how large that is."""
+    costs: tuple[str, ...]
+    """What computing it and its changes has taken."""
+    outboxes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """The changes that are not reported."""
+    network: tuple[NodeExplanation, ...] = ()
+    """The nodes that a change passes, from the view down to the tables."""
+
+    def __str__(self) -> str:
+        reads = [f"{each.relation}, {_rows(each.rows)}" for each in self.reads]
+        parts = {
+            "reads": reads or ["nothing stored"],
+            "changes": self.changes,
+            "stored": self.stored or ["nothing"],
+            "costs": self.costs or ["nothing was measured in this session"],
+            "outboxes": self.outboxes,
+        }
+        lines = [self.title]
+        for heading, found in parts.items():
+            lines += _part(heading, list(found))
+        lines += [f"warning: {each}" for each in self.warnings]
+        return "\n".join(lines)
+
+    def as_json(self) -> dict[str, object]:
+        return asdict(self)
+
+
+def _part(heading: str, found: list[str]) -> Iterator[str]:
+    shown = found[:MOST_LISTED] if len(found) <= MOST_LISTED else found[: MOST_LISTED - 1]
+    if len(found) > len(shown):
+        shown = [*shown, f"and {len(found) - len(shown)} more"]
+    for number, each in enumerate(shown):
+        yield f"{heading if number == 0 else '':<9}{each}"
+
+
+def summarise_rule(internals: Internals, name: str) -> Summary:
+    compiled = internals.rules.compiled(name)
+    rule, network = compiled.rule, internals.network
+    is_active = rule.name in network.graph
+    nodes = explain_network(internals.runtime, network, compiled)
+    semantics = "nervous" if rule.nervous else "strict"
+    state = "active" if is_active else "not active"
+    return Summary(
+        "rule",
+        rule.name,
+        f"{rule.name} is a {semantics}, {rule.coupling} rule, {state}",
+        _reads(nodes),
+        _changes(nodes) if is_active else ("the rule is not active: its condition is not watched",),
+        _kept(nodes),
+        _costs(nodes),
+        warnings=untold(compiled.program),
+        network=nodes,
+    )
+
+
+def summarise_function(internals: Internals, function: Function, title: str) -> Summary:
+    relation = function.relation
+    assert relation is not None
+    view, is_followed = _watched(internals, function)
+    own = _own_rows(internals, function, relation)
+    outboxes = tuple(internals.monitors.outboxes_of(function))
+    changes: tuple[str, ...]
+    if view is None:
+        reads = _read_by(internals, relation) if relation.kind is Kind.DERIVED else ()
+        changes = ("it needs arguments, and cannot be followed as a whole",)
+        nodes: tuple[NodeExplanation, ...] = ()
+        warnings: tuple[str, ...] = ()
+    else:
+        nodes = explain_network(internals.runtime, internals.network, view)
+        reads, changes = _reads(nodes), _changes(nodes)
+        if not is_followed:
+            changes = ("nobody follows it here: its rows are computed when they are read",)
+        warnings = untold(view.program)
+    if relation.kind is Kind.STORED and not function.materialized:
+        reads, changes = (), ("its rows are changed by statements, and recorded as they change",)
+    stored = (*own, *_kept(nodes))
+    return Summary(
+        "function",
+        function.id,
+        title,
+        reads,
+        changes,
+        stored,
+        _costs(nodes),
+        outboxes,
+        warnings,
+        nodes,
+    )
+
+
+def _watched(internals: Internals, function: Function) -> tuple[WatchedView | None, bool]:
+    """What the network watches of it, or would watch for a monitor; and whether it does."""
+    graph = internals.network.graph
+    for name in (kept_name(function.id), Watched(function.id).node):
+        node = graph.node(name)
+        if node is not None:
+            return node.view, True
+    try:
+        return internals.monitors.select(Watched(function.id)).view, False
+    except HarkenError:
+        return None, False
+
+
+def _own_rows(internals: Internals, function: Function, relation: Relation) -> tuple[str, ...]:
+    if relation.kind is not Kind.STORED:
+        return ()
+    what = "its rows, kept up to date" if function.materialized else "its rows"
+    return (f"{what}: {internals.engine.count(relation):,}",)
+
+
+def _read_by(internals: Internals, relation: Relation) -> tuple[Read, ...]:
+    program = assemble(relation, (), internals.catalog)
+    found = stored_relations(program)
+    return tuple(Read(name, internals.engine.count(each)) for name, each in found.items())
+
+
+def _reads(nodes: tuple[NodeExplanation, ...]) -> tuple[Read, ...]:
+    """The activations of a rule are its own affair."""
+    return tuple(
+        Read(each.id, each.rows)
+        for each in nodes
+        if each.rows is not None and not each.id.startswith("activations of ")
+    )
+
+
+def _changes(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
+    return tuple(
+        f"{each.id}: {'; '.join(each.choice())}" for each in nodes if each.whole is not None
+    )
+
+
+def _kept(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
+    return tuple(f"{each.id}: {each.kept}" for each in nodes if each.kept)
+
+
+def _costs(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
+    return tuple(f"{each.id}: {line}" for each in nodes for line in each.measured)
+
+
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number:,} rows"
