@@ -87,7 +87,7 @@ def good_calls(tmp_path: Path) -> dict[str, dict[str, Any]]:
         "load": {"name": "item", "rows": [("x", 1)], "properties": ["name", "quantity"]},
         "assign": {"name": "x", "value": 1},
         "name_of": {"value": harken.Object(1, "item")},
-        "explain": {"name": "low"},
+        "explain": {"name": "low", "verbose": False, "format": "text"},
         "trace": {"listener": print},
         "round_limit": {"rounds": 5},
         "action_limit": {"tuples": 5},

@@ -468,11 +468,11 @@ def shop(command: Command, program: Callable[..., Path], tmp_path: Path) -> Path
 
 
 def test_explain_shows_clauses_and_sql(command: Command, shop: Path) -> None:
-    outcome = command("explain", "twice", "--db", shop)
+    outcome = command("explain", "twice", "--db", shop, "--verbose")
     assert outcome.code == 0
     assert "quantity_item,integer(I" in outcome.out
     assert "SELECT" in outcome.out
-    (line,) = command("explain", "twice", "--db", shop, "--format", "json").results
+    (line,) = command("explain", "twice", "--db", shop, "--verbose", "--format", "json").results
     assert line["kind"] == "function"
     assert line["name"] == "twice(item)"
     assert "quantity_item,integer(I" in line["clauses"]

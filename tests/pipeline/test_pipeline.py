@@ -184,9 +184,9 @@ def test_an_input_that_is_broken(command: Command, warehouse: Warehouse) -> None
 def test_the_shell_and_explain_know_the_lake(command: Command, warehouse: Warehouse) -> None:
     db = ("--db", warehouse.database)
     assert command("shell", *db, stdin=b'select stock("pen");\n') == (0, "<12>\n", "")
-    text = command("explain", "stock", *db).out
+    text = command("explain", "stock", *db, "--verbose").out
     assert "stock(charstring), 2 rows: brought here as a whole, because they are few" in text
-    (explained,) = command("explain", "stock", *db, "--format", "json").results
+    (explained,) = command("explain", "stock", *db, "--verbose", "--format", "json").results
     lake = explained["lake"]
     assert isinstance(lake, list)
     assert [(each["relation"], each["how"]) for each in lake] == [("stock(charstring)", "whole")]

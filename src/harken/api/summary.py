@@ -175,17 +175,35 @@ def _reads(nodes: tuple[NodeExplanation, ...]) -> tuple[Read, ...]:
 
 
 def _changes(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
-    return tuple(
-        f"{each.id}: {'; '.join(each.choice())}" for each in nodes if each.whole is not None
-    )
+    """The decision that was last taken about each node, and the next one, if that is another."""
+    found = []
+    for each in nodes:
+        last = each.decisions[-1] if each.decisions else None
+        if last is not None:
+            found.append(f"{_of(each)}{last}")
+        if each.next is not None and (last is None or each.next.strategy != last.strategy):
+            found.append(f"{_of(each)}for one changed row, {each.next}")
+    return tuple(found)
 
 
 def _kept(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
-    return tuple(f"{each.id}: {each.kept}" for each in nodes if each.kept)
+    return tuple(f"{_of(each)}{each.kept}" for each in nodes if each.kept)
 
 
 def _costs(nodes: tuple[NodeExplanation, ...]) -> tuple[str, ...]:
-    return tuple(f"{each.id}: {line}" for each in nodes for line in each.measured)
+    """What the last changes took, and what was remembered of others."""
+    last = (
+        f"{_of(each)}{1e3 * taken.seconds:.2f} ms for the last change, by {taken.strategy}"
+        for each in nodes
+        for taken in reversed(each.decisions)
+        if taken.seconds is not None
+    )
+    return (*last, *(f"{_of(each)}{line}" for each in nodes for line in each.measured))
+
+
+def _of(node: NodeExplanation) -> str:
+    """Which node a line is about, unless it is the view or condition itself."""
+    return "" if node.kind == "condition" else f"{node.id}: "
 
 
 def _rows(number: int) -> str:

@@ -18,6 +18,7 @@ from functools import partial
 from harken.engines.protocol import NO_ANSWERS, Engine, Query
 from harken.ir.schema import Schema
 from harken.maintenance.chooser import Chooser
+from harken.maintenance.decisions import Decision
 from harken.maintenance.measurement_store import MeasurementStore
 from harken.maintenance.nodes import Node, Planning, Row, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
@@ -167,6 +168,13 @@ class Network:
         if sum(wave.sizes.values()) > MANY_CHANGED:
             self._engine.measure()
         return wave
+
+    def next_decision(self, node: Node, changed: Mapping[str, int]) -> Decision:
+        """What the chooser would decide about a node if so many rows of these relations changed;
+        asking changes nothing."""
+        connection = self._engine.connection
+        plan = WavePlan(connection, self.chooser, self.graph, dict(changed), dict(changed))
+        return plan.decide(node)
 
     def _drop_read(self, wave: Wave, level: int) -> None:
         """Drop the Δ-sets that no node above this level reads."""

@@ -16,6 +16,7 @@ from harken.engines.reach import Reach, described
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
 from harken.maintenance import chooser
+from harken.maintenance.decisions import Decision
 from harken.maintenance.nodes import DerivedNode, Monitored, Node, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
@@ -56,6 +57,38 @@ class ScreenerExplanation:
 
 
 @dataclass(frozen=True, slots=True)
+class DecisionExplanation:
+    """How the change of a node was found, or would be: as the chooser decided it."""
+
+    strategy: str
+    reason: str
+    numbers: dict[str, float]
+    """What the decision was made by, each named with its unit."""
+    sentence: str
+    times: int = 0
+    """For how many changes in a row; 0 for a decision that was not taken."""
+    seconds: float | None = None
+    """What the last of these changes took, if that was measured."""
+
+    def __str__(self) -> str:
+        numbers = ", ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())
+        return f"{self.sentence} ({numbers})" if numbers else self.sentence
+
+
+def _explained(
+    decision: Decision, times: int = 0, seconds: float | None = None
+) -> DecisionExplanation:
+    return DecisionExplanation(
+        str(decision.strategy),
+        str(decision.reason),
+        dict(decision.numbers),
+        decision.sentence,
+        times,
+        seconds,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class NodeExplanation:
     """A node of the network. Costs are in the units of the cost model: about one row looked up."""
 
@@ -78,6 +111,11 @@ class NodeExplanation:
     kept: str = ""
     measured: tuple[str, ...] = ()
     """What computing its change has taken: where there is this, the estimates do not count."""
+
+    decisions: tuple[DecisionExplanation, ...] = ()
+    """The last ones about it, the newest last."""
+    next: DecisionExplanation | None = None
+    """What would be decided for one changed row of each relation below; None if nobody watches."""
 
     def lines(self) -> list[str]:
         found = [f"level {self.level}: {self.id}, {self.kind}"]
@@ -244,7 +282,19 @@ class _Nodes:
             ),
             kept=self._kept(node),
             measured=tuple(node.experience.lines()) if node.experience is not None else (),
+            decisions=tuple(
+                _explained(each.decision, each.times, each.seconds)
+                for each in self.network.chooser.decisions(node.id)
+            ),
+            next=self._next(node),
         )
+
+    def _next(self, node: Node) -> DecisionExplanation | None:
+        graph = self.network.graph
+        if graph.nodes.get(node.id) is not node and graph.derived.get(node.id) is not node:
+            return None
+        one_each = dict.fromkeys(node.depends_on(), 1)
+        return _explained(self.network.next_decision(node, one_each))
 
     def _kept(self, node: Monitored) -> str:
         if isinstance(node, TotalsNode):
