@@ -291,7 +291,10 @@ class _Nodes:
 
     def _next(self, node: Node) -> DecisionExplanation | None:
         graph = self.network.graph
-        if graph.nodes.get(node.id) is not node and graph.derived.get(node.id) is not node:
+        known = (
+            graph.node(node.view.name) if isinstance(node, ViewNode) else graph.derived.get(node.id)
+        )
+        if known is not node:
             return None
         one_each = dict.fromkeys(node.depends_on(), 1)
         return _explained(self.network.next_decision(node, one_each))
