@@ -16,7 +16,7 @@ SAID = {
     "SELECT aa.* FROM a": "1:8: [unknown-table] there is no table aa in FROM|did you mean a?",
     "EXPLAIN aa": "1:9: [unknown-table] there is no table or view aa|did you mean a?",
     "EXPLAIN A": "1:9: [unsupported] only queries are explained|"
-    'write EXPLAIN SELECT * FROM A, or in Python db.explain("a", verbose=True)',
+    'write EXPLAIN SELECT * FROM A, or in Python db.explain("a")',
     "SELECT xx FROM a": "1:8: [unknown-column] there is no column xx|did you mean a.x?",
     "SELECT price FROM a": "1:8: [unknown-column] there is no column price|the columns are k, x, m",
     "SELECT b.price FROM a JOIN (SELECT 1 AS y) AS b": "1:8: [unknown-column] there is no column "
