@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -62,3 +63,8 @@ class Parameter:
 
 
 Term: TypeAlias = Variable | Constant | Parameter
+
+
+def variables(terms: Iterable[Term]) -> tuple[Variable, ...]:
+    """The variables among terms, in their order."""
+    return tuple(term for term in terms if isinstance(term, Variable))

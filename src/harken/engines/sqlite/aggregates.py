@@ -10,24 +10,25 @@ import json
 from collections.abc import Sequence
 
 from harken.engines.sqlite.expressions import Risk, Sql
-from harken.engines.sqlite.grouping import GroupBy, can_overflow
+from harken.engines.sqlite.fallible import can_overflow
+from harken.engines.sqlite.native_grouping import GroupBy
 from harken.ir.clauses import Aggregation
 from harken.ir.operations import FOLDED
 from harken.values.types import NUMBER, decimal_digits, is_decimal
 
 
 def exact_sum(value: str, weight: str = "1") -> str:
-    """The sum of integers by halves, each as often as its weight says: SQLite's own sum fails when
-    a part of the rows overflows, so it would depend on their order. This one overflows, into a
-    real number, only if the whole sum does."""
+    """The exact sum of weighted integers, added in halves. SQLite's own sum fails when a partial
+    sum overflows, so its result would depend on the order of the rows. This one overflows, into
+    a real number, only if the whole sum does."""
     times = "" if weight == "1" else f" * {weight}"
     high, low = f"sum(({value} >> 32){times})", f"sum(({value} & 4294967295){times})"
     return f"coalesce(({high} + ({low} >> 32)) * 4294967296 + ({low} & 4294967295), 0)"
 
 
 def of_one_group(literal: Aggregation, rows: str) -> Sql:
-    """The aggregate of all `rows`, which have the value, if it is of one, as `v`, and a column of
-    the atom as p with its place."""
+    """The aggregate of all `rows`. Their column `v` holds the value, if the aggregate takes one,
+    and their column `pN` the atom's term number N."""
     terms = literal.atom.terms
     beside = ["v" if each == literal.value else f"p{terms.index(each)}" for each in literal.others]
     found = _of_members(literal, "v" if literal.value is not None else "*", beside)
@@ -38,7 +39,7 @@ def of_one_group(literal: Aggregation, rows: str) -> Sql:
 
 
 def of_each_group(grouped: GroupBy, rows: str) -> str:
-    """The groups of `rows`, the members, with all of their aggregates."""
+    """One row per group of the members in `rows`, with all of the group's aggregates."""
     groups = [f"c{i}" for i in range(grouped.groups)]
     found, shown = list(groups), list(groups)
     for number, (literal, column) in enumerate(grouped.aggregates, start=grouped.groups):
@@ -52,8 +53,8 @@ def of_each_group(grouped: GroupBy, rows: str) -> str:
 
 
 def _of_members(literal: Aggregation, value: str, beside: Sequence[str]) -> str:
-    """The aggregate of the column `value` of members, and those `beside` it; a sum is not yet
-    checked."""
+    """The aggregate of the members' column `value`, and any columns `beside` it; sums are not
+    checked for overflow yet."""
     match literal.aggregate:
         case name if name in FOLDED:
             settings = json.dumps(literal.settings).replace("'", "''")
@@ -81,5 +82,5 @@ def _decimal_average(literal: Aggregation, value: str) -> str:
 
 
 def _result(literal: Aggregation, column: str) -> Sql:
-    """The aggregate that stands in a column; a sum is checked there."""
+    """The aggregate in a column, with its overflow check."""
     return Sql(column, literal.type, raw=can_overflow(literal)).checked()

@@ -17,9 +17,10 @@ from harken.engines.sqlite import aggregates, faults, lookups, ordered
 from harken.engines.sqlite.driving import Driving
 from harken.engines.sqlite.expressions import Risk, Sql, compare, constant, operation, quote
 from harken.engines.sqlite.foreign import foreign_module
-from harken.engines.sqlite.grouping import GroupBy, Grouping
+from harken.engines.sqlite.grouping import Grouping
 from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.lookups import Lookup
+from harken.engines.sqlite.native_grouping import GroupBy
 from harken.engines.sqlite.select import Apart, Select, Source
 from harken.engines.sqlite.slots import FROM_ROW, Slots, last_row
 from harken.errors import SafetyFault
@@ -44,16 +45,16 @@ from harken.ir.terms import Constant, Parameter, Term, Variable
 from harken.values.types import BOOLEAN
 
 MANY_ITEMS = 2_000
-"""A statement with more items in FROM takes seconds to write and to prepare."""
+"""FROM items in one statement. Larger statements take SQLite seconds to prepare."""
 
 Environment = dict[Variable, Sql]
 Known = Mapping[int, Sql]
-"""What is known of some columns of a relation before its rows are."""
+"""Values known for some columns of a relation before its rows are read."""
 
 
 @dataclass(slots=True)
 class Compiler:
-    """`tables` names the table that holds a relation where it is not the relation's own id."""
+    """`tables` names a relation's table where that is not the relation's own id."""
 
     definitions: Mapping[str, Definition]
     needs: Needs
@@ -62,13 +63,13 @@ class Compiler:
     aliases: dict[str, Relation] = field(default_factory=dict)
     lookups: list[Lookup] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
-    """The numbers of the tables that grow, by the ids of the relations that read their rows."""
+    """Numbers of the growing tables, by the ids of the relations that read them."""
     lenient: bool = False
     grouping: Grouping = field(init=False)
     driving: Driving = field(init=False)
     _alias: int = 0
     _last: int | None = None
-    """The last alias that the statement may have."""
+    """The last alias the statement may use."""
 
     def __post_init__(self) -> None:
         self.grouping = Grouping(self.definitions, self.needs)
@@ -77,7 +78,7 @@ class Compiler:
     # --- selects ---------------------------------------------------------------------------
 
     def goal(self, definition: Definition, most: int | None) -> str:
-        """The rows of a definition, by a statement with so many items in FROM at the most."""
+        """A SELECT of the definition's rows with at most `most` items in FROM."""
         self._last = None if most is None else self._alias + most
         try:
             return self.definition(definition)
@@ -87,7 +88,8 @@ class Compiler:
     def definition(
         self, definition: Definition, known: Known | None = None, nested: bool = False
     ) -> str:
-        """The rows of a definition whose columns agree with the values `known` from outside."""
+        """A SELECT of the definition's rows whose columns agree with the values `known` outside
+        it."""
         columns = [(position, f"c{position}") for position in range(definition.relation.arity)]
         return self._rows(definition, known or {}, columns, nested)
 
@@ -135,9 +137,9 @@ class Compiler:
     def branches(
         self, definition: Definition, known: Known
     ) -> Iterator[tuple[Clause, Select, Environment]]:
-        """Each clause as a SELECT, its head variables bound to what is known outside.
+        """One SELECT per clause, its head variables bound to the values known outside.
 
-        A head term that is a constant, or a variable met before, gives an equation instead.
+        A constant in the head, or a variable that occurs in it twice, becomes an equation.
         """
         for clause in definition.clauses:
             outer: Environment = {}
@@ -165,10 +167,10 @@ class Compiler:
     def _force(
         self, variables: Iterable[Variable], select: Select, environment: Environment
     ) -> None:
-        """Let values be computed though nothing reads them, for they may fail."""
+        """Compute values that nothing reads, because computing them may fail."""
         for variable in variables:
             value = environment[variable].checked()
-            # No value is the empty blob.
+            # No value is ever the empty blob.
             test = "IS NOT x''" if value.type.nullable else "IS NOT NULL"
             select.tests.append(Sql(f"{value.text} {test}", BOOLEAN, risk=value.risk))
 
@@ -228,8 +230,8 @@ class Compiler:
     def _is_asked(
         self, atom: Atom, definition: Definition, select: Select, environment: Environment
     ) -> bool:
-        """Is it only asked whether there is this row? Joined, all groups would be listed, or all
-        rows of a set beside the few of a change."""
+        """Is an existence test enough? A join would list all groups, or all rows of a set beside
+        the few of a change."""
         if any(isinstance(t, Variable) and t not in environment for t in atom.terms):
             return False
         if definition.groups:
@@ -252,9 +254,9 @@ class Compiler:
             self._bind(term, column, select, environment)
 
     def _derived(self, atom: Atom, definition: Definition, outer: Environment) -> str:
-        """A derived relation in FROM, with what is known outside this SELECT pushed into it.
+        """A derived relation in FROM, restricted by the values known outside this SELECT.
 
-        SQL cannot hand it values of its neighbours in the same FROM; a relation that needs those
+        SQL cannot pass it values of its neighbours in the same FROM; a relation that needs those
         should have been expanded.
         """
         known = self._known(atom, outer)
@@ -266,7 +268,7 @@ class Compiler:
                 span=atom.span,
                 hint="give the function a single definition without `or`, or declare it `bag of`",
             )
-        grouped = self.grouping.natively.get(definition.relation.id)
+        grouped = self.grouping.native.grouped.get(definition.relation.id)
         if grouped is not None:
             return self._group_by(grouped, known)
         nested = not self.grouping.is_whole(definition.relation)
@@ -286,7 +288,7 @@ class Compiler:
         }
 
     def _existence(self, atom: Atom, environment: Environment) -> list[Sql]:
-        """SELECTs, one of which has a row iff a row of the relation agrees with the known terms."""
+        """SELECTs of which one has a row iff a row of the relation agrees with the known terms."""
         definition = self._definition_of(atom.relation)
         if definition is not None and (definition.first or definition.numbered):
             rows = self._rows(definition, self._known(atom, environment), [])
@@ -304,7 +306,7 @@ class Compiler:
         return [Sql(select.text("1"), BOOLEAN, risk=select.risk)]
 
     def _is_costly(self, relation: Relation) -> bool:
-        """A derived relation in its old state stands behind many clauses."""
+        """The old state of a derived relation stands for many clauses."""
         return relation.past and self._definition_of(relation) is not None
 
     def _definition_of(self, relation: Relation) -> Definition | None:
@@ -322,12 +324,12 @@ class Compiler:
         return aggregates.of_one_group(literal, self._group_rows(literal, environment))
 
     def _group_by(self, grouped: GroupBy, known: Known) -> str:
-        """All aggregates of the members, for each group; `known` are values of the group."""
+        """One row per group with all aggregates of its members; `known` are values of the group."""
         inside = {i: value for i, value in known.items() if i < grouped.groups}
         return aggregates.of_each_group(grouped, self.definition(grouped.members, inside))
 
     def _group_rows(self, literal: Aggregation, environment: Environment) -> str:
-        """The rows of the group: the value as `v`, and the other private columns beside it."""
+        """The rows of the group: the value as `v`, with the other private columns beside it."""
         atom = literal.atom
         groups = set(literal.groups)
         known = {
@@ -381,7 +383,7 @@ class Compiler:
 
 
 def _exists(found: Sequence[Sql]) -> Sql:
-    """Does one of the SELECTs have a row?"""
+    """A test that one of the SELECTs has a row."""
     text = " OR ".join(f"EXISTS ({each.text})" for each in found)
     risk = max((each.risk for each in found), default=Risk.NONE)
     return Sql(f"({text or '0'})", BOOLEAN, risk=risk, asks=True)

@@ -1,12 +1,12 @@
 """A connection to the one SQLite file (or memory) that holds a database.
 
-One writer at a time: a write transaction begins with `BEGIN IMMEDIATE` and waits for another
-writer no longer than `timeout`. Readers see the last committed state and are never blocked (write-
-ahead log). A transaction may begin as a reader's and take the write lock later (`lock`), as long as
-nobody has committed since its first read. A file that another program made is refused untouched.
+One writer at a time: a write transaction begins with `BEGIN IMMEDIATE` and waits for another writer
+no longer than `timeout`. Readers see the last committed state and are never blocked (write-ahead
+log). A transaction may begin read-only and take the write lock later (`lock`), as long as nobody
+has committed since its first read. A file made by another program is rejected and left untouched.
 
-Law: a commit that succeeds is in the file at `path`: if that was removed or replaced since it was
-opened, the commit is refused.
+Law: a successful commit is in the file at `path`. If that file was removed or replaced since it
+was opened, the commit is refused.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from harken.limits import UNLIMITED, Watch
 
 APPLICATION_ID = 0x4841524B
 FORMAT = 3
-"""Rises whenever the relations that the catalog keeps about itself change."""
+"""The format of the file: raised whenever the catalog's own relations change."""
 HEADER = 100
 STATEMENT_CACHE = 1024
 INSTRUCTIONS_BETWEEN_LOOKS = 10_000
-"""How many instructions SQLite runs before it asks whether to go on: about 0.1 ms, of which asking
-is less than 1 %."""
+"""SQLite instructions between two checks of the limits: about 0.1 ms, of which the check takes
+less than 1 %."""
 SHORT_PATTERN = 1_000
-"""The longest pattern of LIKE, in bytes, in a session with a time limit: SQLite takes time by its
-length times that of the text, and cannot be stopped meanwhile."""
+"""The longest LIKE pattern, in bytes, in a session with a time limit: matching takes time
+proportional to the pattern times the text and cannot be interrupted."""
 BUSY_SECONDS = (0.001, 0.05)
-"""How long to wait before looking again whether another writer has ended: at first and at most."""
+"""Seconds between two checks for another writer's end: first and longest pause."""
 LOCK_POLL = 0.002
-"""Seconds between two attempts to take a lock, where SQLite does not wait by itself."""
+"""Seconds between two attempts to take a lock where SQLite does not wait by itself."""
 HAS_TABLE = "SELECT EXISTS (SELECT 1 FROM pragma_table_info(?, ?))"
 ROOM_KEPT = 1_024
-"""Free pages (of 4 KiB) that stay in the file for what is written next. Fewer are not worth moving
-other pages for; more are given back to the file system."""
+"""Free pages (of 4 KiB) that stay in the file for later writes. Any more are returned to the
+file system; fewer are not worth moving other pages for."""
 PAGES_MOVED = 4_096
-"""Free pages given back in one transaction, at most: others may write in between."""
+"""The most free pages returned in one transaction, so that other writers get a turn."""
 
 
 class Connection:
-    """Wraps apsw: opening, transactions, and errors in our words."""
+    """Wraps apsw: opening, transactions, and SQLite's errors as Harken errors."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Connection:
     ) -> None:
         self.path = path
         self.watch = watch or Watch(UNLIMITED)
-        """Stops statements that take too much."""
+        """Stops statements that exceed their limits."""
         self._waiting_since = 0.0
         self.in_memory = path in ("", ":memory:")
         self.read_only = read_only
@@ -73,26 +73,26 @@ class Connection:
         self._clock = clock or (lambda: datetime.datetime.now(datetime.UTC))
         self._now: datetime.datetime | None = None
         self.foreign: dict[str, Any] = {}
-        """The Python functions that statements call, by the name of their module."""
+        """The Python functions that statements call, by module name."""
         self.asking = 0
-        """How many Python functions of running queries are at work; they may read, not change."""
+        """Number of Python functions running inside queries; they may read but not write."""
         self.working_time: Callable[[], float] = time.thread_time
-        """The clock that queries are timed by: other programs do not count."""
+        """The clock that times queries: processor time, so that other programs do not count."""
         self.rows_added = 0
-        """How many rows recursions have derived."""
+        """Rows derived by recursions."""
         self.fetched = 0
-        """How often rows were brought here from elsewhere."""
+        """Number of fetches of rows from another engine."""
         self.answered_elsewhere = 0
-        """How many queries were not answered here."""
+        """Number of queries answered by another engine."""
         self._until = math.inf
-        """Until when what is done now may go on."""
+        """The deadline of the current work, on that clock."""
         self._not_before = 0.0
-        """No processor's time passes faster than the wall's, which is cheaper to look at: before
-        then it is not that late."""
+        """The deadline cannot have passed before this moment on the wall clock, which is cheaper
+        to read and never slower than processor time."""
         self._is_reading = False
         self._was_over = False
         self.only_reads = False
-        """Has the open transaction not taken the write lock yet?"""
+        """Is the open transaction still read-only?"""
         self._check_path()
         with faults.translated():
             flags = (
@@ -108,7 +108,8 @@ class Connection:
             self.raw.close()
             raise
         self._files = {} if self.in_memory else {self.raw.filename: _identity(self.raw.filename)}
-        """The files that commits go to, and which file each path meant when it was first seen."""
+        """The files that commits go to, and the identity of each path's file when it was first
+        seen."""
         self.execute = self.raw.execute
         """The raw statement runner, for hot paths that translate errors themselves."""
 
@@ -138,10 +139,10 @@ class Connection:
     def _configure(self) -> bool:
         """Set the pragmas; true if the database is new and empty."""
         self.raw.set_busy_handler(self._wait)
-        with self.snapshot():  # another process may be creating it
+        with self.snapshot():  # another process may be creating the database
             is_new = self._identify()
         if not self.in_memory and not self.read_only:
-            if is_new:  # it cannot be chosen any more when there is a table
+            if is_new:  # cannot be changed once a table exists
                 self.raw.pragma("auto_vacuum", "incremental")
             self._use_write_ahead_log()
             self.raw.pragma("synchronous", "full")
@@ -149,16 +150,17 @@ class Connection:
         self.raw.pragma("case_sensitive_like", True)
         self.raw.pragma("temp_store", 2)
         self.raw.pragma("cache_size", -64_000)
-        # Python looks for Ctrl-C only where it runs code of its own: give it a chance now and then.
+        # Python handles Ctrl-C only while it runs Python code: let it do so now and then.
         self.raw.set_progress_handler(self._is_over, INSTRUCTIONS_BETWEEN_LOOKS)
         functions.register(self.raw, self.now, self.watch)
         return is_new
 
     def use(self, settings: Mapping[str, Any]) -> None:
-        """Let the limits of SQLite be those of the settings.
+        """Apply the settings' limits to SQLite.
 
-        The limit of memory is lifted at once: SET runs under the old one, which may be too small
-        for anything else, and what ends the statement may be none of the old one's."""
+        The memory limit is lifted at once: SET itself runs under the old limit, which may be too
+        small for anything else, and so does the end of its statement.
+        """
         heap.end(id(self))
         self.raw.limit(apsw.SQLITE_LIMIT_LENGTH, settings["text_limit"])
         longest = SHORT_PATTERN if settings["statement_timeout"] else settings["text_limit"]
@@ -170,7 +172,7 @@ class Connection:
             functions.use_linear(self.raw, self.watch)
 
     def _wait(self, times: int) -> bool:
-        """Another connection has the lock: wait a little, unless the statement must stop."""
+        """Pause before the next attempt to take the lock, unless the statement must stop."""
         now = time.monotonic()
         if times == 0:
             self._waiting_since = now
@@ -182,11 +184,12 @@ class Connection:
         return True
 
     def _use_write_ahead_log(self) -> None:
-        """Two processes may be creating the database."""
+        """Switch to the write-ahead log; another process may be creating the database at the
+        same time."""
         self._retry_while_busy(lambda: self.raw.pragma("journal_mode", "wal"))
 
     def _retry_while_busy(self, work: Callable[[], object]) -> None:
-        """Wait for a lock as long as `timeout` allows, where SQLite does not wait by itself."""
+        """Retry for at most `timeout` seconds, where SQLite does not wait by itself."""
         deadline = time.monotonic() + self.timeout
         while True:
             try:
@@ -199,7 +202,7 @@ class Connection:
                 time.sleep(LOCK_POLL)
 
     def _identify(self) -> bool:
-        """Refuse what is not ours before anything is written."""
+        """Reject a file that is not ours before anything is written."""
         application = self.raw.pragma("application_id")
         version = self.raw.pragma("user_version")
         if application == 0 and version == 0:
@@ -235,7 +238,8 @@ class Connection:
     def close(self) -> None:
         heap.end(id(self))
         if self._lost_file() is not None:
-            # The last connection to a file removes its log: here it would be the log of another.
+            # The last connection to a file removes its log, and the path may now hold another
+            # file's log.
             self.raw.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         self.raw.close()
 
@@ -250,8 +254,8 @@ class Connection:
             raise faults.fault(error) from error
 
     def change(self, sql: str, values: Any = ()) -> int:
-        """Run a statement that adds rows to a table for the time being; how many. It may be broken
-        off when it has ended, see `limited`."""
+        """Run a statement that adds rows to a temporary table and return their number. It may be
+        broken off once it has ended, see `limited`."""
         self.run(sql, values)
         if self.is_limited and self._is_late():
             raise BrokenOff
@@ -268,14 +272,14 @@ class Connection:
             raise faults.fault(error) from error
 
     def read(self, sql: str, values: Any = ()) -> list[tuple[Any, ...]]:
-        """The rows of a statement that changes nothing; it may be broken off, see `limited`."""
+        """The rows of a read-only statement, which may be broken off, see `limited`."""
         if not self.is_limited:
             return self.rows(sql, values)
         was_reading, self._is_reading, self._was_over = self._is_reading, True, False
         try:
             return self.watch.fetch(self.raw.execute(sql, values))
         except faults.RAISED as error:
-            # What SQLite says when it was broken off while it prepared the statement, is nonsense.
+            # A statement broken off while SQLite prepared it fails with a meaningless message.
             if self._was_over:
                 raise BrokenOff from None
             raise faults.fault(error) from error
@@ -293,14 +297,14 @@ class Connection:
             raise faults.fault(error) from error
 
     def has_table(self, name: str, schema: str = "main") -> bool:
-        """Is there a table of this name? SQLite looks the name up in its own catalog, so this costs
-        the same however many tables there are; a SELECT from `sqlite_schema` reads all of it."""
+        """Is there a table of this name? SQLite looks names up in its in-memory catalog, at the
+        same cost for any number of tables; a SELECT from `sqlite_schema` would read all of it."""
         return bool(self.value(HAS_TABLE, (name, schema)))
 
     @contextmanager
     def limited(self, seconds: float) -> Iterator[None]:
-        """Let the block take so long. What is read then is broken off; what is written comes to
-        its end first: breaking that off, SQLite takes back the whole transaction."""
+        """Limit the block to this many seconds. Reads are broken off; writes first run to their
+        end, because SQLite rolls back the whole transaction when it interrupts one."""
         before = self._until, self._not_before
         self._until = self.working_time() + seconds
         is_real = self.working_time in (time.thread_time, time.perf_counter)
@@ -318,8 +322,8 @@ class Connection:
         return self._until < math.inf
 
     def _is_over(self) -> bool:
-        """Asked by SQLite, now and then. A Python function that reads in turn is not broken off: it
-        may keep what it was told of the failure."""
+        """Called by SQLite now and then. A Python function that itself reads is not broken off,
+        because it might remember the failure."""
         if self.watch.is_armed:
             self.watch.check()
         if not self._is_reading or self.asking:
@@ -330,9 +334,9 @@ class Connection:
     # --- transactions ----------------------------------------------------------------------
 
     def schema_versions(self) -> SchemaVersions | None:
-        """Numbers that change with every table, index or trigger that is made or dropped, in the
-        file and among the temporary ones; undoing that brings them back. None if SQLite cannot
-        say."""
+        """Numbers that change whenever a table, index or trigger is created or dropped, in the
+        file and among the temporary ones; undoing the change restores them. None if SQLite
+        cannot tell."""
         try:
             return self.value("PRAGMA main.schema_version"), self.value(
                 "PRAGMA temp.schema_version"
@@ -355,19 +359,19 @@ class Connection:
 
     @property
     def in_transaction(self) -> bool:
-        """False also when it is closed; the next statement says so."""
+        """False if the connection is closed, too; the next statement reports that."""
         try:
             return self.raw.in_transaction
         except apsw.ConnectionClosedError:
             return False
 
     def now(self) -> datetime.datetime:
-        """The time; fixed within a transaction, and within a query outside of one."""
+        """The current time; fixed within a transaction, and within a query outside of one."""
         return self._now if self._now is not None else self._clock()
 
     @contextmanager
     def fixed_time(self) -> Iterator[None]:
-        """Let `now()` be one time throughout a query."""
+        """Keep `now()` constant throughout a query."""
         before = self._now
         if before is None:
             self._now = self._clock()
@@ -378,7 +382,7 @@ class Connection:
 
     @contextmanager
     def at(self, moment: datetime.datetime) -> Iterator[None]:
-        """Let `now()` be another time."""
+        """Let `now()` return another time."""
         before, self._now = self._now, moment
         try:
             yield
@@ -386,18 +390,20 @@ class Connection:
             self._now = before
 
     def begin(self, *, write: bool = True) -> None:
-        """Begin a transaction: a writer's, or one that reads until `lock` makes it a writer's."""
+        """Begin a write transaction, or a read-only one that `lock` may turn into a write
+        transaction."""
         self._refuse_changes_while_asking()
         self.run("BEGIN IMMEDIATE" if write else "BEGIN")
         self.only_reads = not write
         self._now = self._clock()
 
     def lock(self) -> None:
-        """Let the open transaction write from now on. If it has read and another process has
-        committed since, it cannot: its changes would be based on what is no longer true.
+        """Take the write lock for the open transaction. That fails if it has read and another
+        process has committed since: its changes would be based on an outdated state.
 
-        SQLite takes the lock with the first statement that could write, so a statement on any
-        table of ours will do."""
+        SQLite takes the lock at the first statement that could write, so a statement on any
+        table will do.
+        """
         self._refuse_changes_while_asking()
         with faults.translated():
             self._retry_while_busy(lambda: self.raw.execute(f"DELETE FROM main.{META} WHERE 0"))
@@ -412,7 +418,7 @@ class Connection:
         self.only_reads = False
 
     def _check_files(self) -> None:
-        """SQLite goes on writing to a file that was removed, or replaced by another: what is
+        """SQLite goes on writing to a file that was removed or replaced, and whatever is
         committed there is lost."""
         if not self.in_memory and len(self._files) == 1:
             self._files[self.raw.filename_wal] = _identity(self.raw.filename_wal)
@@ -432,7 +438,7 @@ class Connection:
         return None
 
     def rollback(self) -> None:
-        """Undo everything; safe to call when SQLite already did (a full disk, for instance)."""
+        """Undo everything; safe to call when SQLite already has, on a full disk for instance."""
         self._now = None
         self.only_reads = False
         if self.in_transaction:
@@ -441,7 +447,7 @@ class Connection:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Let several statements read one state, also outside a transaction."""
+        """Let several statements read one state, with or without a transaction."""
         if self.in_transaction:
             yield
             return
@@ -455,7 +461,7 @@ class Connection:
 
     @contextmanager
     def savepoint(self, name: str = "step") -> Iterator[None]:
-        """All of a block or nothing of it, inside the open transaction."""
+        """Keep all of a block's changes or none, inside the open transaction."""
         self.set_savepoint(name)
         try:
             yield
@@ -474,14 +480,14 @@ class Connection:
             self.run(f"RELEASE {name}")
 
     def undo_to(self, name: str) -> None:
-        """Undo all since a savepoint, and forget the savepoint."""
+        """Undo everything since a savepoint and release it."""
         with self.watch.shielded():
             self.run(f"ROLLBACK TO {name}")
             self.run(f"RELEASE {name}")
 
     @contextmanager
     def undone(self, name: str = "undone") -> Iterator[None]:
-        """What a block changes is changed for the block alone, inside the open transaction."""
+        """Undo the block's changes at its end, inside the open transaction."""
         self.run(f"SAVEPOINT {name}")
         try:
             yield
@@ -490,7 +496,7 @@ class Connection:
                 self.undo_to(name)
 
     def _refuse_changes_while_asking(self) -> None:
-        """A query whose own functions change what it reads may never end, or half-happen."""
+        """A query whose functions change what it reads might never end, or see its own changes."""
         if self.asking:
             raise SafetyFault(
                 "a Python function in a query can read the database, but not change it",
@@ -499,8 +505,8 @@ class Connection:
             )
 
     def give_back_room(self) -> None:
-        """Let the file become smaller, if much of it is free. This may as well be left: to a file
-        of an earlier version, which keeps its room, or while others write."""
+        """Shrink the file if much of it is free. Skipped for files of earlier versions, which
+        cannot shrink, and while others write."""
         if self.in_memory or self.read_only or self.in_transaction:
             return
         free = int(self.value("PRAGMA freelist_count"))
@@ -518,7 +524,7 @@ class Connection:
 
     @contextmanager
     def without_waiting(self) -> Iterator[None]:
-        """For work that may as well be left: fail at once if another writer is active."""
+        """For optional work: fail at once if another writer is active."""
         self.raw.set_busy_timeout(0)
         try:
             yield
@@ -527,7 +533,7 @@ class Connection:
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Which file a path means now; None if there is none."""
+    """The identity of the file a path leads to now; None if there is none."""
     try:
         found = os.stat(path)
     except OSError:

@@ -1,10 +1,10 @@
 """Joins that start from a change.
 
-SQLite orders the joins of a SELECT by what it knows of the tables. Of the rows of a change it knows
-nothing, and where many relations are joined it likes to begin with one that a constant restricts:
-then a change of three rows costs as much as all rows with that constant. So the order of such a
-join is given: first what is small, the Δ-sets and what was made of them, then whatever can be
-looked up by what is known so far.
+SQLite orders the joins of a SELECT by its statistics of the tables. It has none about the rows of a
+change, and among many relations it prefers to begin with one restricted by a constant: then a
+change of three rows costs as much as reading all rows with that constant. So we order such joins
+ourselves: first the small relations (Δ-sets and relations derived from them), then each relation
+that can be looked up by the columns known so far.
 
 Law: an order of joins never changes the rows.
 """
@@ -22,7 +22,7 @@ from harken.ir.safety import is_bound, ready
 from harken.ir.terms import Variable
 
 SMALL = frozenset({Role.DELTA, Role.AFFECTED, Role.REDERIVED, Role.RECENT})
-"""Relations with about as many rows as a change."""
+"""Roles of relations with about as many rows as a change."""
 
 
 @dataclass(slots=True)
@@ -33,14 +33,14 @@ class Driving:
     _small: dict[str, bool] = field(default_factory=dict)
 
     def is_small(self, relation: Relation) -> bool:
-        """Has it about as many rows as a change?"""
+        """Has the relation about as many rows as a change?"""
         if relation.role in SMALL:
             return True
         made = self.grouping.made.get(relation.id)
         if made is None:
             return False
         if relation.id not in self._small:
-            native = self.grouping.natively.get(relation.id)
+            native = self.grouping.native.grouped.get(relation.id)
             source = native.members if native is not None else made
             self._small[relation.id] = bool(source.clauses) and all(
                 any(self.is_small(atom.relation) for atom in _generators(clause.body))
@@ -49,10 +49,10 @@ class Driving:
         return self._small[relation.id]
 
     def ordered(self, body: Sequence[Literal]) -> tuple[Literal, ...] | None:
-        """The body with its atoms in the order in which to join them; None if nothing is small.
+        """The body with its atoms in join order; None if nothing in it is small.
 
-        Tables come first, in whatever state, each as soon as it can be looked up; then what is
-        derived: of a set it may only be asked whether it has the row.
+        Tables come first, in any state, each as soon as it can be looked up; then derived
+        relations, because a set may only need an existence test.
         """
         waiting = list(_generators(body))
         if len(waiting) < 2 or not any(self.is_small(atom.relation) for atom in waiting):
@@ -69,7 +69,7 @@ class Driving:
         return (*found, *rest)
 
     def _rank(self, atom: Atom, known: set[Variable]) -> int:
-        """How soon it should be joined: the lower the sooner."""
+        """The priority in the join order, lowest first."""
         relation = atom.relation
         bound = {i for i, term in enumerate(atom.terms) if is_bound(term, known)}
         by_join = any(isinstance(atom.terms[i], Variable) for i in bound)
@@ -87,7 +87,7 @@ def _generators(body: Iterable[Literal]) -> list[Atom]:
 
 
 def _follow(rest: Sequence[Literal], known: set[Variable]) -> None:
-    """What is computed of the known is known as well."""
+    """Add the variables computed from known ones."""
     size = -1
     while size != len(known):
         size = len(known)

@@ -30,16 +30,17 @@ from harken.values.types import (
 )
 
 LONG = 400
-"""An expression longer than this is not written twice: what checks it is a function then."""
+"""Expressions longer than this, in characters, are not repeated in the text: a function checks
+them."""
 
 INTEGER_DIGITS = 19
 LARGEST_NUMBER = "1.7976931348623157e308"
 
 
 class Risk(enum.IntEnum):
-    """Can evaluating an expression fail: never, where numbers grow too large, or readily?
+    """Can evaluating an expression fail: never, only by overflow, or readily?
 
-    Whether an aggregate has a value is asked after the former and before the latter.
+    Whether an aggregate has a value is tested between overflow and the readily failing ones.
     """
 
     NONE = 0
@@ -57,7 +58,7 @@ class Sql:
     raw: bool = False
     risk: Risk = Risk.NONE
     asks: bool = False
-    """Does it ask other tables?"""
+    """Does it read other tables?"""
 
     def checked(self) -> Sql:
         """The value, or an error where the arithmetic left the range of its type."""
@@ -83,7 +84,7 @@ class Sql:
         return Sql(f"({test} ELSE {failure}() END)", self.type, risk=risk)
 
     def or_passed(self) -> Sql:
-        """A test that passes where the arithmetic in it left the range of its type."""
+        """A test that passes where its arithmetic left the range of its type."""
         if self.risk is Risk.NONE:
             return self
         if "harken_checked_" in self.text:
@@ -96,7 +97,7 @@ _OVERFLOWS = re.compile(r"harken_(number_|decimal_)?overflow\(\)")
 
 
 def _kind(type_: Type) -> str:
-    """What an error says has grown too large."""
+    """The word for what overflowed, in error messages."""
     if is_decimal(type_):
         return "decimal"
     return "number" if type_ == NUMBER else "integer"
@@ -139,7 +140,7 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
     given = [argument.checked().text for argument in arguments]
     native = _NATIVE.get((name, types)) or _NATIVE.get((name, None))
     if name == "replace" and types[2].nullable and not _is_some_text(given[1]):
-        native = None  # SQLite replaces nothing by NULL, and gives the text
+        native = None  # SQLite returns the text unchanged if the replacement is NULL
     if native is not None:
         overflows = name in _CAN_OVERFLOW and result != TEXT
         text = native(*given)
@@ -153,12 +154,12 @@ def operation(name: str, arguments: tuple[Sql, ...], result: Type) -> Sql:
 NULL_DECIDES = frozenset({"+", "-", "*", "||", "like", "is among"}) | {
     f"is {each}" for each in ("=", "!=", "<", "<=", ">", ">=")
 }
-"""Operations that are NULL if their first argument is, whatever the others are: as in Spark, the
-others are not looked at then."""
+"""Operations that are NULL if their first argument is NULL: as in Spark, the other arguments are
+not evaluated then."""
 
 
 def _unless_null(name: str, arguments: tuple[Sql, ...], text: str) -> str:
-    """The same, without the failure of another argument where the first is NULL."""
+    """The same, without another argument's failure where the first is NULL."""
     first, *others = arguments
     may_fail = any(each.risk is Risk.FAILURE for each in others)
     given = first.checked().text
@@ -168,12 +169,12 @@ def _unless_null(name: str, arguments: tuple[Sql, ...], text: str) -> str:
 
 
 def _is_some_text(text: str) -> bool:
-    """Is it written out, and not empty?"""
+    """Is it a non-empty literal?"""
     return text.startswith("'") and text != "''"
 
 
 def compare(operator: str, left: Sql, right: Sql) -> Sql:
-    """Whether two values are the same, or not, is asked of NULL as well: see `Comparison`."""
+    """Equality and inequality are defined for NULL as well: see `Comparison`."""
     left, right = left.checked(), right.checked()
     if operator == "=" and left.type.nullable and right.type.nullable:
         operator = "IS"
@@ -184,8 +185,8 @@ def compare(operator: str, left: Sql, right: Sql) -> Sql:
 
 
 def _decimal(name: str, arguments: tuple[Sql, ...], result: Type, risk: Risk) -> Sql | None:
-    """What is done to decimals otherwise than to integers; sums, differences and products are
-    those of their units."""
+    """Operations on decimals that differ from those on integers; sums, differences and products
+    work on units."""
     given = [argument.checked().text for argument in arguments]
     scales = [decimal_digits(a.type)[1] if is_decimal(a.type) else 0 for a in arguments]
     scale = decimal_digits(result)[1] if is_decimal(result) else 0
@@ -224,7 +225,8 @@ def _decimal(name: str, arguments: tuple[Sql, ...], result: Type, risk: Risk) ->
 
 
 def _is_narrower(type_: Type, than: Type) -> bool:
-    """Has the one type fewer digits before the point, or as many and rounding may need another?"""
+    """Has the type fewer digits before the point than the other, or as many while rounding may
+    need one more?"""
     precision, scale = decimal_digits(type_)
     others, behind = decimal_digits(than) if is_decimal(than) else (INTEGER_DIGITS, 0)
     before, before_then = precision - scale, others - behind

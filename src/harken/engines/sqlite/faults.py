@@ -1,6 +1,6 @@
 """SQLite's and the operating system's errors, as ours.
 
-A user never meets an apsw exception: each becomes a Harken error with a code and a way out.
+A user never sees an apsw exception: each becomes a Harken error with a code and a hint.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ _LIMITS = (
     ("pattern too complex", "a pattern of LIKE is too long", "use a shorter one"),
     ("parser stack overflow", "this is nested too deeply", _SPLIT),
 )
-"""A statement that is right but larger than SQLite takes is no failure of the disk: what SQLite
-says of it, what there is too much of, and the way out."""
+"""Statements that are valid but exceed a limit of SQLite: SQLite's message, what there is too
+much of, and the hint."""
 
 
 RAISED = (apsw.Error, UnicodeError)
-"""What apsw raises for a statement that fails, other than the exceptions of our own functions."""
+"""What apsw raises for a failed statement, apart from exceptions of our own functions."""
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Run a block and turn what SQLite raises into Harken errors."""
+    """Run a block and turn SQLite's errors into Harken errors."""
     try:
         yield
     except RAISED as error:
@@ -124,7 +124,7 @@ def fault(error: Exception) -> HarkenError:
 
 
 def is_stale(error: apsw.BusyError) -> bool:
-    """Did a transaction that has read ask for the write lock after somebody else committed?"""
+    """Did a transaction that has read ask for the write lock after another process committed?"""
     return getattr(error, "extendedresult", None) == apsw.SQLITE_BUSY_SNAPSHOT
 
 

@@ -38,7 +38,7 @@ def register(
         return
 
     def rows(*arguments: Any) -> Iterator[tuple[Any, ...]]:
-        # Looked up when called: a prepared statement keeps the module it was made with.
+        # Looked up at each call: a prepared statement keeps the module it was made with.
         relation, function, decode = connection.foreign[module]
         given = [turn(value) for turn, value in zip(decode, arguments, strict=True)]
         connection.asking += 1
@@ -116,7 +116,8 @@ class ForeignCursor:
 
     def Filter(self, number: int, text: str | None, arguments: tuple[Any, ...]) -> None:
         self.arguments = arguments
-        # Nothing equals NULL (the least of nothing, perhaps): no function is asked about it.
+        # Nothing equals NULL (an aggregate over nothing, perhaps): the function is not called with
+        # it.
         self.rows = [] if None in arguments else list(self.module.rows(*arguments))
         self.position = 0
 

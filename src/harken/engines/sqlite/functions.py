@@ -1,4 +1,4 @@
-"""The functions we register with SQLite, for what its own cannot do as Spark's ANSI SQL does it."""
+"""The functions we register with SQLite where its own differ from Spark's ANSI SQL."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from harken.values.random_values import drawn, fraction, uuid
 def register(
     connection: apsw.Connection, clock: Callable[[], datetime.datetime], watch: Watch
 ) -> None:
-    """What can fail is not deterministic to SQLite: it runs constant calls before it needs them."""
+    """Functions that can fail are not declared deterministic: SQLite would run constant calls
+    early."""
     for name, (function, arguments) in FUNCTIONS.items():
         operation = name if name in OPERATIONS else name.rpartition("_")[0]
         operation = {"decimal": "/", "try_decimal": "try_divide"}.get(operation, operation)
@@ -54,8 +55,8 @@ def register(
 
 
 def use_linear(connection: apsw.Connection, watch: Watch) -> None:
-    """SQLite's own `instr` and `replace` take time by the product of the lengths, in which nothing
-    can stop them. Ours are linear, but slower on short texts."""
+    """SQLite's own `instr` and `replace` take time proportional to the product of the lengths
+    and cannot be interrupted. Ours are linear, but slower on short texts."""
     for name, function, arguments in (
         ("instr", lambda text, part: text.find(part) + 1, 2),
         ("replace", FUNCTIONS["replace"][0], 3),
@@ -67,9 +68,9 @@ def use_linear(connection: apsw.Connection, watch: Watch) -> None:
 def _of_values(function: Callable[..., Any], watch: Watch) -> Callable[..., Any]:
     """An aggregate over nothing has no value, and neither has a function of it.
 
-    The planner of SQLite, too, calls a deterministic function, to guess how many rows of an index
-    will match, and with arguments of the type of the index: `f('', 1)` as `f('', '1')`. No row has
-    such arguments, and the guess may be anything.
+    SQLite's planner calls deterministic functions, too, to estimate how many rows of an index
+    match, and passes arguments of the index's type: `f('', 1)` becomes `f('', '1')`. No row has
+    such arguments, so any estimate will do.
     """
 
     def called(*values: Any) -> Any:
@@ -84,7 +85,7 @@ def _of_values(function: Callable[..., Any], watch: Watch) -> Callable[..., Any]
 
 
 def _folding(name: str, watch: Watch) -> Callable[[], Any]:
-    """An aggregate that keeps the rows of its group, but not those without a value."""
+    """An aggregate that keeps the rows of its group, except those without a value."""
 
     def step(state: dict[str, Any], settings: str, *row: Any) -> None:
         state["settings"] = settings
@@ -121,7 +122,7 @@ def _many_rows() -> None:
 
 
 def _checked_integer(value: float | int | None) -> int | None:
-    """SQLite makes a real of an integer that grows too large."""
+    """SQLite turns an integer that overflows into a real."""
     if isinstance(value, float):
         raise overflow()
     return value
@@ -134,7 +135,7 @@ def _checked_decimal(value: float | int | None) -> int | None:
 
 
 def _checked_number(value: float | None) -> float | None:
-    """A number that grows past all bounds is infinite, and then nothing at all."""
+    """A number that grows without bound becomes infinite, then NULL."""
     if value is None or not math.isfinite(value):
         raise too_large()
     return value
@@ -153,7 +154,8 @@ def _divide(dividend: float | None, divisor: float | None) -> float | None:
 
 
 def _div(dividend: int | None, divisor: int | None) -> int | float | None:
-    """Towards zero. The one quotient that is too large is returned as a real, as SQLite does."""
+    """Division towards zero. The one quotient that overflows is returned as a real, as SQLite
+    does."""
     if dividend is None or divisor is None:
         return None
     if divisor == 0:
@@ -164,7 +166,7 @@ def _div(dividend: int | None, divisor: int | None) -> int | float | None:
 
 
 def _absolute(value: int | None) -> int | float | None:
-    """The one that is too large is a real, as above."""
+    """The one absolute value that overflows is returned as a real."""
     if value is None or abs(value) <= LARGEST:
         return None if value is None else abs(value)
     return float(abs(value))

@@ -1,8 +1,8 @@
 """The memory that SQLite may take while a statement with a limit runs.
 
-SQLite has one heap for the whole process, so statements that run at the same time, in several
-threads, share one limit: the largest that any of them has. A statement without a limit that runs
-beside them is under it, too.
+SQLite has one heap per process, so statements that run at the same time, in several threads, share
+one limit: the largest of theirs. It also applies to statements without a limit that run beside
+them.
 
 Law: while no statement with a limit runs, there is no limit.
 """
@@ -15,11 +15,12 @@ import apsw
 
 _lock = threading.Lock()
 _running: dict[int, tuple[int, int]] = {}
-"""For each session the largest heap that its statement may lead to, and its own limit."""
+"""For each session the largest heap its statement may lead to, and the statement's own limit."""
 
 
 def begin(session: int, size: int) -> None:
-    """A statement of a session begins, which may take so many bytes beside what is taken now."""
+    """A statement of the session begins; it may allocate `size` bytes on top of the current
+    heap."""
     with _lock:
         _running[session] = (apsw.memory_used() + size, size)
         apsw.hard_heap_limit(max(_running.values())[0])
@@ -32,5 +33,5 @@ def end(session: int) -> None:
 
 
 def limit() -> int:
-    """The limit of the statements that run now; 0 if there is none."""
+    """The limit that applies now; 0 if there is none."""
     return max(_running.values(), default=(0, 0))[1]

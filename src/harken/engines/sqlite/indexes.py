@@ -1,9 +1,8 @@
-"""Indexes, made by the engine where a statement needs one and never by the user.
+"""Indexes, created by the engine where a statement needs one and never by the user.
 
-A statement needs an index where it looks a column up by a value it brings, and where SQLite says
-it would otherwise build one for the single run. An index is only speed: where it cannot be made
-now (a reader, a transaction that has only read, another writer at work, a full disk) the statement
-runs without it.
+A statement needs an index on a column it looks up by value, and where SQLite says it would
+otherwise build one for a single run. Indexes only affect speed: where one cannot be created now
+(a read-only transaction, another writer, a full disk) the statement runs without it.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ class Indexes:
         self._connection = connection
         self._known: set[str] = set()
         self._postponed: set[tuple[Relation, tuple[int, ...]]] = set()
-        """Those that a transaction wanted which may only read; see `make_postponed`."""
+        """Indexes wanted by a read-only transaction; see `make_postponed`."""
         self.temporary: set[str] = set()
-        """The ids of the relations whose tables are temporary."""
+        """The ids of the relations with temporary tables."""
         self.reload()
 
     def reload(self) -> None:
-        """After a rollback, or a change by another process."""
+        """Read the indexes again, after a rollback or another process's change."""
         names = self._connection.rows(
             "SELECT name FROM main.sqlite_schema WHERE type = 'index' "
             "UNION ALL SELECT name FROM temp.sqlite_schema WHERE type = 'index'"
@@ -42,7 +41,7 @@ class Indexes:
         self._known = {plain_name(name) for (name,) in names}
 
     def serves(self, relation: Relation, columns: tuple[int, ...]) -> bool:
-        """Can the table be searched by some of these columns already?"""
+        """Can the table already be searched by some of these columns?"""
         if is_extent(relation) or not columns:
             return True
         wanted = set(columns)
@@ -52,19 +51,19 @@ class Indexes:
         )
 
     def of(self, relation: Relation) -> tuple[str, ...]:
-        """The indexes made for a relation, by the columns they are on."""
+        """The indexes created for a relation, by their columns."""
         prefix = layout.index_name(relation, ())
         found = sorted(name[len(prefix) :] for name in self._known if name.startswith(prefix))
         names = [relation.columns[int(column)].name for column in found]
         return tuple(f"index on {name}" for name in names)
 
     def leads(self, relation: Relation, column: int) -> bool:
-        """Is there an index whose first column this is, so that its values lie in order?"""
+        """Is the column the first of some index, so that the index holds its values in order?"""
         by_key = any(prefix[:1] == (column,) for prefix in layout.key_prefixes(relation))
         return by_key or layout.index_name(relation, (column,)) in self._known
 
     def ensure(self, wanted: Iterable[tuple[Relation, tuple[int, ...]]]) -> bool:
-        """Make the missing ones; true if any was made."""
+        """Create the missing indexes; true if any was created."""
         missing = {
             (relation, columns[:1])
             for relation, given in wanted
@@ -85,7 +84,8 @@ class Indexes:
                     self._connection.run(layout.create_index(relation, columns, temporary))
                     self._known.add(layout.index_name(relation, columns))
         except StorageError as error:
-            # A full disk can make SQLite undo the whole transaction: that is not ours to hide.
+            # A full disk can make SQLite roll back the whole transaction, which must not go
+            # unnoticed.
             undone = before and not self._connection.in_transaction
             if undone or error.code not in ("locked", "read-only", "disk-full", "disk-error"):
                 raise
@@ -93,7 +93,7 @@ class Indexes:
         return True
 
     def make_postponed(self) -> None:
-        """A transaction is over that could only read, at least at first: make what it wanted."""
+        """Create the indexes that a read-only transaction wanted, once it is over."""
         if self._postponed:
             wanted, self._postponed = self._postponed, set()
             with suppress(StorageError):  # another process may have dropped the table
@@ -102,14 +102,15 @@ class Indexes:
     def wanted_by(
         self, sql: str, slots: int, aliases: Mapping[str, Relation]
     ) -> list[tuple[Relation, tuple[int, ...]]]:
-        """What SQLite would index of stored relations, by itself, for one run of the statement."""
+        """The stored relations and columns that SQLite would index for a single run of the
+        statement."""
         found = self.looked_up(sql, slots, aliases)
         return [(relation, columns) for relation, columns in found if relation.kind is Kind.STORED]
 
     def looked_up(
         self, sql: str, slots: int, aliases: Mapping[str, Relation]
     ) -> list[tuple[Relation, tuple[int, ...]]]:
-        """What SQLite would index for one run of the statement."""
+        """The tables and columns that SQLite would index for a single run of the statement."""
         plan = self._connection.rows(f"EXPLAIN QUERY PLAN {sql}", (None,) * slots)
         wanted = []
         for *_, detail in plan:

@@ -1,11 +1,11 @@
-"""How a stored relation lies in SQLite: its table and the statements that change it.
+"""How a stored relation is laid out in SQLite: its table and the statements that change it.
 
-A function of one object or integer is keyed by the rowid itself; other keys make a clustered
-table; a bag is a plain table with an index on its arguments. A column of a surrogate type refers
-to the extent of its type, so SQLite itself keeps type integrity, and deleting an object takes
-every row that mentions it along.
+A function of one object or integer is keyed by the rowid itself; other keys make a clustered table;
+a bag is a plain table with an index on its arguments. A column of a surrogate type references the
+extent of its type, so SQLite itself keeps type integrity, and deleting an object deletes every row
+that mentions it.
 
-Law: `set` and `add` of what is already there, and `remove` of what is not, change no row.
+Law: `set` and `add` of a row already present, and `remove` of an absent row, change nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from harken.values.types import BOOLEAN, INTEGER
 
 
 def table_name(relation: Relation) -> str:
-    """Extents and functions live in tables named as people would look for them, but for names that
-    SQLite keeps for itself."""
+    """Extents and functions live in tables of their own name, except for names that SQLite
+    reserves."""
     name = relation.name if is_extent(relation) else relation.id
     return f" {name}" if name.lower().startswith("sqlite_") else name
 
@@ -30,7 +30,7 @@ def create_table(
 ) -> str:
     """For an extent, `supertypes` are the extents an object must already be in.
 
-    A temporary table refers to no other: SQLite has no references between two files.
+    A temporary table references no other: SQLite has no references between files.
     """
     create = "CREATE TEMP TABLE" if temporary else "CREATE TABLE"
     if is_extent(relation):
@@ -51,8 +51,8 @@ def create_table(
 
 
 def typed_columns(relation: Relation) -> str:
-    """The columns of a temporary table. Without their types SQLite would not search it by the
-    values of another table."""
+    """The columns of a temporary table, with types: without them SQLite would not search it by
+    the values of another table."""
     return ", ".join(
         f"c{i} {column_type(column.type)}" for i, column in enumerate(relation.columns)
     )
@@ -97,7 +97,7 @@ def key_prefixes(relation: Relation) -> set[tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The statements that change or read a stored relation, each prepared by SQLite once."""
+    """The statements that change or read a stored relation."""
 
     set: str
     insert: str
@@ -134,19 +134,19 @@ def changes(relation: Relation) -> Changes:
 
 
 def insertion(relation: Relation, count: int) -> str:
-    """`insert`, of so many rows."""
+    """`insert` of `count` rows."""
     insert = changes(relation).insert
     row = insert.rpartition(" VALUES ")[2]
     return insert + f", {row}" * (count - 1)
 
 
 def addition(relation: Relation, count: int) -> str:
-    """`set`, of so many rows."""
+    """`set` of `count` rows."""
     return insertion(relation, count) + _on_conflict(relation)
 
 
 def removal(relation: Relation, count: int) -> str:
-    """`remove`, of so many rows."""
+    """`remove` of `count` rows."""
     table, arity = _table(relation), relation.arity
     row = f"({', '.join('?' for _ in range(arity))})"
     columns = ", ".join(f"c{i}" for i in range(arity))
@@ -168,7 +168,7 @@ def removal(relation: Relation, count: int) -> str:
 
 
 def _identity(relation: Relation) -> tuple[str, ...]:
-    """What SQLite finds a row by at once."""
+    """The columns by which SQLite finds a row directly."""
     if relation.key and not _is_rowid_key(relation):
         return tuple(f"c{i}" for i in relation.key)
     return ("rowid",)
@@ -183,7 +183,7 @@ def _same(relation: Relation, position: int) -> str:
 
 
 def identity(relation: Relation) -> str:
-    """What tells rows apart in a unique index, where SQLite takes no two NULLs for the same."""
+    """The expressions of a unique index that tells rows apart, NULLs included."""
     return ", ".join(
         f"coalesce(c{i}, x'')" if column.type.nullable else f"c{i}"
         for i, column in enumerate(relation.columns)

@@ -1,7 +1,7 @@
-"""By which columns a clause looks rows up: those want an index.
+"""The columns by which a clause looks rows up, which deserve an index.
 
-SQLite plans with the indexes there are, and does not say which it misses. Values from outside, and
-those that a look-up by them leads to, are few; so are the rows of a change or of a round of a
+SQLite plans with the indexes that exist and does not say which it misses. Values from outside,
+and those found through them, are few; so are the rows of a change or of one round of a
 recursion.
 """
 
@@ -15,14 +15,14 @@ from harken.ir.safety import is_bound
 from harken.ir.terms import Variable
 
 Lookup = tuple[Relation, tuple[int, ...]]
-"""A relation, and the columns whose values are given; none if all of its rows are read."""
+"""A relation and its given columns; none if all of its rows are read."""
 
 
 def from_outside(
     body: Iterable[Literal], outer: Iterable[Variable], tables: Container[str]
 ) -> Iterator[Lookup]:
-    """How stored relations are looked up by values of the `outer` variables, or by those that such
-    a look-up leads to. What is in `tables` has indexes of its own."""
+    """The look-ups in stored relations by values of the `outer` variables, or by values that
+    such a look-up finds. Relations in `tables` have indexes of their own."""
     known = set(outer)
     follows = bool(known)
     waiting = [
@@ -42,8 +42,8 @@ def from_outside(
 
 
 def in_rounds(joins: Sequence[Literal], tables: Container[str]) -> Iterator[Lookup]:
-    """How the rules of a recursion look tables up, in the order of their joins: SQLite does not
-    know that there will be many rounds."""
+    """The look-ups in tables by the rules of a recursion, in join order: SQLite does not know
+    that there will be many rounds."""
     atoms = [each for each in joins if isinstance(each, Atom)]
     if not any(_is_recent(atom.relation) for atom in atoms):
         return
@@ -60,7 +60,7 @@ def _is_recent(relation: Relation) -> bool:
 
 
 def _reach(atom: Atom, known: set[Variable]) -> int:
-    """How good it is to look an atom up by what is known: by its key, by anything, not at all."""
+    """The rank of looking up an atom by the known variables: by key, by any column, not at all."""
     bound = _bound(atom, known)
     if atom.negated or not bound:
         return 0

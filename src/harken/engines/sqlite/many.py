@@ -1,10 +1,10 @@
-"""Many rows of a stored relation, put in or taken out by few statements.
+"""Many rows of a stored relation, inserted or removed by few statements.
 
-A statement that fires triggers opens a journal of its own inside the open savepoint. SQLite keeps
-it in memory, as a list that it walks from its start whenever such a statement ends: row by row, a
-change that touches many pages takes time by the rows times the pages. So rows go in batches.
+A statement that fires triggers opens a journal inside the open savepoint. SQLite keeps it in memory
+as a list and walks it from the start whenever such a statement ends: row by row, a change that
+touches many pages takes time proportional to rows times pages. So rows go in batches.
 
-Law: the same as one row after the other.
+Law: the result is that of one row after the other.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from harken.ir.relations import Relation
 Row = Sequence[Any]
 
 BATCH = 64
-"""Rows of one statement. Larger ones are not faster, and those left over go one by one."""
+"""Rows per statement. Larger batches are not faster, and the remainder goes row by row."""
 MOST_VALUES = 32_766
-"""A statement of SQLite takes no more."""
+"""The most values in one SQLite statement."""
 
 
 def insert(connection: Connection, relation: Relation, rows: Iterable[Row]) -> None:
@@ -31,12 +31,12 @@ def insert(connection: Connection, relation: Relation, rows: Iterable[Row]) -> N
 
 
 def add(connection: Connection, relation: Relation, rows: Iterable[Row]) -> None:
-    """Insert rows, each in the place of the one with its key, if there is one."""
+    """Insert rows, each replacing the one with its key, if any."""
     _run(connection, relation, _additions(relation), rows)
 
 
 def remove(connection: Connection, relation: Relation, rows: Iterable[Row]) -> None:
-    """Of a bag, as many copies as are given."""
+    """Remove rows; of a bag, as many copies as given."""
     _run(connection, relation, _removals(relation), rows)
 
 

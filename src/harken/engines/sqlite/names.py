@@ -1,6 +1,6 @@
-"""The names of tables, indexes and triggers in SQLite, which takes `Edge` and `edge` for the same.
+"""The names of tables, indexes and triggers in SQLite, which ignores case.
 
-Before each capital letter stands a mark, so that names which differ in case only are two tables.
+A mark before each capital letter keeps `Edge` and `edge` apart.
 
 Law: `plain_name(stored_name(n)) == n`, and no two names are the same to SQLite.
 """

@@ -1,4 +1,4 @@
-"""Whole numbers of the database, by name: its version, the next object, when it was last stepped.
+"""Named integers of the database: its version, the next object id, the time of the last step.
 
 Law: they belong to the transaction that sets them.
 """

@@ -1,8 +1,7 @@
-"""Rows in an order: the first of them, or all with their numbers.
+"""Rows in an order: the first few, or all with their numbers.
 
-Law: what is known of the columns by which rows are kept apart may be asked of the rows; what is
-known of the others is asked only of those that have been counted off, for it must not change which
-rows are the first, or their numbers.
+Law: restrictions of the partition columns may be applied to the rows; restrictions of other
+columns only to the result, for they must not change which rows come first, or their numbers.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ def counted_off(
     known: Mapping[int, Sql],
     columns: Sequence[tuple[int, str]],
 ) -> str:
-    """Columns of the `rows` of a relation that are wanted and agree with what is `known`. Of first
-    rows, only those of one value of the columns that keep them apart are given."""
+    """The wanted columns of a relation's `rows` that agree with the `known` values. First rows
+    are returned for a single value of the partition columns only."""
     found = _first(wanted, rows) if isinstance(wanted, First) else _numbered(wanted, source, rows)
     types = [*(column.type for column in source.columns), INTEGER]
     tests = [

@@ -33,10 +33,10 @@ from harken.ir.strata import Stratum, no_fixpoint
 
 ROUND_LIMIT = 100_000
 ROW_LIMIT = 10_000_000
-"""So many rows a relation in rounds may have: on a cycle it would have more and more."""
+"""The most rows of a relation in rounds: on a cycle it would grow forever."""
 
 Kept = Mapping[str, str]
-"""By the id of a relation the table that holds its rows already."""
+"""The tables that already hold a relation's rows, by the relation's id."""
 
 Slotted = tuple[tuple[int, Any], ...]
 Bind = Callable[[Slotted], tuple[Any, ...]]
@@ -49,15 +49,16 @@ class Table:
     name: str
     columns: str
     identity: str
-    """What tells two of its rows apart."""
+    """The columns that tell two rows apart."""
     limit: int | None = None
-    """With so many rows it is enough."""
+    """Enough rows: evaluation stops when the table has this many."""
     lookups: set[tuple[int, ...]] = field(default_factory=set)
-    """The columns by which rules look rows up: together, for one of them may have few values."""
+    """The columns by which rules look rows up, taken together, because one alone may have few
+    values."""
     kept: bool = False
-    """Does it belong to someone else, who keeps its rows?"""
+    """Does another object own the table and keep its rows?"""
     in_rounds: bool = False
-    """Does it hold a row as often as it is derived?"""
+    """Does the table hold a row as often as it is derived?"""
 
     def create(self) -> list[str]:
         table = quote(self.name)
@@ -80,7 +81,7 @@ class Table:
 
 
 Fetch = Callable[[Bind], None]
-"""Has the rows at hand that a statement reads of relations elsewhere, given the values it has."""
+"""Fetches the rows that a statement reads of relations elsewhere, given its values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +92,14 @@ class Statement:
 
 
 Compile = Callable[[Clause, Table], Statement]
-"""How a clause becomes the statement that adds its rows to a table."""
+"""Compiles a clause into the statement that adds its rows to a table."""
 
 
 @dataclass(slots=True)
 class Rule:
-    """A clause that adds rows to the table number `target`. Of the table number `source` it reads
-    the new rows; without one it is run once. It is compiled when it is first run: of many rules,
-    few are in use."""
+    """A clause that adds rows to the table number `target`. It reads the new rows of the table
+    number `source`; a rule without a source runs once. It is compiled when it first runs,
+    because few of many rules are ever used."""
 
     clause: Clause
     target: int
@@ -107,7 +108,8 @@ class Rule:
     statement: Statement | None = None
 
     def values(self, slots: Slotted, bind: Bind, seen: int, rows: Sequence[int]) -> tuple[Any, ...]:
-        """Row numbers go where the statement wants them, the caller's values everywhere else."""
+        """Bind row numbers where the statement wants them, and the caller's values everywhere
+        else."""
         return tuple(
             bind(((index, type_),))[0]
             if index >= 0
@@ -120,8 +122,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The table of what others ask of a layer; one that does not grow here has no number. If they
-    ask for single rows, `unanswered` finds the first behind a given one that is not there."""
+    """The table of the magic keys asked of a layer; `table` is None if it does not grow here. If
+    the keys are whole rows, `unanswered` finds the first one after a given row that was not
+    derived."""
 
     name: str
     table: int | None
@@ -142,13 +145,13 @@ class Fixpoint:
     rules: tuple[Rule, ...]
     names: tuple[str, ...]
     readers: tuple[tuple[int, ...], ...]
-    """For each table the rules that read its new rows."""
+    """For each table, the rules that read its new rows."""
     compile: Compile
     questions: tuple[Question, ...] = ()
     limited: tuple[tuple[int, int], ...] = ()
-    """The tables for which so many rows are enough."""
+    """The tables with a limit of rows."""
     filled: set[int] = field(default_factory=set)
-    """The tables that have rows now."""
+    """The tables that hold rows now."""
 
     def run(self, connection: Connection, bind: Bind) -> None:
         self.create(connection)
@@ -175,7 +178,7 @@ class Fixpoint:
                     fetch(partial(rule.values, bind=bind, seen=seen[i], rows=before))
                 try:
                     added = connection.change(sql, rule.values(slots, bind, seen[i], before))
-                except BaseException:  # broken off, it may have added rows
+                except BaseException:  # a statement that was broken off may have added rows
                     self.filled.add(rule.target)
                     raise
                 if rule.source is not None:
@@ -192,8 +195,8 @@ class Fixpoint:
     def _at_rest(
         self, connection: Connection, layers: set[int], rows: list[int], answered: list[int]
     ) -> set[int]:
-        """The layers whose questions are all answered: what waits in them can wait for more.
-        `answered` says up to which row a table of questions is known to be."""
+        """The layers whose questions are all answered, so that rules waiting in them can wait
+        longer. `answered` is the row up to which a table of questions is known to be answered."""
         found = {question.layer for question in self.questions} & layers
         for number, question in enumerate(self.questions):
             if question.layer not in found:
@@ -210,7 +213,7 @@ class Fixpoint:
         return found
 
     def _rows_before(self, connection: Connection, table: Table) -> int:
-        """The number of the last row that is there, and is new to nobody."""
+        """The number of the last row already present, which is new to no rule."""
         if not table.kept:
             return 0
         return connection.value(f"SELECT max(rowid) FROM temp.{quote(table.name)}") or 0
@@ -219,8 +222,8 @@ class Fixpoint:
         return any(rows[number] >= limit for number, limit in self.limited)
 
     def create(self, connection: Connection) -> None:
-        """Make the tables if they are not there. They were made together: a rollback took all of
-        them or none."""
+        """Create the tables if they do not exist. They were created together, so a rollback
+        removes all of them or none."""
         own = [table for table in self.tables if not table.kept]
         if not own or connection.has_table(stored_name(own[-1].name), "temp"):
             return
@@ -229,7 +232,7 @@ class Fixpoint:
                 connection.run(sql)
 
     def clear(self, connection: Connection) -> None:
-        """Let go of the rows; whoever has run it does so."""
+        """Delete the rows; the caller of `run` does this."""
         while self.filled:
             table = self.tables[self.filled.pop()]
             if not table.kept:
@@ -244,8 +247,8 @@ class Fixpoint:
 def make_tables(
     stratum: Stratum, tables: dict[str, str], numbers: dict[str, int], prefix: str, kept: Kept
 ) -> tuple[Table, ...]:
-    """Tables for relations that depend on each other; adds their names to `tables`, and their
-    numbers to `numbers`. Relations that are `kept` have a table already."""
+    """Tables for relations that depend on each other. Adds their names to `tables` and their
+    numbers to `numbers`. Relations in `kept` already have a table."""
     made = []
     for number, definition in enumerate(stratum.definitions):
         relation = definition.relation
@@ -275,8 +278,8 @@ def make_fixpoint(
     compile_: Compile,
     asked: Mapping[str, tuple[str, Relation, bool]],
 ) -> Fixpoint:
-    """`asked` says, of relations of questions, the names of their tables, who is asked, and whether
-    for single rows."""
+    """`asked` gives, for each relation of magic keys, its table, the relation that is asked, and
+    whether the keys are whole rows."""
     numbers = {each.relation.id: number for number, each in enumerate(stratum.definitions)}
     rules: list[Rule] = []
     for target, definition in enumerate(stratum.definitions):
@@ -319,15 +322,16 @@ def recent(relation: Relation) -> Relation:
 
 
 def settled(relation: Relation) -> Relation:
-    """The rows of a relation that were there when the round began."""
+    """The rows of a relation that existed when the round began."""
     return relation.variant(Role.SETTLED, f"settled {relation.name}", kind=Kind.STORED)
 
 
 def _variants(clause: Clause, stratum: Stratum) -> list[tuple[str, Clause]]:
-    """One clause for each atom over a relation that grows, with the new rows of that atom.
+    """One clause for each atom over a growing relation, reading that atom's new rows.
 
-    Where it is asked what is not there, the other atoms are read as they were when the round began:
-    of a row that came later it may not have been asked yet."""
+    With a negation or an aggregate, the other atoms are read as of the start of the round:
+    nothing may have been asked yet about a row that came later.
+    """
     growing = stratum.names if stratum.recursive else ()
     asks = any(_asks_what_is_not(literal) for literal in clause.body)
     places = [
@@ -356,8 +360,8 @@ def _asks_what_is_not(literal: Literal) -> bool:
 
 
 def insertion(compiler: Compiler, clause: Clause, table: Table) -> tuple[str, Slotted]:
-    """The table lets no row in twice, so the SELECT need not; or it lets all in that there may be,
-    and one more that says so."""
+    """An INSERT of a clause's rows. The table rejects duplicates, so the SELECT need not; a
+    table in rounds takes all rows up to its limit and one more, which reports the overflow."""
     compiler.slots = Slots()
     relation = replace(clause.head.relation, semantics=Semantics.BAG, key=None)
     head = replace(clause.head, relation=relation)

@@ -1,9 +1,9 @@
-"""A SELECT while it is put together: what it reads, and when each of its conditions may run.
+"""A SELECT under construction: its sources, and when each of its conditions may run.
 
-SQLite takes sub-queries apart and evaluates conditions in any order it likes.
+SQLite takes sub-queries apart and evaluates conditions in any order.
 
-Law: a condition or column that can fail is evaluated only for rows that every source has and that
-pass all less risky conditions.
+Law: a condition or column that can fail is evaluated only for rows that every source has and
+that pass all less risky conditions.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from harken.engines.sqlite.expressions import Risk, Sql
 
 
 class Apart(enum.Enum):
-    """When a SELECT in FROM may be joined with its neighbours, as if it were not there."""
+    """When SQLite may merge a SELECT in FROM into the surrounding one."""
 
     NEVER = enum.auto()
     IF_NOTHING_FAILS = enum.auto()
-    """It may hold the conditions without which something outside it fails."""
+    """It may hold conditions without which an outer expression fails."""
     ALWAYS = enum.auto()
-    """An old state: as a whole it would be a whole table."""
+    """An old state: evaluated on its own it would be a whole table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Source:
     rows: str
     alias: str
     apart: Apart | None = None
-    """May SQLite take the SELECT apart? None for a table."""
+    """May SQLite merge the SELECT into the surrounding one? None for a table."""
 
     def text(self, risky: bool) -> str:
-        """SQLite moves conditions into a SELECT in FROM, before its own, and computes its columns
-        above it. With a limit it leaves it as it is."""
+        """SQLite moves conditions into a SELECT in FROM, before its own, and computes its
+        columns outside it. A LIMIT prevents that."""
         if self.apart is None:
             return f"{self.rows} AS {self.alias}"
         whole = self.apart is Apart.NEVER or (risky and self.apart is Apart.IF_NOTHING_FAILS)
@@ -52,15 +52,15 @@ class Select:
 
     sources: list[Source] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
-    """A column of each source, to say that a row of it has been found."""
+    """A column of each source, used to say that a row of it has been found."""
     joins: list[Sql] = field(default_factory=list)
     tests: list[Sql] = field(default_factory=list)
     late: list[Sql] = field(default_factory=list)
-    """Costly tests, of the old state as a rule: they run where the cheap ones hold."""
+    """Costly tests, usually of the old state: they run where the cheap ones hold."""
     lenient: bool = False
-    """Does a row pass where a number grows too large, instead of failing?"""
+    """Does a row pass where a number overflows, instead of raising an error?"""
     driven: bool = False
-    """Are the sources joined in the order they have?"""
+    """Are the sources joined in their given order?"""
 
     def text(self, columns: str, distinct: bool = False) -> str:
         parts = [f"SELECT {'DISTINCT ' if distinct else ''}{columns}"]
@@ -80,7 +80,7 @@ class Select:
             [each.text for each in conditions if each.risk is risk] for risk in Risk
         )
         tests = [each.text for each in self.tests if each.risk is Risk.NONE]
-        # These always hold. They are there to make a condition wait until every source has a row.
+        # These always hold. They make a condition wait until every source has a row.
         found = [f"{column} IS {column}" for column in self.columns]
         before = [*safe, *growing]
         cheap = [each.text for each in self.tests if each.risk is Risk.NONE and not each.asks]
@@ -96,8 +96,8 @@ class Select:
         ]
 
     def guarded(self, value: Sql) -> str:
-        """A column that is computed for rows that pass, wherever SQLite computes it: it moves a
-        condition on the column of a subquery into the subquery, before the subquery's own."""
+        """A column computed only for rows that pass, wherever SQLite computes it: SQLite moves a
+        condition on a subquery's column into the subquery, before the subquery's own."""
         where = self.conditions()
         if value.risk is Risk.NONE or (not where and not self.sources):
             return value.text

@@ -1,8 +1,8 @@
-"""The parameters of a statement: the caller's values, and the rows up to which tables are read.
+"""The parameters of a statement: the caller's values, and the row numbers between which it reads.
 
-A statement numbers what it uses, `?1`, `?2`, in the order in which it is met; whoever runs it binds
-a value to each. The rules of a recursion read tables that grow: from which row and up to which one
-are parameters as well, with negative indexes, for they are never the caller's.
+A statement numbers its parameters `?1`, `?2` in the order of first use; the caller binds a value
+to each. The rules of a recursion read growing tables: the first and last row number to read are
+parameters as well, with negative indexes to keep them apart from the caller's.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ class Slots:
         return f"?{self.used.index(slot) + 1}"
 
     def bound_in(self, sql: str) -> tuple[tuple[int, Type], ...]:
-        """The slots a statement binds: those up to the last that occurs in it.
+        """The parameters a statement binds: all up to the last one that occurs in it.
 
-        A value that was computed and then not needed leaves its slot unused.
+        A value that was compiled and then not needed leaves its parameter unused.
         """
         numbers = [int(number) for number in _SLOT.findall(_QUOTED.sub("", sql))]
         return tuple(self.used[: max(numbers, default=0)])
 
 
 FROM_ROW = Parameter(-1, INTEGER)
-"""Behind which row the recent rows of a table are."""
+"""The index of the parameter after whose row number the recent rows begin."""
 
 
 def last_row(table: int) -> Parameter:
-    """The row up to which the table of this number is read."""
+    """The index of the parameter for the last row to read of the table with this number."""
     return Parameter(-2 - table, INTEGER)
 
 
 def last_row_of(index: int) -> int:
-    """The number of the table, by the index of that parameter."""
+    """The number of the table, from the index of that parameter."""
     return -2 - index

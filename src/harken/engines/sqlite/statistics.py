@@ -1,8 +1,8 @@
-"""What the data looks like, and how it is updated: the numbers that the cost model works with.
+"""Sizes, fan-outs and update rates of relations: the numbers behind the cost model.
 
-Sizes and fan-outs are read when they are first asked for and again when a good part of the rows has
-changed since. Of updates we remember, for each relation, in how many transactions it changed and
-how many rows a transaction changes lately.
+Sizes and fan-outs are read at first use, and again when a good part of the rows has changed. For
+updates we keep, per relation, the number of transactions that changed it and a running mean of
+the rows changed per transaction.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from harken.ir.relations import Relation
 
 STALE_PART = 0.2
 STALE_ROWS = 1000
-"""A size is read again after so many changes: a part of the rows, but never fewer than this."""
+"""A size is read again after this fraction of the rows has changed, and at least this many rows."""
 STALE_PART_ELSEWHERE = 1.0
-"""Or all of them as often, where what is pending must be counted."""
+"""The same fraction for relations whose pending rows must be counted: all rows once over."""
 VALUES_LOOKED_AT = 1000
 ROWS_LOOKED_AT = 100_000
 LATELY = 0.2
@@ -29,12 +29,12 @@ LATELY = 0.2
 
 @dataclass(slots=True)
 class Updates:
-    """How a relation is updated."""
+    """How often and how much a relation is updated."""
 
     transactions: int = 0
     rows: int = 0
     lately: float = 0.0
-    """Changed rows in a transaction, a running mean."""
+    """Changed rows per transaction, a running mean."""
 
     def note(self, rows: int) -> None:
         self.lately += (rows - self.lately) * (LATELY if self.transactions else 1.0)
@@ -44,7 +44,7 @@ class Updates:
 
 @dataclass(slots=True)
 class Known:
-    """What was read about a relation, and how many of its rows have changed since."""
+    """The statistics read for a relation, and how many of its rows have changed since."""
 
     rows: float
     fanouts: dict[frozenset[int], float] = field(default_factory=dict)
@@ -63,18 +63,18 @@ class Statistics:
         self._known: dict[str, Known] = {}
         self.updates: dict[str, Updates] = {}
         self.elsewhere: Callable[[Relation], float | None] = lambda relation: None
-        """The rows of a relation of which only some are in its table here."""
+        """Sizes of relations of which only some rows are in a table here."""
         self.values_elsewhere: Callable[[Relation, int], float | None] = lambda relation, i: None
-        """How many values a column of such a relation has, about."""
+        """Estimated distinct values in a column of such a relation."""
 
     def note(self, relation: str, rows: int) -> None:
-        """A transaction has changed so many rows of a relation."""
+        """Record that a transaction changed this many rows of a relation."""
         self.updates.setdefault(relation, Updates()).note(rows)
         if relation in self._known:
             self._known[relation].changed += rows
 
     def tell(self, relation: Relation, rows: int) -> None:
-        """A relation has so many rows now."""
+        """Record the current size of a relation."""
         known = self._known.setdefault(relation.id, Known(float(rows)))
         known.rows = float(rows)
 
@@ -85,7 +85,7 @@ class Statistics:
         return self._about(relation).rows
 
     def sizes(self, relations: Mapping[str, Relation]) -> dict[str, float]:
-        """The rows of several relations, given by id."""
+        """The sizes of several relations, given by id."""
         return {name: self._size(name, relation) for name, relation in relations.items()}
 
     def _size(self, name: str, relation: Relation) -> float:
@@ -118,7 +118,7 @@ class Statistics:
         return Known(float(count))
 
     def _column_fanout(self, relation: Relation, column: int, rows: float) -> float:
-        """Rows for each value of a column, from its first values in the order of the index."""
+        """Rows per distinct value of a column, from its first values in the order of the index."""
         if rows == 0:
             return 0.0
         if self.elsewhere(relation) is not None:

@@ -7,7 +7,7 @@ from harken.engines.weighing import Weighing
 
 
 def around(weighing: Weighing) -> tuple[str, str]:
-    """What stands before and behind the rows in a statement of SQLite."""
+    """The text before and after the rows in a statement of SQLite."""
     by = [*("0" * weighing.is_keyed), *(f"c{i}" for i in weighing.by)]
     there = "1" if weighing.present is None else f"c{weighing.present} IS NOT NULL"
     shown, changed = f"sum({weighing.weight}) AS n", "n <> 0"
