@@ -11,7 +11,8 @@ from __future__ import annotations
 import datetime
 import decimal
 import math
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from harken.errors import ValueFault
@@ -91,10 +92,8 @@ def encode_text(value: Any) -> str:
         raise _bad(value, TEXT)
     if "\0" in value:
         raise _bad(value, TEXT, "text cannot hold the character NUL")
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        raise _bad(value, TEXT, "it holds half of a surrogate pair") from None
+    if not _is_unicode(value):
+        raise _bad(value, TEXT, "it holds half of a surrogate pair")
     return str(value)
 
 
@@ -193,6 +192,55 @@ def encoder(type_: Type) -> Encoder:
     else:
         encode = encode_object if type_.surrogate else ENCODERS[type_]
     return _or_null(encode) if type_.nullable else encode
+
+
+def encode_all(values: Sequence[Any], type_: Type) -> Sequence[Stored]:
+    """The values of a column, as `encoder` does it for each of them.
+
+    Plain integers, numbers and texts are checked all at once. If there is anything else among
+    them, or one is wrong, they are looked at one by one.
+
+    >>> encode_all([1, None, True], INTEGER.or_null())
+    Traceback (most recent call last):
+    harken.errors.ValueFault: True is not of type integer
+    """
+    kinds = set(map(type, values))
+    present = values
+    if type_.nullable and type(None) in kinds:
+        kinds.discard(type(None))
+        present = [value for value in values if value is not None]
+    if not present or _are_stored_as_they_are(present, kinds, type_):
+        return values
+    return list(map(encoder(type_), values))
+
+
+def _are_stored_as_they_are(values: Sequence[Any], kinds: set[type], type_: Type) -> bool:
+    if type_.surrogate:
+        return False
+    if type_ == INTEGER and kinds == {int}:
+        return _fit_in_64_bits(values)
+    if type_ == NUMBER and kinds == {float}:
+        return all(map(math.isfinite, values))
+    if type_ == TEXT and kinds == {str}:
+        joined = "".join(values)
+        return "\0" not in joined and (joined.isascii() or _is_unicode(joined))
+    return False
+
+
+def _fit_in_64_bits(values: Sequence[int]) -> bool:
+    try:
+        array("q", values)
+    except OverflowError:
+        return False
+    return True
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _or_null(function: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -17,7 +17,7 @@ from harken.lang.sql.program_draft import Table
 from harken.statements.bulk_rows import as_table, chunks, select
 from harken.statements.language import check_rows
 from harken.statements.records import refuse_rows
-from harken.values.encoding import encoder
+from harken.values.encoding import encode_all
 
 
 def table_to_load(runtime: Runtime, name: str) -> Table | None:
@@ -76,11 +76,11 @@ def _stored_names(table: Table) -> Iterator[str]:
     return (column.name for _, column in ordered)
 
 
-def _encoded(values: Sequence[Any], table: Table, position: int) -> list[Any]:
+def _encoded(values: Sequence[Any], table: Table, position: int) -> Sequence[Any]:
     column = table.relation.columns[position]
-    if not column.type.nullable and any(value is None for value in values):
+    if not column.type.nullable and type(None) in set(map(type, values)):
         raise _missing(table, column.name)
-    return list(map(encoder(column.type), values))
+    return encode_all(values, column.type)
 
 
 def _missing(table: Table, name: str) -> IntegrityError:
