@@ -24,10 +24,22 @@ from harken.propagation.trace import Trace
 class Reactions:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
-        special = SpecialRelations(_is_told, is_parameters, frozenset({ACTIVATED.id}))
+        special = SpecialRelations(self._is_told, is_parameters, frozenset({ACTIVATED.id}))
         self.network = Network(runtime.engine, runtime.catalog, special)
         self.trace = Trace(lambda rows, types: runtime.show_rows(decode_rows(rows, types)))
         self.check_phase = CheckPhase(self.network, self.trace)
+
+    def _is_told(self, relation: Relation) -> bool:
+        """Rules without parameters take no triggers: there may be ten thousand of them. Nor do
+        tables that only the network writes; where rows refer to objects, SQLite deletes them."""
+        if is_activations(relation):
+            return not relation.inputs
+        catalog = self._runtime.catalog
+        return (
+            catalog.has_function(relation.id)
+            and catalog.function(relation.id).materialized
+            and not any(column.type.surrogate for column in relation.columns)
+        )
 
     @property
     def _consumers(self) -> list[Consumer]:
@@ -141,8 +153,3 @@ class Reactions:
         for consumer in self._consumers:
             consumer.after_transaction()
         self.network.graph.release_idle()
-
-
-def _is_told(relation: Relation) -> bool:
-    """Rules without parameters take no triggers: there may be ten thousand of them."""
-    return is_activations(relation) and not relation.inputs

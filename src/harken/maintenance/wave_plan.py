@@ -82,7 +82,7 @@ class WavePlan:
     connection: Connection
     chooser: Chooser
     graph: Nodes
-    stored: Mapping[str, int]
+    stored: dict[str, int]
     """The sizes of the Δ-sets of stored relations."""
     sizes: Mapping[str, int]
     """The sizes of all Δ-sets that are known so far."""
@@ -94,6 +94,8 @@ class WavePlan:
     """Nodes whose differentials took too long."""
     to_build: dict[str, TotalsNode | RoundsNode] = field(default_factory=dict)
     """Totals and rounds that are wanted and not kept: they are built when the wave has settled."""
+    _incoming: frozenset[str] = frozenset()
+    """The stored relations that had changed when the wave began."""
     _size: int = 0
     _started: float = 0.0
     _fetched: int = 0
@@ -117,6 +119,7 @@ class WavePlan:
     """Nodes with a plan that ran for the first time: that takes longer."""
 
     def __post_init__(self) -> None:
+        self._incoming = frozenset(self.stored)
         if self.chooser.forced is None:
             self._size = sum(self.stored.values())
             self._fetched = self.connection.fetched
@@ -125,6 +128,10 @@ class WavePlan:
             self.is_timed = is_worth_it and not self._is_settled
             if self._is_settled:
                 self._started = self.connection.working_time()
+
+    def take_in(self, name: str, size: int) -> None:
+        """The wave has changed a stored relation."""
+        self.stored[name] = size
 
     @property
     def _is_large(self) -> bool:
@@ -575,7 +582,7 @@ class WavePlan:
         view."""
         if self._is_settled:
             took = self.connection.working_time() - self._started
-            self.chooser.note_settled(self.stored.keys(), took)
+            self.chooser.note_settled(self._incoming, took)
         if not self.is_timed:
             return
         for node in self._considered.values():
@@ -592,7 +599,7 @@ class WavePlan:
             measured = filter(None, map(self._experience, self._considered.values()))
             naive = [each.naive_seconds for each in measured if each.naive_seconds is not None]
             fastest = min(naive, default=math.inf)
-            self.chooser.stop_measuring(self.stored.keys(), self._size, fastest)
+            self.chooser.stop_measuring(self._incoming, self._size, fastest)
 
     def _sample(self, node: ViewNode, query: Callable[[ViewNode], Callable[[], object]]) -> None:
         """Where only the first evaluation of a view is known, and differentials took a part of it

@@ -49,13 +49,17 @@ class Captures:
         """Keep the changes of a relation; perhaps they were kept earlier in the transaction. Those
         of a relation that is `told` come by `note_rows`."""
         idle = self.by_name.get(relation.id)
-        if idle is not None and idle.relation != relation:
+        if idle is not None and (idle.relation != relation or idle.is_told != told):
             idle.release()
             idle = None
         schema = self._engine.schema_of(relation)
         capture = idle or Capture(self._engine.connection, relation, told, schema)
         self.by_name[relation.id] = capture
         capture.capture()
+
+    def is_told(self, name: str) -> bool:
+        """Do the changes of a captured relation come from whoever makes them, not by triggers?"""
+        return self.by_name[name].is_told
 
     def capture_again(self, names: Iterable[str]) -> None:
         """Triggers may have been undone: make them as they should be."""
@@ -84,6 +88,10 @@ class Captures:
         capture = self.by_name.get(name)
         if capture is not None:
             capture.note_many(rows)
+
+    def take_in(self, name: str, rows: list[Row]) -> None:
+        """A wave has changed a stored relation, and goes on with these rows and their weights."""
+        self.by_name[name].add_many(rows)
 
     def note_large(self, name: str, size: int) -> None:
         """A stored relation has changed elsewhere, too much to be held here."""

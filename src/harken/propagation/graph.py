@@ -2,10 +2,11 @@
 
 Level 0 holds the stored relations that a watched view depends on; `captures` keeps their changes.
 Above them are the derived relations that have nodes (`planner.network` says which) and, above
-those, the watched views. Two views that share a part share its node.
+those, the watched views. Two views that share a part share its node. The relation that a stored
+view is kept in lies on the level of the view, so what reads it lies above.
 
-Law: a node is one level higher than the highest it depends on, and exists while something above it
-does: those it `affects` are its reference count.
+Law: when a wave begins, a node is on a higher level than all that it depends on; it exists while
+something above it does: those it `affects` are its reference count.
 """
 
 from __future__ import annotations
@@ -94,6 +95,11 @@ class Graph:
         """For each relation that has a Δ-set, the nodes that read it."""
         self.noticed: set[str] = set()
         """The views that read one of the relations that are to be noticed."""
+        self._storing: dict[str, str] = {}
+        """By the id of a relation, the view that is stored in it."""
+        self._unsettled: set[str] = set()
+        """The relations of stored views that may lie higher than what reads them. While views are
+        replaced one after another, they may read each other in a circle."""
         self.redefined: set[str] = set()
         """The views that the open transaction defined again: the next propagation compares them as
         a whole with what is stored of them."""
@@ -131,6 +137,11 @@ class Graph:
             if not self._special.noticed.isdisjoint(view.program.definitions):
                 self.noticed.add(name)
             self.consumers[name] = consumer
+            before = self.nodes.get(name)
+            if before is not None and before.view.stored is not None:
+                self._storing.pop(before.view.stored.id, None)
+            if view.stored is not None:
+                self._storing[view.stored.id] = name
             self.attach(view)
             for other in others - {name}:
                 self.attach(self.nodes[other].view)
@@ -139,6 +150,8 @@ class Graph:
         with self._engine.connection.watch.shielded():
             node = self.nodes.pop(name)
             del self.consumers[name]
+            if node.view.stored is not None:
+                self._storing.pop(node.view.stored.id, None)
             self.noticed.discard(name)
             others = self._sharing.remove(name)
             self._disconnect(node)
@@ -182,6 +195,8 @@ class Graph:
         self._sharing = Sharing()
         self.nodes.clear()
         self.consumers.clear()
+        self._storing.clear()
+        self._unsettled.clear()
         self.noticed.clear()
         self.affects.clear()
         while self.derived:
@@ -199,6 +214,7 @@ class Graph:
             node.experience = before.experience
         self.nodes[condition.name] = node
         self._connect(node, condition.program)
+        self._unsettle(node)
         if before is not None:
             self._disconnect(before)
 
@@ -239,7 +255,10 @@ class Graph:
                 self._screen(name)
 
     def _level(self, name: str) -> int:
-        return self.derived[name].level if name in self.derived else 0
+        if name in self.derived:
+            return self.derived[name].level
+        view = self.nodes.get(self._storing.get(name, ""))
+        return 0 if view is None else view.level
 
     def _ensure_derived(
         self, relation: Relation, above: Node, program: Program, recursive: dict[str, Part]
@@ -339,14 +358,26 @@ class Graph:
         self._connect(node, program)
         if before is not None:
             self._disconnect(before)
-            self._raise_above(node)
+            self._raise_above(node.id)
 
-    def _raise_above(self, node: DerivedNode) -> None:
-        for above in self.affects.get(node.id, {}).values():
-            if above.level <= node.level:
-                above.level = node.level + 1
+    def _raise_above(self, name: str) -> None:
+        level = self._level(name)
+        for above in self.affects.get(name, {}).values():
+            if above.level <= level:
+                above.level = level + 1
                 if isinstance(above, DerivedNode):
-                    self._raise_above(above)
+                    self._raise_above(above.id)
+                else:
+                    self._unsettle(above)
+
+    def _unsettle(self, node: ViewNode) -> None:
+        if node.view.stored is not None:
+            self._unsettled.add(node.view.stored.id)
+
+    def settle_levels(self) -> None:
+        """Let what reads the relations of stored views lie above these views."""
+        while self._unsettled:
+            self._raise_above(self._unsettled.pop())
 
     def _disconnect(self, node: Node) -> None:
         """Let go of what a node depends on; what nothing depends on any more goes as well."""
@@ -463,6 +494,7 @@ class Graph:
         totals = node.keeps()
         for name, relation in node.depends_on().items():
             if relation.kind is not Kind.DERIVED and name not in totals:
+                node.level = max(node.level, 1 + self._level(name))
                 continue
             below = found.get(name) or self.derived.get(name)
             goal = _members_of(totals[name], node) if name in totals else relation

@@ -29,6 +29,7 @@ from harken.propagation.derived_changes import DerivedChanges
 from harken.propagation.evaluation_times import Moments
 from harken.propagation.graph import Graph, SpecialRelations
 from harken.propagation.kept_state import KeptState
+from harken.propagation.stored_views import StoredViews
 from harken.propagation.view_changes import ViewChanges, naming
 from harken.propagation.wave import NodeChange, ViewChange, Wave
 
@@ -53,6 +54,7 @@ class Network:
         self.moments = Moments(engine.connection)
         self._derived = DerivedChanges(self.graph, planning, self.chooser)
         self._views = ViewChanges(self.graph, planning, self.chooser, self.moments)
+        self._stored = StoredViews(engine, self.graph, self.chooser)
         self.kept = KeptState(self.graph, planning, self.chooser)
         self.timing: dict[str, float] | None = None
         """Where the seconds that each node takes are added up, if anyone asks."""
@@ -64,26 +66,14 @@ class Network:
 
     def propagate(self, deliver: Callable[[ViewChange], None], *, wants_all: bool = False) -> None:
         """Deliver the changes of all views since the last time. What a materialised view gained
-        and lost goes into its relation, which is a change in turn.
+        and lost goes into its relation, and in the same wave to what reads it.
 
         Rows that a view lost are only computed where it needs them, or its consumer wants them, or
         the caller `wants_all` of them.
         """
         self._wants_all = wants_all
-        has_stored = True
-        while has_stored:
-            has_stored = False
-            for change in self._one_wave():
-                deliver(change)
-                has_stored |= self._store_rows(change)
-
-    def _store_rows(self, change: ViewChange) -> bool:
-        relation = change.view.stored
-        if relation is None or not (change.plus or change.minus):
-            return False
-        self._engine.remove_many(relation, change.minus)
-        self._engine.insert_many(relation, change.plus)
-        return True
+        for change in self._one_wave():
+            deliver(change)
 
     def _wants_minus(self, name: str) -> bool:
         if self._wants_all:
@@ -95,31 +85,40 @@ class Network:
         """The changes of all views since the last wave."""
         pending = self.captures.pending()
         redefined = self._take_redefined()
-        stored = frozenset(name for name in pending if name in self.captures.by_name)
-        if not self._passed(pending):
+        stored = {name for name in pending if name in self.captures.by_name}
+        if not redefined and not self._passed(pending):
             if pending:
                 self.captures.settle(stored)
-            return [self._compared(node) for node in redefined]
+            return []
+        self.graph.settle_levels()
         wave = self._wave(stored)
-        found = [self._compared(node) for node in redefined]
+        for each in redefined:
+            wave.visit(each)
+        found = list[ViewChange]()
         for level, reached in wave.levels():
-            nodes = [node for node in reached if node not in redefined]
-            with self._asked_together(nodes, wave):
-                for node in nodes:
-                    found += self._advance(node, wave)
+            with self._asked_together([n for n in reached if n not in redefined], wave):
+                for node in reached:
+                    found += self._advance(node, wave, node in redefined)
             self._drop_read(wave, level)
         wave.plan.finish(partial(self._views.naively, wave))
-        self.captures.settle(stored)
+        self.captures.settle(wave.stored)
         self.kept.after(wave)
-        self.graph.refresh_screeners(stored)
+        self.graph.refresh_screeners(wave.stored)
         return found
 
-    def _advance(self, node: Node, wave: Wave) -> Iterator[ViewChange]:
-        """Compute the change of a node: that of a view is given, that of another goes on."""
+    def _advance(self, node: Node, wave: Wave, is_redefined: bool) -> Iterator[ViewChange]:
+        """Compute the change of a node: that of a view is given, and goes on where it is stored."""
+        if isinstance(node, ViewNode) and is_redefined:
+            change = self._compared(node)
+            self._stored.store(change, wave)
+            yield change
+            return
         named = naming(self.graph.a_view_above(node))
         with self._timed(node), named, self._views.reading_recursions(node):
             if isinstance(node, ViewNode):
-                yield self._views.change_of(node, wave, self._wants_minus)
+                change = self._views.change_of(node, wave, self._wants_minus)
+                self._stored.store(change, wave)
+                yield change
             else:
                 self._derived.advance(node, wave)
 
@@ -156,12 +155,12 @@ class Network:
     def _passed(self, marked: Mapping[str, bool]) -> bool:
         return any(marked.values()) or (bool(marked) and self.chooser.forced == Strategy.NAIVE)
 
-    def _wave(self, stored: frozenset[str]) -> Wave:
+    def _wave(self, stored: set[str]) -> Wave:
         sizes = self.captures.sizes(stored)
         graph = self.graph
         connection = self._engine.connection
         plan = WavePlan(connection, self.chooser, graph, dict(sizes), sizes)
-        wave = Wave(stored, set(stored), sizes=sizes, plan=plan)
+        wave = Wave(set(stored), set(stored), sizes=sizes, plan=plan)
         for name, size in sizes.items():
             self.chooser.statistics.note(name, size)
             wave.reach(name, graph.affects.get(name, {}).values())

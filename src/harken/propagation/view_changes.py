@@ -107,17 +107,17 @@ class ViewChanges:
         on_gains = condition.acts_on_gains
         if self._sums_events(condition):
             change = self._own_change(node, wave, wants_minus)
-            summed = changes(node, wave.stored, self._states)
+            summed = changes(node, frozenset(wave.stored), self._states)
             return replace(change, plus=change.plus if on_gains else [], summed=summed)
-        about = what_happened(node, wave.stored, self._states)
-        change = ViewChange(condition, [], [], wave.stored, EVENT)
+        about = what_happened(node, frozenset(wave.stored), self._states)
+        change = ViewChange(condition, [], [], frozenset(wave.stored), EVENT)
         if (about.happened and on_gains) or wants_minus(condition.name):
             change = self._own_change(node, wave, wants_minus)
         if not about.happened:
             return replace(change, plus=[], decision=NO_EVENT)
         if on_gains:
             return replace(change, plus=about.concerning(change.plus))
-        plus = holding(node, wave.stored, self._states)
+        plus = holding(node, frozenset(wave.stored), self._states)
         return replace(change, plus=plus, decision=EVENT)
 
     def rows_now(self, name: str) -> list[Row]:

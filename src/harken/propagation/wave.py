@@ -54,7 +54,8 @@ class NodeChange:
 class Wave:
     """One propagation: what has changed so far, and whom that reaches, by level."""
 
-    stored: frozenset[str]
+    stored: set[str]
+    """The stored relations that have changed; those of stored views come in on the way."""
     changed: set[str]
     reached: dict[int, dict[str, Node]] = field(default_factory=dict)
     last_reader: dict[str, int] = field(default_factory=dict)
@@ -71,9 +72,20 @@ class Wave:
     answers: Answers = NO_ANSWERS
     """What was answered ahead for the nodes of the level that is being propagated."""
 
+    def take_in(self, name: str, size: int) -> None:
+        """A stored relation has changed in this wave."""
+        self.stored.add(name)
+        self.changed.add(name)
+        self.sizes[name] = size
+        self.plan.take_in(name, size)
+
+    def visit(self, node: Node) -> None:
+        """Come to a node, whether or not anything below it has changed."""
+        self.reached.setdefault(node.level, {})[node.id] = node
+
     def reach(self, name: str, nodes: Iterable[Node]) -> None:
         for node in nodes:
-            self.reached.setdefault(node.level, {})[node.id] = node
+            self.visit(node)
             self.last_reader[name] = max(node.level, self.last_reader.get(name, 0))
 
     def levels(self) -> Iterator[tuple[int, list[Node]]]:

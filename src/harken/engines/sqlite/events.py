@@ -185,6 +185,12 @@ class Capture(DeltaSet):
 
     def note_many(self, rows: Sequence[Sequence[Any]]) -> None:
         """Rows have come and gone; the weight of each is its last value."""
+        self.add_many(rows)
+        for sql in self._marks([]) if rows else ():
+            self._connection.run(sql)
+
+    def add_many(self, rows: Sequence[Sequence[Any]]) -> None:
+        """The same without a mark: whoever propagates them knows of them."""
         arity, total = self.relation.arity, self.weight
         values = ", ".join(f"?{i + 1}" for i in range(arity + 1))
         self._connection.run_many(
@@ -192,8 +198,6 @@ class Capture(DeltaSet):
             f"ON CONFLICT ({self._key}) DO UPDATE SET {total} = {total} + ?{arity + 1}",
             rows,
         )
-        for sql in self._marks([]) if rows else ():
-            self._connection.run(sql)
 
     def note_elsewhere(self, size: int) -> None:
         """So many rows have come and gone that they are not held here."""

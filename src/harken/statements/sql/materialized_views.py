@@ -1,8 +1,8 @@
 """Materialized views: the rows of a query in a table, which follows at every commit.
 
 The table is a stored function like any other; the network watches its query and puts what the
-query gained and lost into the table. That is a change in turn, for whatever reads the table: views,
-rules, other materialized views.
+query gained and lost into the table. In the same wave that change goes on to whatever reads the
+table: views, rules, other materialized views. Only the network writes the table.
 
 When the query comes to mean something else, because a view or function that it reads was defined
 again, the next propagation compares the table with all rows of the query.
@@ -116,6 +116,7 @@ class KeptViews(Consumer):
         by_spark = connection.answered_elsewhere > elsewhere
         self._network.chooser.note_first(node, took, by_spark)
         put_rows(self._runtime, node.view, rows)
+        self._network.captures.note_rows(node.view.table, [], rows)
         self._network.kept.build_kept(node)
 
     def compare_again(self, function: Function) -> None:

@@ -1,0 +1,48 @@
+"""Materialised views as nodes of the graph: their change is written, and the wave goes on.
+
+What a stored view gained and lost is put into its table and becomes the Δ-set of that relation, for
+the nodes above that read it. Where only the network writes a table, it has no triggers: the change
+is noted here.
+
+Law: after a wave the table of a stored view has the rows of its query, and every reader of the
+table has been reached with exactly that change.
+"""
+
+from __future__ import annotations
+
+from harken.engines.protocol import Engine
+from harken.ir.relations import Relation
+from harken.maintenance.chooser import Chooser
+from harken.propagation.graph import Graph
+from harken.propagation.wave import ViewChange, Wave
+
+
+class StoredViews:
+    def __init__(self, engine: Engine, graph: Graph, chooser: Chooser) -> None:
+        self._engine = engine
+        self._graph = graph
+        self._chooser = chooser
+
+    def store(self, change: ViewChange, wave: Wave) -> None:
+        """Write the change of a view into its table, if it has one, and go on to its readers."""
+        relation = change.view.stored
+        if relation is None or not (change.plus or change.minus):
+            return
+        self._engine.remove_many(relation, change.minus)
+        self._engine.insert_many(relation, change.plus)
+        readers = self._graph.affects.get(relation.id)
+        if readers:
+            size = self._note(relation, change, relation.id in wave.stored)
+            self._chooser.statistics.note(relation.id, size)
+            wave.take_in(relation.id, size)
+            wave.reach(relation.id, readers.values())
+
+    def _note(self, relation: Relation, change: ViewChange, has_changed: bool) -> int:
+        """Let the Δ-set of the table have the change, unless its triggers saw to that; its size."""
+        captures = self._graph.captures
+        if captures.is_told(relation.id):
+            weighted = [(*row, 1) for row in change.plus] + [(*row, -1) for row in change.minus]
+            captures.take_in(relation.id, weighted)
+            if not has_changed:
+                return len(weighted)
+        return captures.sizes([relation.id])[relation.id]

@@ -1,0 +1,58 @@
+"""A transaction is one propagation, however many materialised views lie above each other.
+
+Law: the number of waves of a transaction does not grow with the height of the views it reaches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import harken
+from harken import Database
+from harken.propagation.network import Network
+from tests.harness.counting import cost
+
+CHAIN_STATEMENTS = 34
+"""What an UPDATE by key over a chain of three materialised views may take of SQLite, a monitor on
+the last of them included. With a wave for each view it took 35."""
+
+
+@pytest.fixture
+def chain() -> Iterator[Database]:
+    with harken.connect() as db:
+        db.sql("CREATE TABLE t (k INT PRIMARY KEY, v INT)")
+        db.load("t", [(n, n) for n in range(200)], ["k", "v"])
+        db.sql("CREATE MATERIALIZED VIEW a AS SELECT k, v + 1 AS v FROM t WHERE v < 100000")
+        db.sql("CREATE MATERIALIZED VIEW b AS SELECT k, v + 1 AS v FROM a WHERE v < 100000")
+        db.sql("CREATE MATERIALIZED VIEW c AS SELECT k, v + 1 AS v FROM b WHERE v < 100000")
+        yield db
+
+
+def test_a_chain_of_materialised_views_is_one_wave(
+    chain: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waves = []
+    make = Network._wave
+    monkeypatch.setattr(
+        Network, "_wave", lambda self, stored: waves.append(stored) or make(self, stored)
+    )
+    changes = chain.monitor("c")
+    chain.sql("UPDATE t SET v = 500 WHERE k = 3")
+    assert len(waves) == 1
+    (change,) = changes.changes()
+    assert (change.plus, change.minus) == ([(3, 503)], [(3, 6)])
+
+
+def test_a_chain_of_materialised_views_takes_few_statements(chain: Database) -> None:
+    chain.monitor("c")
+    found = cost(chain, lambda: chain.sql("UPDATE t SET v = v + 1 WHERE k = 3"))
+    assert found.statements <= CHAIN_STATEMENTS, found.texts
+
+
+def test_tables_that_only_the_network_writes_have_no_triggers(chain: Database) -> None:
+    triggers = chain._connection.rows(
+        "SELECT tbl_name FROM temp.sqlite_schema WHERE type = 'trigger'"
+    )
+    assert {name for (name,) in triggers} == {"t(integer)"}
