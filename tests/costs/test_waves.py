@@ -52,7 +52,7 @@ def test_a_chain_of_materialised_views_takes_few_statements(chain: Database) -> 
 
 
 def test_tables_that_only_the_network_writes_have_no_triggers(chain: Database) -> None:
-    triggers = chain._connection.rows(
+    triggers = chain.internals.connection.rows(
         "SELECT tbl_name FROM temp.sqlite_schema WHERE type = 'trigger'"
     )
     assert {name for (name,) in triggers} == {"t(integer)"}
