@@ -136,6 +136,16 @@ def test_refresh_computes_a_materialized_view_again(db: Database) -> None:
     assert told.changes() == []
 
 
+def test_refresh_computes_what_is_kept_above_again(db: Database) -> None:
+    db.sql("CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n, sum(a) AS s FROM m")
+    db.sql("INSERT INTO t VALUES (4)")
+    db.internals.connection.run('DELETE FROM "m()"')
+    db.sql("REFRESH MATERIALIZED VIEW m")
+    assert rows(db, "total") == [(3, 7)]
+    db.sql("INSERT INTO t VALUES (5)")
+    assert rows(db, "total") == [(4, 12)]
+
+
 # --- transactions and sessions -------------------------------------------------------------
 
 

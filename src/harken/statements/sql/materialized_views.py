@@ -120,8 +120,21 @@ class KeptViews(Consumer):
         self._network.kept.build_kept(node)
 
     def compare_again(self, function: Function) -> None:
-        """Compare the table with all rows of its query when the transaction ends."""
-        self._network.graph.redefined.add(kept_name(function.id))
+        """Compare the table with all rows of its query when the transaction ends, and so every
+        materialized view above it. What is kept of them is dropped: nothing says that it was
+        computed from the rows that the table has now."""
+        graph = self._network.graph
+        views = dict[str, WatchedView]()
+        tables = [function.relation]
+        while tables:
+            above = [] if (table := tables.pop()) is None else graph.reading(table)
+            tables += [each.stored for each in above if each.name not in views]
+            views |= {each.name: each for each in above}
+        own = graph.node(kept_name(function.id))
+        assert own is not None
+        views[own.view.name] = own.view
+        graph.rebuild(views.values())
+        graph.redefined |= {each.name for each in views.values() if each.stored is not None}
 
 
 def rows_of(runtime: Runtime, kept: KeptView) -> list[tuple[Any, ...]]:
