@@ -61,10 +61,14 @@ class KeptView(WatchedView):
         return self.table
 
 
-def compile_kept(function: Function, catalog: Catalog) -> KeptView:
+def compile_kept(function: Function, catalog: Catalog, before: KeptView | None = None) -> KeptView:
+    """What the network stores for a materialized view. If that is what it was `before`, it is not
+    planned again."""
     assert function.relation is not None
     query = stored_query(function, catalog)
     program = assemble(query.rows.relation, query.definitions.values(), catalog)
+    if before is not None and (before.program, before.table) == (program, function.relation):
+        return before
     prepare(program, catalog.hierarchy)
     return KeptView(
         program=program,
@@ -91,13 +95,18 @@ class KeptViews(Consumer):
         if catalog.epoch == self._epoch:
             return
         self._epoch = catalog.epoch
-        tables = {each.name: each.stored for each in self._network.graph.views_of(None)}
-        kept = [compile_kept(f, catalog) for f in catalog.functions() if f.materialized]
+        views = self._network.graph.views_of(None)
+        before = {each.name: each for each in views if isinstance(each, KeptView)}
+        kept = [
+            compile_kept(f, catalog, before.get(kept_name(f.id)))
+            for f in catalog.functions()
+            if f.materialized
+        ]
         wanted = {each.name: each for each in kept}
         for name in self._network.graph.hold(None, wanted.values()):
             # If another session did it, that session brought the tables along.
-            if catalog.changed and name in tables:
-                is_new = tables[name] != wanted[name].table
+            if catalog.changed and name in before:
+                is_new = before[name].table != wanted[name].table
                 if not is_new or self._network.captures.has_pending(
                     stored_relations(wanted[name].program)
                 ):
