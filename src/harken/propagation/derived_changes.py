@@ -22,7 +22,8 @@ from harken.maintenance.recursive_choice import Turn
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.strategies import Strategy
-from harken.maintenance.wave_plan import UNCHANGED, TookTooLong
+from harken.maintenance.wave_learning import TookTooLong
+from harken.maintenance.wave_plan import UNCHANGED
 from harken.propagation.graph import Graph
 from harken.propagation.wave import NodeChange, Wave
 

@@ -19,7 +19,8 @@ from harken.maintenance.nodes import Node, Planning, Row, ViewNode, counted, dif
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
-from harken.maintenance.wave_plan import UNCHANGED, TookTooLong
+from harken.maintenance.wave_learning import TookTooLong
+from harken.maintenance.wave_plan import UNCHANGED
 from harken.propagation.each_state import States
 from harken.propagation.evaluation_times import Moments
 from harken.propagation.events import changes, holding, what_happened
