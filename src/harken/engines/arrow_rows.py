@@ -46,9 +46,9 @@ STORED_TYPES = {
     DATE: (pa.int32(), pa.int64()),
     TIMESTAMP: (pa.int64(),),
 }
-"""How a stored integer is reached from the Arrow type, cast by cast."""
+"""The casts from an Arrow type to a stored integer, in order."""
 MOST_DIGITS = 38
-"""Arrow computes with decimals of so many."""
+"""The most digits of a decimal in Arrow's arithmetic."""
 
 
 def arrow_type(type_: Type) -> pa.DataType:
@@ -71,8 +71,8 @@ def schema_of(fields: Iterable[tuple[str, pa.DataType]]) -> pa.Schema:
 
 
 def storable(fields: Iterable[pa.Field]) -> pa.Schema:
-    """Columns of someone else, for a table of ours that keeps their rows as they are: with types
-    that Delta has, and that hold every value."""
+    """Another program's columns as columns of our own table: types that Delta has and that hold
+    every value."""
     return pa.schema([(field.name, _storable_type(field.type)) for field in fields])
 
 
@@ -91,12 +91,12 @@ def _storable_type(type_: pa.DataType) -> pa.DataType:
 
 
 def own_rows(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows of someone else's table that a function can have, in types of ours."""
+    """The rows of another program's table that a function can have, in our types."""
     return with_values(table.cast(schema))
 
 
 def column_names(columns: Sequence[Column]) -> list[str]:
-    """The columns by the names the user gave; equal ones are numbered."""
+    """The columns by the names the user gave; equal names are numbered."""
     names: list[str] = []
     for column in columns:
         name, number = column.name, 2
@@ -132,8 +132,8 @@ def _to_array(values: list[Any], type_: Type, wanted: pa.DataType) -> pa.Array:
 
 
 def from_arrow(table: pa.Table, columns: Sequence[Column]) -> list[Row]:
-    """The rows as SQLite stores them. A number that is not finite is none, and a row with a NULL
-    where there can be none says nothing: it is left out."""
+    """The rows as SQLite stores them. A number that is not finite counts as NULL, and rows with
+    a NULL in a column without NULLs are left out."""
     arrays = []
     for array, column in zip(table.columns, columns, strict=True):
         wanted = arrow_type(column.type)
@@ -161,8 +161,8 @@ def _finite(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _scaled(decimals: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
-    """As whole numbers of the last digit. One of more than 64 bits is no value, and an error where
-    NULL would be another value."""
+    """Decimals as integers in units of their last digit. A value of more than 64 bits counts as
+    NULL, or is an error where NULL is a value of its own."""
     precision, scale = decimal_digits(type_)
     if precision >= WIDE_DECIMAL and not type_.nullable:
         decimals = pc.if_else(fits(decimals), decimals, pa.scalar(None, decimals.type))
@@ -177,14 +177,14 @@ def _scaled(decimals: pa.ChunkedArray, type_: Type) -> pa.ChunkedArray:
 
 
 def home_columns(relation: Relation) -> tuple[int, ...]:
-    """The columns by which the rows are kept and fetched: the key, else the arguments."""
+    """The columns by which rows are kept and fetched: the key, or else the arguments."""
     if relation.key:
         return relation.key
     return tuple(range(relation.inputs)) or tuple(range(relation.arity))
 
 
 def type_of_column(name: str, arrow: pa.DataType) -> Type:
-    """The type that holds the values of a column in Arrow."""
+    """The type that holds the values of an Arrow column."""
     tests: tuple[tuple[Callable[[Any], bool], Type], ...] = (
         (t.is_boolean, BOOLEAN),
         (lambda a: t.is_integer(a) and not t.is_uint64(a), INTEGER),

@@ -1,22 +1,23 @@
-"""Up to where things are done here, and from where on they are Spark's or may wait."""
+"""Limits between fetching rows, asking Spark, and postponing work."""
 
 SMALL = 20_000
-"""A relation of so many rows is brought as a whole when it is first asked for."""
+"""A lake relation of at most this many rows is fetched whole at its first use."""
 MOST_ROWS = 200_000
-"""A larger one is not: a statement that needs all of it is Spark's."""
+"""A lake relation of more rows is never fetched whole: Spark answers a statement that needs all
+of it."""
 MOST_KEYS = 20_000
-"""A statement that needs the rows of more keys than these is Spark's."""
+"""Spark answers a statement that needs the rows of more keys than this."""
 MOST_EVALUATED = 1_000_000
-"""Of a recursive relation that Spark has evaluated, so many rows come here to be stored."""
+"""The most rows of a recursive relation evaluated by Spark that are stored here."""
 MOST_HELD = 100_000
-"""A change that is taken in is held here up to so many rows."""
+"""The most rows of an incoming change that are held here."""
 CACHE_ROWS = 2_000_000
-"""With more rows at hand than these, they are let go when a transaction ends."""
+"""More fetched rows than this are released at the end of the transaction."""
 SEEK = 2_000
-"""To look for the rows of some keys takes about as long as to bring so many rows."""
+"""Looking up some keys takes about as long as fetching this many rows."""
 LAZY_REWRITE = 1_000_000
-"""A commit that would rewrite more rows than these, for few changed ones, waits for others."""
+"""A commit that would rewrite more rows than this for few changed ones is postponed."""
 LAZY_PART = 0.01
-"""Few is less than this part of the rows."""
+""""Few" is less than this fraction of the rows."""
 COMPACT_EVERY = 32
-"""After so many commits to a table, its small files are merged."""
+"""A table's small files are merged after this many commits."""

@@ -1,4 +1,4 @@
-"""Calling a user's Python function: what it gives as rows of stored values, what it raises as a
+"""Calls a user's Python function: its results become rows of stored values, its exceptions a
 ForeignFault."""
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ def failed(name: str, error: BaseException) -> ForeignFault:
 
 
 def stored_rows(relation: Relation, produced: Any) -> list[tuple[Any, ...]]:
-    """What a foreign function returned, as rows of stored values; ForeignFault if it is wrong."""
+    """The result of a foreign function as rows of stored values; ForeignFault if it does not fit
+    the declaration."""
     width = relation.arity - relation.inputs
     if relation.is_set and not _is_rows(produced):
         produced = () if produced is None else (produced,)
@@ -75,5 +76,5 @@ def _stored_row(relation: Relation, row: Any) -> tuple[Any, ...]:
 
 
 def _is_rows(produced: Any) -> bool:
-    """A set function gives one value or tuple; a list, set or generator gives several."""
+    """A set function returns one value or tuple; a list, set or generator stands for several."""
     return isinstance(produced, list | set | frozenset | Iterator)

@@ -1,7 +1,7 @@
-"""What this machine has of what Spark needs: Java, an interpreter, memory, a place to write.
+"""What this machine offers Spark: Java, an interpreter, memory, a writable directory.
 
-Looks without importing PySpark or starting Spark, so that `harken doctor` and a session that is
-about to start see the same things.
+Checks without importing PySpark or starting Spark, so that `harken doctor` and a session about
+to start see the same.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MEBIBYTE = 2**20
 SMALLEST_HEAP = 512 * MEBIBYTE
 LARGEST_HEAP = 8192 * MEBIBYTE
 BESIDE_THE_HEAP = 384 * MEBIBYTE
-"""What a JVM takes besides its heap, and Python besides that."""
+"""Memory a JVM takes besides its heap, and Python besides that."""
 MEMORY_TEXT = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
 
 
@@ -44,7 +44,8 @@ def java_version(path: str) -> int | None:
 
 
 def same_interpreter(chosen: str) -> bool:
-    """Whether it runs in our environment: another name of our interpreter in its directory does."""
+    """Does the interpreter run in our environment? Another name for our interpreter in its
+    directory does."""
     path = shutil.which(chosen)
     if path is None:
         return False
@@ -60,8 +61,8 @@ def cores() -> int:
 
 
 def memory() -> int:
-    """Bytes that a new process can have: what the system has left, or less if a container's
-    limit is nearer."""
+    """Bytes a new process can allocate: what the system has left, or less if a container's limit
+    is nearer."""
     return min(_system_memory(), *_container_memory())
 
 
@@ -73,7 +74,7 @@ def _system_memory() -> int:
 
 
 def _container_memory() -> tuple[int, ...]:
-    """What the limits of control groups, version 2 and 1, leave; file cache can be had back."""
+    """Bytes left by control groups, versions 2 and 1; file cache counts as free."""
     limits = []
     for directory, limit, used in (
         ("/sys/fs/cgroup", "memory.max", "memory.current"),
@@ -89,7 +90,7 @@ def _container_memory() -> tuple[int, ...]:
 
 
 def heap(available: int) -> int:
-    """Half of what there is, for Python and SQLite need some too.
+    """Half of the available memory; Python and SQLite need some too.
 
     >>> heap(24 * 2**30) // 2**20, heap(4 * 2**30) // 2**20, heap(700 * 2**20) // 2**20
     (8192, 2048, 512)
@@ -111,8 +112,8 @@ def parse_memory(text: str) -> int | None:
 
 
 def unwritable(directory: str | Path) -> OSError | None:
-    """Why no file can be made in the directory; None if one can. Asking the mode would not do:
-    the whole disk may be read-only, and root may do everything."""
+    """Why no file can be created in the directory; None if one can. The mode bits would not
+    tell: the whole disk may be read-only, and root may do everything."""
     try:
         with tempfile.TemporaryFile(dir=directory) as probe:
             probe.write(b"harken")

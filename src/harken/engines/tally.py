@@ -1,4 +1,4 @@
-"""What was done to answer questions about the lake: for explanations and benchmarks."""
+"""Counts of the work done to answer queries over the lake, for explanations and benchmarks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ class Tally:
     files: int = 0
     row_groups: int = 0
     rows: int = 0
-    """Those that were brought here."""
+    """Rows fetched from the lake."""
     queries: int = 0
-    """Those that Spark answered."""
+    """Queries answered by Spark."""
 
     def since(self, before: Tally) -> Tally:
         return Tally(*(getattr(self, name) - getattr(before, name) for name in Tally.__slots__))

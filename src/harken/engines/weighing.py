@@ -1,9 +1,9 @@
-"""How the rows of a change are put together, for what is kept of all rows.
+"""How the rows of a change are aggregated for state kept over all rows.
 
-    by, Σ w              how often what comes and goes does, by some columns
-    by, Σ w, Σ w · v     and the sum of a value, if it is summed
+    by, Σ w              how often each combination of the columns `by` comes and goes
+    by, Σ w, Σ w · v     with the sum of a value
 
-Law: whichever engine has the rows gives the same groups; one that comes to nothing is none.
+Law: every engine gives the same groups; groups whose weights cancel are omitted.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 class Weighing:
     by: tuple[int, ...]
     weight: str
-    """What each row counts: a number, or the column that says it."""
+    """The weight of each row: a number, or the column that holds it."""
     present: int | None = None
-    """Only rows with something in this column count."""
+    """Only rows with a value in this column count."""
     is_summed: bool = False
     value: int | None = None
-    """What is summed; nothing is summed as 0."""
+    """The summed columns; NULL is summed as 0."""
     is_keyed: bool = False
-    """Does a 0 stand before each, for the one group that there is?"""
+    """Is each row preceded by a 0, for the single group?"""
 
     @property
     def width(self) -> int:

@@ -1,9 +1,9 @@
-"""A Delta table that others write, as an input: read at any of its versions, never written.
+"""A Delta table written by others, as an input: read at any of its versions, never written.
 
-What is read of it are some of its columns, and they stay what they were when it was registered. A
-table of that name whose columns changed, or that was deleted and made again, is another one: its
-versions say nothing of the old one's, and reading on would give wrong answers. So it is refused;
-and so is one that was put back to an earlier state, and whose version of that number is another.
+Only some of its columns are read, and they stay as they were when it was registered. If the columns
+change, or the table is deleted and created again, its versions no longer continue the old ones and
+reading on would give wrong answers. Such a table is rejected; so is one that was restored to an
+earlier state, whose versions now mean something else.
 
     rows(b) = rows(a) + changes(a, b)
 """
@@ -37,14 +37,14 @@ from harken.errors import StorageError, TypeFault
 from harken.sources.place import Place
 from harken.sources.registry import ChangeParts, Described, FreePath, Request
 
-# What a file of these keeps from its rows, and a plain Parquet reader would not know of.
+# Delta features by which a file hides rows from a plain Parquet reader.
 UNREADABLE_FEATURES = frozenset({"columnMapping", "deletionVectors"})
 BEGIN_AGAIN = "to go on with what is there now, delete the function and register it again"
 
 
 class DeltaInput:
-    """`key` is what the rows are sought by. Registered before, it is opened with what it was then:
-    its columns, its identity, the version that is read, and what the log said of that."""
+    """`key` is the columns that rows are looked up by. A table registered before is opened with
+    its columns, its identity, the version that is read, and the log's entry for that version."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class DeltaInput:
         self.groups_read = 0
         """Not counted."""
         self.identity = identity or str(self._delta.metadata().id)
-        """Delta gives every table one when it is made."""
+        """The id that Delta gives every table at its creation."""
         self.standing = version, entry
         """The version that is read, and its entry in the log."""
         opened = self._delta if version is None else self._at(version)
@@ -77,7 +77,7 @@ class DeltaInput:
 
     @property
     def version(self) -> int:
-        """The newest."""
+        """The newest version."""
         self._refresh()
         self._check_identity(self._delta)
         self._check_entry()
@@ -93,7 +93,7 @@ class DeltaInput:
         return {}
 
     def entry(self, version: int) -> str | None:
-        """What tells this version from any other of its number, if the log still has it."""
+        """Identifies this version among all of its number, if the log still has it."""
         path = plain_path(self._delta.table_uri)
         if "://" in path:
             return None
@@ -118,17 +118,17 @@ class DeltaInput:
     def capture(
         self, progress: Callable[[int, int], None] | None = None, *, set_aside: bool = False
     ) -> int:
-        """What is newest is in the log already."""
+        """Nothing to capture: the newest version is in the log already."""
         version = self.version
         _check_columns(self.schema, _columns(self._delta), f"{self.path} (version {version})")
         return version
 
     def written(self, version: int) -> float | None:
-        """When, in seconds of the Unix epoch."""
+        """When the version was written, in seconds of the Unix epoch."""
         return committed_at(self._delta, version)
 
     def _refresh(self) -> None:
-        """A log that someone replaced must not be read on from where the old one ended."""
+        """If someone replaced the log, reading must not continue where the old one ended."""
         if self._seen is not None and self._seen == self._log_entry():
             self._delta.update_incremental()
         else:
@@ -136,7 +136,7 @@ class DeltaInput:
         self._seen = self._log_entry()
 
     def _log_entry(self) -> tuple[int, int] | None:
-        """What tells the log's last entry that was read from any other file of that name."""
+        """Identifies the last log entry read among all files of that name."""
         path = plain_path(self._delta.table_uri)
         if "://" in path:
             return None
@@ -187,7 +187,7 @@ class DeltaInput:
         return [(each.lowest, each.highest) for each in self._snapshot(version).bounds(column)]
 
     def may_be_null(self, version: int, column: str) -> bool:
-        """Does the log leave open whether a column has a NULL?"""
+        """May the column contain a NULL, as far as the log says?"""
         return any(each.may_be_null for each in self._snapshot(version).bounds(column))
 
     def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]:
@@ -209,12 +209,12 @@ class DeltaInput:
         return found.take(rewrite.positions_of(found, weighted.positive_zeros(keys)))
 
     def _scan(self, version: int) -> pa.Table:
-        """By delta-rs, which knows all that Delta has."""
+        """Rows read by delta-rs, which supports all of Delta."""
         return self._conform(pa.table(self._at(version).scan(columns=self.schema.names)))
 
     def changes(self, from_version: int, to_version: int) -> pa.Table:
-        """The net rows, with weights: from the change feed if it is exact, else from the files that
-        differ."""
+        """The net rows with weights: from the change feed if it is exact, otherwise from the
+        files that differ."""
         if from_version > to_version:
             return weighted.negate(self.changes(to_version, from_version))
         if from_version == to_version:
@@ -224,7 +224,7 @@ class DeltaInput:
         try:
             return change_feed(self._delta, from_version, to_version, self.schema)
         except (DeltaError, pa.ArrowException, KeyError):
-            # The feed was off for some of these versions, or a column was away for a while.
+            # The feed was off for some of these versions, or a column was missing for a while.
             return self._difference(from_version, to_version)
 
     def change_size(self, from_version: int, to_version: int) -> int:

@@ -1,7 +1,7 @@
-"""A directory of files that grows, as an input: a new file adds its rows, a vanished one takes them
-back, a file that changed does both. A vanished file can no longer be read, so the rows are kept in
-a lake table of Harken's own, whose versions are what views read; its column `_file` says where a
-row came from.
+"""A growing directory of files, as an input: a new file adds its rows, a deleted one removes them,
+a changed file does both. A deleted file can no longer be read, so the rows are kept in a lake table
+of Harken's own; views read the versions of that table. Its column `_file` says where a row came
+from.
 
     rows(capture()) = the rows of all files in the directory
 """
@@ -30,15 +30,15 @@ FILE = "_file"
 
 
 Stamp: TypeAlias = list[Any]
-"""Of a file: its size, its time in nanoseconds, and if it was set aside, why."""
+"""A file's size, its time in nanoseconds, and the reason if it was set aside."""
 PLAIN = 2
-"""How many parts the stamp of a file has that could be read."""
+"""Parts in the stamp of a readable file."""
 
 
 class DirectoryInput:
-    """The files of one format in a directory and the directories in it.
+    """The files of one format in a directory and its subdirectories.
 
-    Names that begin with `_` or `.` are left out, as Spark leaves them out: write a file under such
+    Names that begin with `_` or `.` are ignored, as Spark ignores them: write a file under such
     a name and rename it when it is complete.
     """
 
@@ -59,17 +59,17 @@ class DirectoryInput:
         key: list[str],
         format: str,
     ) -> DirectoryInput:
-        """Nothing of the directory is read yet; `path` is where the rows will be kept."""
+        """An input that has read nothing yet; `path` is where the rows will be kept."""
         check_format(format)
         schema = schema.append(pa.field(FILE, pa.string()))
         return cls(directory, LakeTable.create(path, schema, key=key, bag=True), format=format)
 
     def capture(self, progress: Progress | None = None, *, set_aside: bool = False) -> int:
-        """Bring the table up to date with the directory; the version that is.
+        """Bring the table up to date with the directory and return its version.
 
-        What was captured is noted in the commit itself: a capture that dies is simply repeated.
-        With `set_aside` a file that cannot be read is noted with the reason, and read again only
-        when it changes; until then the rows stay that it had when it could be read.
+        The commit itself records what was captured, so a capture that dies is simply repeated.
+        With `set_aside`, a file that cannot be read is noted with the reason and read again only
+        when it changes; until then its last readable rows stay.
         """
         version = self.table.version
         old, new = self._captured(version), self._listing()
@@ -99,7 +99,7 @@ class DirectoryInput:
         )
 
     def written(self, version: int) -> float | None:
-        """When the newest file of a version was, in seconds of the Unix epoch."""
+        """The time of the newest file in a version, in seconds of the Unix epoch."""
         times = [nanoseconds for _, nanoseconds, *_ in self._captured(version).values()]
         return max(times) / 1e9 if times else None
 
@@ -109,7 +109,7 @@ class DirectoryInput:
         return {name: stamp[PLAIN] for name, stamp in captured.items() if len(stamp) > PLAIN}
 
     def changes(self, from_version: int, to_version: int) -> pa.Table:
-        """The net rows, with weights; a row that moved to another file is no change."""
+        """The net rows with weights; a row that moved to another file is no change."""
         return weighted.project(self.table.changes(from_version, to_version), self.schema.names)
 
     def _listing(self) -> dict[str, Stamp]:
@@ -152,8 +152,8 @@ class DirectoryInput:
 
 
 def _is_known(before: Stamp | None, now: Stamp, set_aside: bool) -> bool:
-    """Has a file not changed since it was captured? One that was set aside is tried again where
-    nothing is set aside."""
+    """Is a file unchanged since it was captured? A file that was set aside is tried again where
+    nothing may be set aside."""
     return before is not None and before[:PLAIN] == now and (set_aside or len(before) == PLAIN)
 
 

@@ -1,6 +1,6 @@
-"""The files that a directory can hold: Parquet, CSV with a header, JSON with an object a line.
+"""The file formats of a directory: Parquet, CSV with a header, JSON with one object per line.
 
-Law: a file is read as the columns of its schema, or refused as a whole.
+Law: a file is read with the columns of its schema, or rejected as a whole.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "js
 def look_at_directory(
     directory: Path, format: str | None, schema: pa.Schema | None
 ) -> tuple[str, pa.Schema]:
-    """The format of its files, and their columns."""
+    """The format of the directory's files, and their columns."""
     format = format or format_of(directory)
     return format, schema or schema_of(directory, format)
 
@@ -102,7 +102,7 @@ def _read_parquet(path: Path, schema: pa.Schema) -> pa.Table:
 
 
 def _kind(type_: pa.DataType) -> str:
-    """Values of one kind are cast into each other without becoming something else."""
+    """Values of the same kind can be cast into each other without changing."""
     kinds = {
         "integer": pa.types.is_integer,
         "floating": pa.types.is_floating,
@@ -131,7 +131,7 @@ def _read_csv(path: Path, schema: pa.Schema) -> pa.Table:
 
 
 def _read_json(path: Path, schema: pa.Schema) -> pa.Table:
-    """One object a line; a missing field is NULL."""
+    """One object per line; a missing field is NULL."""
     if not path.stat().st_size:
         return schema.empty_table()
     check_objects(path)
@@ -140,7 +140,7 @@ def _read_json(path: Path, schema: pa.Schema) -> pa.Table:
 
 
 def check_objects(path: Path) -> None:
-    """Arrow's reader does not survive a file that begins with something else."""
+    """Arrow's reader crashes on a file that begins with anything but an object."""
     with path.open("rb") as lines:
         first = next((line for line in lines if line.strip()), b"{")
     if not first.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):

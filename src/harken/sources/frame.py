@@ -1,6 +1,6 @@
-"""Any DataFrame of Spark as a source: its rows now are compared with those of last time.
+"""A Spark DataFrame as a source: its current rows are compared with those of the last capture.
 
-Until the user registers the DataFrame again, after reopening, its last rows stand.
+After reopening, the last rows stay until the user registers the DataFrame again.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class FrameSource(KeptTable):
         reader = self._reader()
         now = self._frame.select(*map(_quoted, self.schema.names))
         before = reader.frame(self.kept, version)
-        # Each row as often as the one has it more often than the other.
+        # Each row as often as one side has more copies of it than the other.
         plus, minus = now.exceptAll(before), before.exceptAll(now)
         return self.kept.commit(
             reader.collect(plus, self.schema),

@@ -1,4 +1,4 @@
-"""A source whose rows lie in a table of ours, because it has no versions of its own.
+"""A source without versions of its own, whose rows are kept in a table of ours.
 
 Law: the versions of the source are the versions of the table.
 """
@@ -38,7 +38,7 @@ class KeptTable:
         return {}
 
     def stand_on(self, place: Place) -> None:
-        """Nobody else writes the table, so that its versions need no check."""
+        """Nobody else writes the table, so its versions need no check."""
 
     def rows(self, version: int | None = None, keys: pa.Table | None = None) -> pa.Table:
         return self.kept.rows(version, keys)

@@ -1,6 +1,6 @@
-"""A table in the lake that Harken writes; also what a given Arrow table is copied to.
+"""A lake table that Harken writes; a given Arrow table is copied into one, too.
 
-Law: nobody but this database and its streams commits to it.
+Law: only this database and its streams commit to it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from harken.sources.registry import Described, FreePath, Progress, Request
 
 
 def open_table(path: str) -> LakeTable:
-    """The table at a path, to be written beside the database: by a stream, for one."""
+    """The table at a path, for a writer beside the database, such as a stream."""
     return LakeTable.open(path)
 
 
@@ -27,7 +27,7 @@ class OwnTable(KeptTable):
         return self.kept.written(version)
 
     def capture(self, progress: Progress | None = None, *, set_aside: bool = False) -> int:
-        """What is newest is in the log already."""
+        """Nothing to capture: the newest version is in the log already."""
         return self.kept.version
 
 
@@ -38,7 +38,7 @@ class OwnKind:
     keeps_files = True
 
     def accepts(self, given: Any) -> bool:
-        """A DataFrame of Spark Connect has every attribute, because each could be a column."""
+        """A Spark Connect DataFrame has every attribute, because any name could be a column."""
         return hasattr(given, "to_batches") and not hasattr(given, "toArrow")
 
     def describe(self, request: Request) -> Described:
@@ -59,7 +59,8 @@ class OwnKind:
 
 
 def _as_written_here(source: Any, columns: list[str]) -> pa.Table:
-    """Those columns of an Arrow table in our types, without rows that a function cannot have."""
+    """The given columns of an Arrow table in our types, without rows that a function cannot
+    have."""
     types = [arrow_rows.type_of_column(name, source.schema.field(name).type) for name in columns]
     schema = pa.schema(list(zip(columns, map(arrow_rows.arrow_type, types), strict=True)))
     return arrow_rows.own_rows(source.select(columns), schema)

@@ -1,4 +1,4 @@
-"""Where the rows of a relation in the lake come from, as the database file remembers it.
+"""Where a lake relation's rows come from, as the database file remembers it.
 
 Law: a kind opens the same source from an equal place, in this session and in every later one.
 """
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 OWN = "own"
-"""The kind of a table that Harken itself writes; every other kind is read only."""
+"""The kind of table that Harken itself writes; every other kind is read-only."""
 UNWRITTEN = -1
-"""The version of a table that has not been made yet."""
+"""The version of a table that does not exist yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,20 +38,20 @@ MODULES = {
     "directory": "harken.sources.directory",
     "frame": "harken.sources.frame",
 }
-"""Each kind by name, with the module that holds it as `KIND`. A value the user gives belongs to the
-first kind that accepts it."""
+"""The module of each kind, which holds it as `KIND`. A value from the user belongs to the first
+kind that accepts it."""
 
 Progress = Callable[[int, int], None]
-"""Told how many parts of a capture are done, and of how many."""
+"""Called with the number of finished parts of a capture, and their total."""
 FreePath = Callable[[], str]
 ChangeParts = list[tuple[list[str], int | None, int]]
-"""Files, the weight of their rows (None: a column says it), and how many rows they have."""
+"""Files, the weight of their rows (None: a column holds it), and their number of rows."""
 
 
 class Source(Protocol):
     """An open source: rows at each of its versions, and the changes between two of them.
 
-    The kinds inherit nothing: whatever has these attributes is a source.
+    A protocol: kinds need no common base class.
     """
 
     path: str
@@ -62,23 +62,24 @@ class Source(Protocol):
 
     @property
     def version(self) -> int:
-        """The newest."""
+        """The newest version."""
 
     def capture(self, progress: Progress | None = None, *, set_aside: bool = False) -> int:
-        """Look what is new; the version that has it. With `set_aside` files that cannot be read
-        are left out and noted."""
+        """Look for changes and return the version that has them. With `set_aside`, unreadable
+        files are skipped and noted."""
 
     def set_aside(self, version: int) -> dict[str, str]:
-        """The files that a version lacks because they cannot be read, and why."""
+        """The files missing from a version because they cannot be read, and why."""
 
     def written(self, version: int) -> float | None:
-        """When what is new in a version was written, in seconds of the Unix epoch, if known."""
+        """When the latest rows of a version were written, in seconds of the Unix epoch, if
+        known."""
 
     def note(self, version: int) -> dict[str, Any]:
-        """What the place must remember of a version before the database reads it."""
+        """The details of a version that the place must store before the database reads it."""
 
     def stand_on(self, place: Place) -> None:
-        """The database now reads the version of this place."""
+        """Continue from the version of this place."""
 
     # --- rows ---
 
@@ -94,7 +95,7 @@ class Source(Protocol):
 
     @property
     def groups_read(self) -> int:
-        """How many row groups `rows` has read so far, where that is counted."""
+        """Number of row groups that `rows` has read so far, where that is counted."""
 
     def bounds(self, version: int, column: str) -> list[tuple[Any, Any]]:
         """The least and the greatest value of a column in each file, where they are known."""
@@ -107,15 +108,15 @@ class Source(Protocol):
         """The net rows that lead from one version to another, with weights."""
 
     def change_size(self, from_version: int, to_version: int) -> int:
-        """About how many rows `changes` has; never fewer than it has."""
+        """An upper estimate of the number of rows in `changes`."""
 
     def change_parts(self, from_version: int, to_version: int) -> ChangeParts | None:
-        """Files that hold the changes, net only together; None if `changes` must be asked."""
+        """Files that hold the changes, net only together; None if only `changes` has them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the user gave, to be made a relation."""
+    """The user's arguments for a new lake relation."""
 
     source: Any
     key: Sequence[str]
@@ -123,23 +124,23 @@ class Request:
     schema: Any = None
     version: int | None = None
     reader: Callable[[], LakeReader] | None = None
-    """Makes what reads through Spark, where there is Spark."""
+    """Creates the reader through Spark, where there is Spark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a source is, before anything is made of it."""
+    """The description of a source, before anything is created."""
 
     kind: SourceKind
     schema: pa.Schema
     path: str = ""
     options: dict[str, Any] = field(default_factory=dict)
     version: int | None = None
-    """The version to begin with; None if a capture finds it."""
+    """The first version to read; None if a capture finds it."""
     rows: Any = None
-    """The rows, where they were given and are copied once."""
+    """The rows, if they were given directly and are copied once."""
     frame: Any = None
-    """What is read again at each capture and does not outlive the session."""
+    """A DataFrame that is read again at each capture and lives only as long as the session."""
 
 
 class SourceKind(Protocol):
@@ -150,29 +151,29 @@ class SourceKind(Protocol):
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """The name of the kind for people."""
 
     @property
     def has_versions(self) -> bool:
-        """Can the user say with which version to begin?"""
+        """Can the user choose the first version?"""
 
     @property
     def keeps_files(self) -> bool:
-        """Does the place hold files of ours, which go when the relation is dropped?"""
+        """Does the place hold files of ours, to be deleted with the relation?"""
 
     def accepts(self, given: Any) -> bool:
-        """Is what the user gave of this kind?"""
+        """Does the user's value belong to this kind?"""
 
     def describe(self, request: Request) -> Described: ...
 
     def make(
         self, described: Described, free: FreePath, columns: Sequence[str], keys: int, unique: bool
     ) -> tuple[str, int]:
-        """Make what a relation with these columns needs, the first `keys` of which are its key;
-        where it lies then and at which version. `free` finds a path for files of ours."""
+        """Create what a relation with these columns needs; the first `keys` of them are its key.
+        Returns its place and version. `free` finds an unused path for our files."""
 
     def is_at(self, place: Place, given: Any) -> bool:
-        """Is what the user gives again the source of this place?"""
+        """Is the value that the user gives again the source of this place?"""
 
     def open(
         self,
@@ -185,13 +186,13 @@ class SourceKind(Protocol):
 
 @cache
 def kind_named(name: str) -> SourceKind:
-    """Imported when it is first asked for: Arrow and Delta take their time to load."""
+    """Imported at first use, because Arrow and Delta take time to load."""
     found: SourceKind = import_module(MODULES[name]).KIND
     return found
 
 
 def describe(request: Request) -> Described:
-    """What the user gave, by the first kind that accepts it."""
+    """The description of the user's value, by the first kind that accepts it."""
     kinds = map(kind_named, MODULES)
     kind = next((each for each in kinds if each.accepts(request.source)), None)
     if request.version is not None and (kind is None or not kind.has_versions):

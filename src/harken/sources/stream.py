@@ -49,7 +49,7 @@ class Mode(enum.StrEnum):
 
 @dataclass(frozen=True)
 class Batch:
-    """A batch that the table has: its number, its rows, and the version that they are in."""
+    """A batch the table has: its number, its rows, and the version that contains them."""
 
     number: int
     rows: int
@@ -58,7 +58,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class Sink:
-    """Where batches go. Plain values only: under Spark Connect it travels to the server."""
+    """The destination of batches. Plain values only: under Spark Connect it is sent to the
+    server."""
 
     path: str
     feed: str
@@ -66,12 +67,13 @@ class Sink:
     latest_by: str | None = None
     storage_options: dict[str, str] | None = None
     facts: bool = False
-    """Are rows left out that say nothing: with a NULL, or with a number that is not finite?"""
+    """Leave out rows that a function cannot have: with a NULL, or with a number that is not
+    finite?"""
     unique: bool = False
-    """Has a key one row, also after an append?"""
+    """Must a key have a single row, after an append as well?"""
 
     def write(self, rows: pa.Table, number: int) -> Batch:
-        """Commit a batch; again, if someone else changed the table meanwhile."""
+        """Commit a batch, retrying if someone else changed the table meanwhile."""
         table = LakeTable.open(self.path, self.storage_options)
         rows = _conform(rows, table)
         if self.facts:
@@ -104,20 +106,20 @@ class Sink:
 
 
 class Feed:
-    """A stream on its way into a table."""
+    """A running stream into a table."""
 
     def __init__(self, query: StreamingQuery, failures: list[HarkenError]) -> None:
         self.query = query
         self._failures = failures
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Until the stream ends, or so many seconds; whether it has ended."""
+        """Wait until the stream ends or the seconds have passed; true if it has ended."""
         with self._in_our_words():
             ended = self.query.awaitTermination(timeout)  # type: ignore[arg-type]
         return True if ended is None else bool(ended)
 
     def catch_up(self) -> None:
-        """Until the table has all that the source has now."""
+        """Wait until the table has everything the source has now."""
         with self._in_our_words():
             self.query.processAllAvailable()
 
@@ -203,13 +205,14 @@ def feed(
 
 
 def feed_name(checkpoint: str | Path, storage_options: dict[str, str] | None = None) -> str:
-    """The name of the feed with this checkpoint, made when it is first asked for."""
+    """The name of the feed with this checkpoint, created at first use."""
     where = address(checkpoint)
     if "://" not in where:
         Path(where).mkdir(parents=True, exist_ok=True)
     files = storage(where, storage_options)
     if files.get_file_info(NAME).type == pa.fs.FileType.NotFound:
-        # Complete or not at all: no batch may run under a name that the next start cannot read.
+        # Written completely or not at all: no batch may run under a name that the next start cannot
+        # read.
         draft = f"{NAME}.{uuid.uuid4()}"
         with files.open_output_stream(draft) as sink:
             sink.write(json.dumps({"feed": str(uuid.uuid4())}).encode())
@@ -255,7 +258,7 @@ def _distinct(rows: pa.Table) -> pa.Table:
 def _newest(
     there: pa.Table, rows: pa.Table, key: tuple[str, ...], latest_by: str | None
 ) -> pa.Table:
-    """What is to be there of the batch's keys: the batch's rows, or of all rows the latest."""
+    """The rows to store for the batch's keys: the batch's rows, or the latest of all rows."""
     rows = _distinct(rows)
     if latest_by is None:
         _refuse_ambiguity(rows, key)

@@ -68,11 +68,11 @@ def read_matching(
     keys: pa.Table,
     find: Callable[[pa.Table], pa.Array] | None = None,
 ) -> tuple[pa.Table, int]:
-    """The row groups that can hold one of the keys, by the bounds of their first column, and how
-    many these are. `keys` is sorted by that column.
+    """The row groups that may hold one of the keys, by the bounds of their first column, and their
+    number. `keys` is sorted by that column.
 
-    Where the file is not, bounds say little: `find`, which gives the positions of matching rows,
-    is asked first, of the columns of the keys alone.
+    Where the file is not sorted, bounds say little: then `find`, which gives the positions of
+    matching rows, first reads the key columns alone.
     """
     first = keys.column_names[0]
     values = keys[first].combine_chunks().drop_null()
@@ -92,7 +92,7 @@ def read_matching(
 
 
 def _groups_at(metadata: Any, groups: Sequence[int], positions: pa.Array) -> list[int]:
-    """Those of the row groups that these rows are in, which are counted through all of them."""
+    """The row groups that contain these rows; rows are numbered through all groups."""
     ends = np.cumsum([metadata.row_group(group).num_rows for group in groups])
     hit = np.unique(np.searchsorted(ends, positions.to_numpy(zero_copy_only=False), side="right"))
     return [groups[i] for i in hit]
@@ -134,7 +134,7 @@ def statistics(rows: pa.Table) -> str:
 
 
 def bounds(column: pa.ChunkedArray) -> tuple[str, str] | None:
-    """A lower and an upper bound of the column, as JSON; None where Delta knows none."""
+    """A lower and an upper bound of the column, as JSON; None where Delta has none."""
     type_ = column.type
     if not (
         pa.types.is_integer(type_)
@@ -155,7 +155,7 @@ def bounds(column: pa.ChunkedArray) -> tuple[str, str] | None:
 
 def _json(value: Any, *, upper: bool) -> str:
     if isinstance(value, Decimal):
-        return format(value, "f")  # by way of a float it would lose digits
+        return format(value, "f")  # a detour through float would lose digits
     if isinstance(value, str):
         if len(value) > LONGEST_TEXT:
             value = value[:LONGEST_TEXT] + (ABOVE_ALL_TEXT if upper else "")
@@ -168,7 +168,7 @@ def _json(value: Any, *, upper: bool) -> str:
 
 
 def _milliseconds(value: datetime.datetime, *, upper: bool) -> str:
-    """Delta keeps milliseconds here, and Harken microseconds: round away from the values."""
+    """Delta keeps milliseconds here and Harken microseconds: round away from the values."""
     zone = "" if value.tzinfo is None else "Z"
     value = value.replace(tzinfo=None)
     rest = datetime.timedelta(microseconds=value.microsecond % 1000)

@@ -20,8 +20,8 @@ from harken.errors import StorageError
 
 PATTERN = frozenset("*?[]{}\\")
 INEXACT = frozenset({"UPDATE", "DELETE", "MERGE"})
-"""Operations of which delta-rs (1.6) writes the change feed itself. It leaves out a row that is
-there before and after, even if it is there more or less often: a wrong feed of a bag."""
+"""Operations whose change feed delta-rs (1.6) writes itself. It omits a row that exists before
+and after, even if the number of copies changed: a wrong feed of a bag."""
 
 
 def open_delta(
@@ -30,7 +30,7 @@ def open_delta(
     try:
         return DeltaTable(address(path), version=version, storage_options=storage_options)
     except TableNotFoundError as error:
-        if version is not None:  # there may be a table, but without a log for this version
+        if version is not None:  # the table may exist, but without a log for this version
             open_delta(path, storage_options=storage_options)
             raise no_such_version(path, version) from error
         raise StorageError(
@@ -50,10 +50,10 @@ def open_delta(
 
 
 def address(path: str | Path) -> str:
-    """What delta-rs and Spark are to be given, if both mean by it what we mean.
+    """The path as delta-rs and Spark read it, if both mean by it what we mean.
 
-    In a pattern Spark reads other files, or with patterns switched off each file several times;
-    delta-rs takes `%20` for a blank.
+    Spark reads a pattern as other files, or with patterns switched off each file several times;
+    delta-rs decodes `%20` as a blank.
     """
     text = str(path)
     if PATTERN & set(text) or ("://" not in text and unquote(text) != text):
@@ -73,7 +73,7 @@ def storage(path: str, storage_options: dict[str, str] | None) -> Any:
 
 
 def committed_at(delta: DeltaTable, version: int) -> float | None:
-    """When a version was, in seconds of the Unix epoch, if the log still knows."""
+    """When a version was written, in seconds of the Unix epoch, if the log still says."""
     try:
         history = delta.history(max(1, delta.version() - version + 1))
     except DeltaError:  # an entry of the log without a commit, which changes no row
@@ -98,13 +98,13 @@ def file_difference(
 def change_feed(
     delta: DeltaTable, from_version: int, to_version: int, schema: pa.Schema
 ) -> pa.Table:
-    """Delta's change feed after one version until another, made net.
+    """Delta's change feed after one version up to another, made net.
 
-    An update that changes nothing comes as a pre- and a postimage that are equal, and a row that
-    was changed twice comes four times.
+    An update without effect appears as equal pre- and postimages, and a row that was changed
+    twice appears four times.
     """
     feed = pa.table(delta.load_cdf(from_version + 1, to_version))
-    # delta-rs gives string_view and binary_view, which few of Arrow's functions take.
+    # delta-rs returns string_view and binary_view, which few of Arrow's functions accept.
     kind = feed["_change_type"].cast(pa.string())
     rows = weighted.positive_zeros(feed.select(schema.names).cast(schema))
     added = pc.is_in(kind, value_set=pa.array(["insert", "update_postimage"]))
@@ -112,8 +112,8 @@ def change_feed(
 
 
 def has_exact_feed(delta: DeltaTable, from_version: int, to_version: int) -> bool:
-    """Does the feed say how often each row came and went? False if the log does not say who wrote
-    it."""
+    """Does the feed say how often each row was added and removed? False if the log does not name
+    its writer."""
     try:
         history = delta.history(max(1, delta.version() - from_version))
     except DeltaError:

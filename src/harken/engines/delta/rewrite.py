@@ -32,7 +32,7 @@ NOWHERE = -1
 
 @dataclass(frozen=True)
 class Layout:
-    """What a rewrite needs to know of a table."""
+    """The facts about a table that a rewrite needs."""
 
     snapshot: Snapshot
     key: tuple[str, ...]
@@ -49,7 +49,7 @@ class Rewritten:
 
 
 def apply(layout: Layout, delta: pa.Table) -> Rewritten:
-    """Write the files that the net change `delta` makes; nothing of the old ones is touched."""
+    """Write the files that the net change `delta` produces; the old files stay untouched."""
     if not delta.num_rows:
         return Rewritten()
     delta = _sorted(delta, layout.key)
@@ -77,7 +77,7 @@ def fill(layout: Layout, rows: pa.Table) -> Rewritten:
 
 
 def _repeats(rows: pa.Table, key: Sequence[str]) -> Any:
-    """Which of the sorted rows are equal to an earlier one; only rows of one key can be."""
+    """Which of the sorted rows equal an earlier one; only rows with the same key can."""
     found = np.zeros(rows.num_rows, bool)
     near = np.flatnonzero(_as_before(rows.select(key)))
     if len(near):
@@ -113,8 +113,7 @@ def compact(layout: Layout) -> Rewritten:
 
 
 def positions_in_order(rows: pa.Table, keys: pa.Table) -> pa.Array:
-    """As `positions_of`, for rows that are sorted by the first column of the keys: it is searched
-    instead of read."""
+    """`positions_of` for rows sorted by the first key column: a binary search instead of a scan."""
     first, *others = keys.column_names
     column = rows[first]
     if not pa.types.is_integer(column.type) or column.null_count or keys[first].null_count:
@@ -134,7 +133,7 @@ def positions_in_order(rows: pa.Table, keys: pa.Table) -> pa.Array:
 
 
 def positions_of(rows: pa.Table, keys: pa.Table) -> pa.Array:
-    """Where the rows are whose key is among `keys`, whichever columns these have."""
+    """The positions of the rows whose key is among `keys`, for keys of any columns."""
     first, *others = keys.column_names
     positions = pc.indices_nonzero(pc.is_in(rows[first], value_set=_whole(keys[first])))
     if not others or not len(positions):
@@ -180,7 +179,7 @@ class _Near:
         missing = np.flatnonzero(self._held[self.delta_row] < -self.weights)
         if len(missing):
             raise self._complaint(missing[0], "is not there to be removed", "no-such-row")
-        # Only rows that are added matter: what stays was there, and what goes is no copy.
+        # Only added rows matter: rows that stay were there, and removed rows are no copies.
         copies = self.weights + self._held[self.delta_row]
         doubled = np.flatnonzero((self.weights > 0) & (copies > 1))
         if len(doubled) and not bag:
@@ -207,7 +206,7 @@ class _Near:
         self.key, self.delta_key = weighted.row_numbers(rows.select(key), changed.select(key))
 
     def _take(self) -> None:
-        """Of equal rows the first are taken, as many as the change removes."""
+        """Of equal rows the first ones are removed, as many as the change says."""
         size = max(self.row.max(initial=-1), self.delta_row.max(initial=-1)) + 1
         needed = np.zeros(size, np.int64)
         needed[self.delta_row] = np.maximum(-self.weights, 0)
@@ -224,7 +223,7 @@ class _Near:
 
 
 def _places(layout: Layout, near: _Near) -> Any:
-    """Where each added row goes: a file's index, or `_behind` it into a new file."""
+    """The destination of each added row: a file's index, or a new file `_behind` it."""
     homes = np.full(max(near.key.max(initial=-1), near.delta_key.max()) + 1, NOWHERE, np.int64)
     homes[near.key] = near.file
     places = homes[near.delta_key]
@@ -318,7 +317,7 @@ def _sorted(rows: pa.Table, key: Sequence[str]) -> pa.Table:
 
 
 def _in_order(columns: list[Any]) -> bool:
-    """Are rows of numbers, column by column, already sorted? That is seen sooner than done."""
+    """Are rows of numbers, column by column, already sorted? Checking is faster than sorting."""
     undecided = np.ones(max(0, len(columns[0]) - 1), bool)
     for column in columns:
         if (undecided & (column[1:] < column[:-1])).any():

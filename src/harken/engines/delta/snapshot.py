@@ -32,7 +32,7 @@ class LakeFile:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the log says of one column of one file; None where it says nothing."""
+    """The log's statistics for one column of one file; None where it has none."""
 
     lowest: Any
     highest: Any
@@ -60,8 +60,8 @@ class Snapshot:
         actions: pa.Table,
         count: Callable[[str], int] | None = None,
     ) -> None:
-        """`count` opens a file of which the log does not say how many rows it has: statistics are
-        optional, and some writers leave them out."""
+        """`count` opens a file whose number of rows is not in the log: statistics are optional,
+        and some writers omit them."""
         self.version = version
         self._count = count
         self._uri = uri.rstrip("/")
@@ -152,7 +152,7 @@ class Snapshot:
 
 
 def _moved(bound: Any, milliseconds: int) -> Any:
-    """Many writers cut times to milliseconds in the log, though not in the file."""
+    """Many writers truncate times to milliseconds in the log, though not in the file."""
     if not isinstance(bound, datetime.datetime):
         return bound
     try:
@@ -167,7 +167,7 @@ def orderable(value: Any) -> tuple[bool, Any]:
 
 
 class _Ordered:
-    """A sorted column, NULLs last, searched without making Python values of all of it."""
+    """A sorted column, NULLs last, searched without converting all of it to Python values."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self._column = column.combine_chunks()

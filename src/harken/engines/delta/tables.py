@@ -51,7 +51,7 @@ SIDE = "_harken"
 
 @dataclass(frozen=True)
 class Mark:
-    """Names a commit, so that it takes effect once however often it is repeated."""
+    """Identifies a commit, so that it takes effect once however often it is repeated."""
 
     application: str
     number: int
@@ -85,7 +85,7 @@ class LakeTable:
         self._options = storage_options
         self._storage = storage(self.path, storage_options)
         self.groups_read = 0
-        """How many row groups were opened to find keys."""
+        """Number of row groups opened to find keys."""
         self._snapshot = lru_cache(SNAPSHOTS_KEPT)(self._load)
 
     @classmethod
@@ -123,16 +123,16 @@ class LakeTable:
 
     @property
     def version(self) -> int:
-        """The newest version, also if another process made it."""
+        """The newest version, even if another process committed it."""
         self._delta.update_incremental()
         return self._delta.version()
 
     def capture(self, progress: Any = None, *, set_aside: bool = False) -> int:
-        """What is newest is in the log already."""
+        """Nothing to capture: the newest version is in the log already."""
         return self.version
 
     def written(self, version: int) -> float | None:
-        """When, in seconds of the Unix epoch."""
+        """When the version was written, in seconds of the Unix epoch."""
         return committed_at(self._delta, version)
 
     def snapshot(self, version: int | None = None) -> Snapshot:
@@ -143,7 +143,7 @@ class LakeTable:
         return [(each.lowest, each.highest) for each in self._snapshot(version).bounds(column)]
 
     def may_be_null(self, version: int, column: str) -> bool:
-        """Does the log leave open whether a column has a NULL?"""
+        """May the column contain a NULL, as far as the log says?"""
         return any(each.may_be_null for each in self._snapshot(version).bounds(column))
 
     def files(self, version: int | None = None, keys: pa.Table | None = None) -> list[LakeFile]:
@@ -172,8 +172,8 @@ class LakeTable:
     def change_parts(
         self, from_version: int, to_version: int
     ) -> list[tuple[list[str], int | None, int]]:
-        """Where the changes between two versions are: files with what their rows weigh (None: they
-        say it themselves), and how many rows they have. Only together are they net."""
+        """The location of the changes between two versions: files with the weight of their rows
+        (None: a column holds it) and their number of rows. They are net only together."""
         parts: list[tuple[list[str], int | None, int]] = []
         for version, note in self._notes(from_version, to_version):
             path = (note or {}).get("changes")
@@ -192,7 +192,7 @@ class LakeTable:
         return parts
 
     def notes(self, version: int) -> dict[str, Any]:
-        """What the commit of this version noted: see `commit`."""
+        """The note attached to the commit of this version: see `commit`."""
         found = [note for at, note in self._notes(version - 1, version) if at == version]
         return (found and found[0]) or {}
 
@@ -205,7 +205,8 @@ class LakeTable:
         mark: Mark | None = None,
         notes: Mapping[str, Any] | None = None,
     ) -> int:
-        """Add and remove rows; the version that has them, which is the old one if none is left.
+        """Add and remove rows and return the version that has them; the old version if the net
+        change is empty.
 
         Repeated with the same mark, it changes nothing and returns the version it made before.
         """
@@ -235,7 +236,7 @@ class LakeTable:
         return self._version_marked(mark)
 
     def with_same_rows(self, version: int) -> int:
-        """The version itself, or a later one that only merged files since."""
+        """The version itself, or a later one that differs only by merged files."""
         for at, note in sorted(self._notes(version, self.version), key=lambda noted: noted[0]):
             if note is None or note.get("changes", "") is not None:
                 break
@@ -243,7 +244,7 @@ class LakeTable:
         return version
 
     def compact(self) -> int:
-        """Merge small files and files whose keys overlap; the rows stay what they are."""
+        """Merge small files and files whose keys overlap; the rows stay the same."""
         current = self.version
         rewritten = rewrite.compact(self._layout(current))
         if not rewritten.removed:
@@ -267,10 +268,10 @@ class LakeTable:
     def remove_old_versions(
         self, keep_from: int, *, abandoned_before: datetime | None = None
     ) -> int:
-        """Delete what only versions before `keep_from` need; the number of files deleted.
+        """Delete files that only versions before `keep_from` need, and return their number.
 
-        A file that no version knows may belong to a commit under way; those written before
-        `abandoned_before` are taken for what a crash left behind.
+        A file that no version knows may belong to a commit in progress; those written before
+        `abandoned_before` are taken for leftovers of a crash.
         """
         current = self.version
         if not 0 <= keep_from <= current:
@@ -361,7 +362,7 @@ class LakeTable:
             for file in rewritten.added
         ]
         actions += [
-            # Readers of the change feed refuse a removal without a size.
+            # Readers of the change feed reject a removal without a size.
             RemoveAction(file.path, data_change, now, size=file.size, partition_values={})
             for file in rewritten.removed
         ]
@@ -389,7 +390,7 @@ class LakeTable:
     def _version_marked(self, mark: Mark | None) -> int | None:
         if mark is None:
             return None
-        # delta-rs records marks but does not look at them.
+        # delta-rs records marks but does not check them.
         newest = self._delta.transaction_version(mark.application)
         if newest is None or newest < mark.number:
             return None
@@ -398,7 +399,7 @@ class LakeTable:
         return next(marked, self._delta.version())
 
     def _notes(self, after: int, until: int | None = None) -> Iterator[tuple[int, Any]]:
-        """The commits after a version, newest first, with what each noted (None: not ours)."""
+        """The commits after a version, newest first, each with its note (None: not ours)."""
         current = self._delta.version()
         until = current if until is None else until
         if until > current:

@@ -17,7 +17,7 @@ WEIGHT = "_weight"
 
 
 def net(plus: pa.Table, minus: pa.Table) -> pa.Table:
-    """What is left of additions and removals once they have met.
+    """The net change of additions and removals.
 
     >>> net(pa.table({"x": [1, 2, 2]}), pa.table({"x": [1, 3]})).to_pylist()
     [{'x': 2, '_weight': 2}, {'x': 3, '_weight': -1}]

@@ -1,9 +1,9 @@
-"""Rows of lake relations that are fetched before SQLite needs them.
+"""Rows of lake relations, fetched before SQLite needs them.
 
-What a statement can need is known by key, or not at all (`planner.demand`). If it is little, it is
-fetched and SQLite answers; if it is much, Spark has to.
+`planner.demand` tells which keys a statement can need, or that it needs everything. If that is
+little, it is fetched and SQLite answers; otherwise Spark does.
 
-Law: after `have` returned true, SQLite finds all rows that were demanded.
+Law: after `have` returned true, SQLite finds all demanded rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class RowsAtHand:
         self._lake = lake
         self.lake_relations = lake.lake_relations
         self.forced: str | None = None
-        """`resident` or `spark`: where statements over lake relations run, whatever it costs."""
+        """`resident` or `spark` forces where statements over lake relations run, whatever the
+        cost."""
 
     def bring(
         self,
@@ -41,8 +42,8 @@ class RowsAtHand:
         values: Collection[Row],
         most: int | None = None,
     ) -> None:
-        """Have the rows with one of these values in the columns at hand, if they are not more than
-        `most` (TooManyRows says that they are)."""
+        """Fetch the rows with one of these values in the columns, or raise TooManyRows if there
+        are more than `most`."""
         lake_relation = self.lake_relations[relation.id]
         if lake_relation.cache.is_whole() or not values:
             return
@@ -58,7 +59,7 @@ class RowsAtHand:
         lake_relation.cache.bring_all(lake_relation)
 
     def expect(self, relation: Relation, rows: Sequence[Row]) -> None:
-        """These rows, or keys, are going to be changed one by one: fetch all that takes at once."""
+        """These rows, or keys, will be changed one by one: fetch all they need at once."""
         if relation.id not in self.lake_relations or not rows:
             return
         home = self.lake_relations[relation.id].cache.home
@@ -68,7 +69,7 @@ class RowsAtHand:
             self.bring(relation, home, {tuple(row[i] for i in home) for row in rows})
 
     def expect_deletion(self, oid: int) -> None:
-        """An object is going to be deleted, or to lose a type, and what mentions it with it."""
+        """An object will be deleted or lose a type, together with the rows that mention it."""
         for lake_relation in list(self.lake_relations.values()):
             for position, column in enumerate(lake_relation.relation.columns):
                 if column.type.surrogate:
@@ -81,9 +82,8 @@ class RowsAtHand:
             self.bring_all(relation)
 
     def have(self, asked: Sequence[tuple[Demand, Ask]], many_times: bool = False) -> bool:
-        """Bring the rows that are demanded, of which keys it is asked; false if they are too many
-        to come here. There are going to be demands like these `many_times`, one after the other,
-        each for what was found with the last."""
+        """Fetch the demanded rows; `asked` says which keys. False if they are too many. With
+        `many_times`, more demands like these will follow, each for what the last one found."""
         if not all(ask is not None or self._small_enough(demand.relation) for demand, ask in asked):
             return False
         try:
@@ -106,7 +106,7 @@ class RowsAtHand:
         except TooManyRows:
             return False
         except HarkenError:
-            # What was asked too early may fail where the query itself does not.
+            # A question asked too early may fail where the query itself does not.
             for demand, _ in asked:
                 if not self._small_enough(demand.relation):
                     return False
@@ -115,18 +115,18 @@ class RowsAtHand:
         return True
 
     def _is_worth_all(self, lake_relation: PlacedRelation) -> bool:
-        """Have rows of a relation been sought so often that all of it would have come here in the
-        meantime?"""
+        """Has the relation been searched so often that fetching all of it would have been
+        cheaper?"""
         size = lake_relation.size()
         return size <= min(limits.MOST_ROWS, limits.SEEK * lake_relation.cache.seeks)
 
     def _is_full(self, lake_relation: PlacedRelation) -> bool:
-        """Are there as many rows at hand as there may ever be?"""
+        """Are as many rows fetched as may ever be?"""
         most = limits.CACHE_ROWS
         return lake_relation.size() > most and lake_relation.cache.size() > most
 
     def _are_many(self, lake_relation: PlacedRelation, columns: Sequence[int], keys: int) -> bool:
-        """Are there so many keys, or so many rows with one of them, that they are Spark's?"""
+        """Are there so many keys, or rows with these keys, that Spark should answer?"""
         size = lake_relation.size()
         if size <= limits.SMALL:
             return False
@@ -136,8 +136,8 @@ class RowsAtHand:
         return keys * size > limits.MOST_ROWS * values
 
     def foresee(self, query: LakeQuery, many: Sequence[Sequence[Any]]) -> None:
-        """A query is going to be asked with many values, one after the other: fetch what it needs
-        at once, as far as it is asked for by key."""
+        """A query will run with many values, one after the other: fetch what it needs by key at
+        once."""
         if self.forced == "spark":
             return
         for demand, question in query.asked:

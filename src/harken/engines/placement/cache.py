@@ -1,9 +1,9 @@
-"""The rows of a lake relation that are at hand.
+"""The fetched rows of a lake relation.
 
-A temporary table with the name and the layout of a stored relation holds the rows of some keys, so
+A temporary table with the name and layout of a stored relation holds the rows of some keys, so that
 statements about those keys run as if the relation were resident. A key is fetched as a whole, with
-what is pending; changes made to the table are noted as pending by triggers. Both are undone by a
-rollback, like everything in the session.
+its pending changes; triggers note changes to the table as pending. A rollback undoes both, like
+everything in the session.
 
 Law: for each present key, the rows of the table are the rows of the relation.
 """
@@ -31,7 +31,7 @@ Row = tuple[Any, ...]
 
 NOTHING: Mapping[Row, Row] = MappingProxyType({})
 ONE_BY_ONE = 16
-"""What is pending of more values than these is looked for at once."""
+"""For more values than this, their pending rows are found by one query."""
 WHOLE = "harken_whole"
 ASKED = "harken_asked"
 CREATE = (
@@ -43,7 +43,7 @@ CREATE = (
 
 
 class Source(Protocol):
-    """Where the rows come from: a version of a table, without what is pending."""
+    """The origin of the rows: a version of a table, without pending changes."""
 
     def size(self) -> int: ...
 
@@ -60,9 +60,9 @@ class Cache:
         self._table = f"temp.{quote(self.name)}"
         self._present = f"temp.{quote(f'present {self.name}')}"
         self.home = tuple(relation.key or range(relation.inputs))
-        """The columns of the key; none if the relation is only fetched as a whole."""
+        """The key columns; none if the relation is only fetched as a whole."""
         self.seeks = 0
-        """How often rows were sought since there were none."""
+        """Number of look-ups since the cache was last empty."""
 
     # --- the table -------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ class Cache:
             self._connection.run(statement)
 
     def drop(self) -> None:
-        """The triggers go with the table, but for those on extents."""
+        """Drop the table with its triggers, and those on extents."""
         for position, _ in self._surrogates():
             self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(f'gone {position}')}")
         for table in (self._table, self._present):
@@ -97,7 +97,7 @@ class Cache:
         self._forget_questions()
 
     def clear(self) -> None:
-        """Let go of all rows; what is pending is elsewhere."""
+        """Release all rows; pending changes are stored elsewhere."""
         self.seeks = 0
         with self._unnoticed():
             self._connection.run(f"DELETE FROM {self._table}")
@@ -132,7 +132,7 @@ class Cache:
             self._connection.run(f"INSERT INTO temp.{WHOLE} VALUES (?)", (self.name,))
 
     def bring(self, columns: tuple[int, ...], values: Collection[Row], source: Source) -> None:
-        """Have all rows at hand that have one of the values in the columns."""
+        """Fetch all rows that have one of the values in the columns."""
         if self.is_whole() or not values:
             return
         if not self.home:
@@ -155,7 +155,7 @@ class Cache:
         found = self._read(source, columns, list(unasked))
         keys = {self._key(row) for row in found}
         keys |= {self._key(row) for row in self._pending_with(columns, list(unasked))}
-        # With a key of its own a row is all there is of it.
+        # A row with a unique key is all there is of that key.
         known = {self._key(row): row for row in found} if self.relation.key else {}
         self.fetch(keys, source, known)
         self._connection.run_many(
@@ -178,7 +178,7 @@ class Cache:
     def fetch(
         self, keys: Collection[Row], source: Source, known: Mapping[Row, Row] = NOTHING
     ) -> None:
-        """Have the rows of these keys at hand; those of some are known, but for what is pending."""
+        """Fetch the rows of these keys; `known` are rows already read, without pending changes."""
         possible = [key for key in keys if self._can_be(key)]
         present = self._present_among(possible)
         missing = sorted(key for key in possible if key not in present)
@@ -203,7 +203,7 @@ class Cache:
         return source.rows(columns, values)
 
     def _pending_with(self, columns: tuple[int, ...], values: Sequence[Row]) -> Iterator[Row]:
-        """What is pending of rows with one of these values."""
+        """The pending changes of rows with one of these values."""
         if self._pending is None or self._pending.is_unused():
             return
         whole = [value for value in values if None not in value]
@@ -221,7 +221,7 @@ class Cache:
         return tuple(row[i] for i in self.home)
 
     def _can_be(self, key: Row) -> bool:
-        """NULL, which an outer join may ask for, is in no column that has none."""
+        """NULL, which an outer join may ask for, occurs in no column without NULLs."""
         columns = self.relation.columns
         pairs = zip(self.home, key, strict=True)
         return not any(part is None and not columns[i].type.nullable for i, part in pairs)
@@ -248,7 +248,7 @@ class Cache:
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Rows whose key is not known to be present, after an interrupt, would be brought twice."""
+        """After an interrupt, rows without their key's mark would be fetched twice."""
         self._connection.run("SAVEPOINT bring")
         try:
             yield
@@ -260,7 +260,7 @@ class Cache:
 
     @contextmanager
     def _unnoticed(self) -> Iterator[None]:
-        """Rows that come and go here without the relation changing are no events."""
+        """Rows that are fetched or released are no events: the relation does not change."""
         self._connection.run(f"INSERT INTO temp.{BRINGING} VALUES (1)")
         try:
             yield
@@ -292,7 +292,7 @@ class Cache:
         yield from self._integrity()
 
     def _integrity(self) -> Iterator[str]:
-        """What foreign keys do for a resident relation."""
+        """The work of foreign keys in a resident relation."""
         for position, extent in self._surrogates():
             for event in ("INSERT", "UPDATE"):
                 yield (

@@ -29,7 +29,7 @@ Row = tuple[Any, ...]
 PLACES = "harken_lake"
 GONE = "harken_lake_gone"
 SIGNATURE = "harken_lake_signature"
-"""The commits of this database to the lake are signed: so it knows its own again."""
+"""Signs this database's commits to the lake, so that it recognises its own."""
 
 CREATE = (
     f"CREATE TABLE IF NOT EXISTS {PLACES} (name TEXT PRIMARY KEY, path TEXT NOT NULL, "
@@ -53,8 +53,8 @@ class Places:
         self._connection = connection
         self._directory = directory
         self._may_have_gone = True
-        """May there be files to remove? A process that died may have left some, so the first commit
-        of a session looks; after that only this session's own `remove` makes it look again."""
+        """May there be files to remove? A process that died may have left some, so the first
+        commit of a session checks; after that only this session's own `remove` causes a check."""
 
     def exist(self) -> bool:
         return self._connection.has_table(PLACES)
@@ -79,7 +79,7 @@ class Places:
         )
 
     def remove(self, name: str) -> None:
-        """Its files go when this is committed: see `gone`."""
+        """The relation's files are deleted after the commit: see `gone`."""
         self._may_have_gone = True
         kinds = kinds_that_keep_files()
         marks = ", ".join("?" for _ in kinds)
@@ -104,7 +104,7 @@ class Places:
         return f"harken {self._connection.value(f'SELECT name FROM {SIGNATURE}')}"
 
     def has_gone(self) -> bool:
-        """Are there files to remove? Asked at every commit, so it seldom asks the file."""
+        """Are there files to remove? Called at every commit, so it rarely queries the file."""
         self._may_have_gone = self._may_have_gone and bool(self.gone())
         return self._may_have_gone
 
@@ -128,9 +128,9 @@ class Places:
 class Pending:
     """What a lake relation has gained and lost since the version that is written.
 
-    What the open transaction changes is noted in a temporary table, and moves to that in the file
-    when it ends: a trigger on the rows at hand that named the file's table would have even those
-    who only bring rows wait for the right to write.
+    Changes of the open transaction go to a temporary table and move to the file's table at its
+    end: if a trigger on the fetched rows named the file's table, even fetching would have to
+    wait for the write lock.
     """
 
     def __init__(self, connection: Connection, relation: Relation) -> None:
@@ -146,7 +146,7 @@ class Pending:
         self._create(f"TABLE IF NOT EXISTS main.{self.table}")
 
     def create_changed(self) -> None:
-        """The part of the session."""
+        """Create the session's own part."""
         self._create(f"TEMP TABLE {self._changed}")
 
     def _create(self, what: str) -> None:
@@ -176,14 +176,14 @@ class Pending:
         )
 
     def settle(self) -> None:
-        """The transaction is going to be committed: what it changed goes into the file."""
+        """Before the commit: move the transaction's changes into the file."""
         changed = f"SELECT {self.columns}, weight FROM temp.{self._changed} WHERE weight <> 0"
         if self._connection.value(f"SELECT EXISTS ({changed})"):
             self.add(self._connection.rows(changed))
         self._connection.run(f"DELETE FROM temp.{self._changed}")
 
     def rows(self) -> list[Row]:
-        """Each row with its weight, which is last."""
+        """Each row with its weight as the last column."""
         return self._connection.rows(self._all("1"))
 
     def matching(self, columns: tuple[int, ...], values: Row) -> list[Row]:
@@ -191,13 +191,13 @@ class Pending:
         return self._connection.rows(self._all(where), values)
 
     def among(self, columns: tuple[int, ...], values: Iterable[Row]) -> list[Row]:
-        """All that is pending of rows with one of many values, none of which is NULL."""
+        """The pending changes of rows with one of many values, none of them NULL."""
         width = len(columns)
         wanted = f"temp.harken_wanted_{width}"
         names = ", ".join(f"k{i}" for i in range(width))
         run = self._connection.run
         run(f"CREATE TABLE IF NOT EXISTS {wanted} ({names}, PRIMARY KEY ({names})) WITHOUT ROWID")
-        run(f"DELETE FROM {wanted}")  # what was asked for before may have been broken off
+        run(f"DELETE FROM {wanted}")  # an earlier query may have been broken off
         marks = ", ".join("?" for _ in columns)
         self._connection.run_many(f"INSERT OR IGNORE INTO {wanted} VALUES ({marks})", values)
         shown = ", ".join(f"c{i}" for i in columns)
@@ -214,7 +214,7 @@ class Pending:
         )
 
     def is_unused(self) -> bool:
-        """Is there not even anything that cancels out?"""
+        """Is the table empty, even of rows that cancel out?"""
         tables = (f"main.{self.table}", f"temp.{self._changed}")
         some = " OR ".join(f"EXISTS (SELECT 1 FROM {table})" for table in tables)
         return not self._connection.value(f"SELECT {some}")
@@ -226,11 +226,11 @@ class Pending:
         return int(self._connection.value(f"SELECT count(*) FROM ({self._all('1')})"))
 
     def balance(self) -> int:
-        """How many rows more there were than in the table before the open transaction."""
+        """Number of rows that pending changes of earlier transactions add to the table."""
         return int(self._connection.value(f"SELECT total(weight) FROM main.{self.table}"))
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Rows with their weights, which may cancel out what is there."""
+        """Add rows with their weights, which may cancel out rows already there."""
         marks = ", ".join("?" for _ in range(self._relation.arity + 1))
         self._connection.run_many(
             f"INSERT INTO main.{self.table} ({self.columns}, weight) VALUES ({marks}) "

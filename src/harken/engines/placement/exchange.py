@@ -1,10 +1,10 @@
-"""What comes from the lake and what goes there: the changes that others made, and our own.
+"""Changes exchanged with the lake: those made by others, and our own.
 
-A commit of the resident file is a commit of everything. Then what is pending is written to the
-tables, at once or, where that is dear, together with what follows. Others' changes are taken in by
-a step: the database moves on to a newer version, and what lies between is a change like any other.
+A commit of the resident file commits everything. Pending changes are then written to the lake's
+tables, at once or, where that is expensive, together with later ones. A step takes in others'
+changes: the database moves to a newer version, and the difference is a change like any other.
 
-Law: what is pending is in no version that the database stands on, and in the next one, once.
+Law: a pending change is in no version that the database stands on, and exactly once in the next.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(slots=True)
 class LargeDelta:
-    """A change that is not held here: the way of a lake relation from one version to another."""
+    """A change that is not held here: a lake relation's difference between two versions."""
 
     lake_relation: PlacedRelation
     before: int
     after: int
     rows: int
     kept: Any = None
-    """Its rows where Spark keeps them, once they have been read."""
+    """Its rows in Spark's memory, once they have been read."""
 
     def release(self) -> None:
         if self.kept is not None:
@@ -49,15 +49,15 @@ class Exchange:
         self._lake = lake
         self.connection = lake.connection
         self.progress: Progress | None = None
-        """Who is told how far a step is: the relation, the parts it has, and of how many."""
+        """Called with the progress of a step: the relation, its finished parts, and their total."""
         self.large: dict[str, LargeDelta] = {}
-        """The changes of this transaction that are too large to be held here, by their Δ's id."""
+        """This transaction's changes that are too large to hold here, by their Δ's id."""
         self._untidy: set[str] = set()
 
     # --- taking changes in -----------------------------------------------------------------
 
     def news(self, *, set_aside: bool = False) -> list[tuple[PlacedRelation, int]]:
-        """The lake relations that have changed where they come from, and their newest versions."""
+        """The lake relations whose sources have changed, with their newest versions."""
         found = []
         for lake_relation in self._lake.lake_relations.values():
             if lake_relation.place.is_own:
@@ -74,12 +74,12 @@ class Exchange:
         )
 
     def _hold_large(self, lake_relation: PlacedRelation, version: int, rows: int) -> None:
-        """The change of a lake relation to a version stays where it is, and Spark reads it."""
+        """Leave the change of a lake relation up to a version in the lake, for Spark to read."""
         name = delta(lake_relation.relation).id
         self.large[name] = LargeDelta(lake_relation, lake_relation.place.version, version, rows)
 
     def forget_large(self, relation: str | None = None) -> None:
-        """The change of a relation, or of all, has been propagated."""
+        """Forget the change of a relation, or of all, after its propagation."""
         for name, each in list(self.large.items()):
             if relation in (None, each.lake_relation.relation.id):
                 self.large.pop(name).release()
@@ -87,9 +87,9 @@ class Exchange:
     def take_in(
         self, lake_relation: PlacedRelation, version: int
     ) -> tuple[list[Row] | int, left_out.LeftOut | None]:
-        """Move on to another version; what that changes in the relation, with weights, and which
-        of the new rows it leaves out. Of a change that is too large to be held here, its size:
-        Spark reads it where it is."""
+        """Move to another version. Returns the relation's change with weights and the new rows
+        left out; for a change too large to hold here only its size, because Spark reads it in
+        place."""
         from harken.engines.placement import keys, left_out
 
         before = lake_relation.place.version
@@ -114,8 +114,8 @@ class Exchange:
         return rows, left_out.of_change(lake_relation, found)
 
     def _finish(self, lake_relation: PlacedRelation) -> None:
-        """A commit to the lake whose end was not written down here, because a process died. It has
-        what was pending then; what has come since is still pending."""
+        """Complete a commit to the lake whose end was not recorded here because a process died.
+        It contains what was pending then; later changes are still pending."""
         if not lake_relation.is_behind():
             return
         version = lake_relation.written_before()
@@ -127,7 +127,7 @@ class Exchange:
             self._lake.stand(lake_relation, lake_relation.tidied_before())
 
     def move_on(self, lake_relation: PlacedRelation, version: int) -> None:
-        """From now on, in this transaction and after it, stand on another version."""
+        """Stand on another version, in this transaction and after it."""
         lake_relation.cache.clear()
         if (
             lake_relation.place.is_own
@@ -145,7 +145,7 @@ class Exchange:
                 lake_relation.pending.settle()
 
     def after_commit(self) -> None:
-        """Write what is pending to the lake, unless that is dear and may as well wait."""
+        """Write pending changes to the lake, unless that is expensive and can wait."""
         if self._lake.lake_relations or self._lake.places.has_gone():
             try:
                 self.flush(lazily=True, give_way=True)
@@ -158,7 +158,8 @@ class Exchange:
                     lake_relation.cache.clear()
 
     def _tidy(self) -> None:
-        """Tables that others write, a stream for one, are tidied now and then as well."""
+        """Merge the files of tables that others write, a stream for instance, now and then as
+        well."""
         while self._untidy:
             lake_relation = self._lake.lake_relations.get(self._untidy.pop())
             if lake_relation is not None:
@@ -168,10 +169,10 @@ class Exchange:
         self._lake.stand(lake_relation, lake_relation.tidy(lake_relation.place.version))
 
     def flush(self, lazily: bool = False, give_way: bool = False) -> None:
-        """Bring the tables of the lake up to date with what is committed here.
+        """Bring the lake's tables up to date with what is committed here.
 
-        Where someone else has changed a table, the next step sees to both changes. `give_way`
-        leaves it to that without a word.
+        Where someone else has changed a table, the next step handles both changes; `give_way`
+        leaves it to that silently.
         """
         from harken.engines.placement.placed_relation import remove_files
 
@@ -216,7 +217,7 @@ class Exchange:
                 self._in_transaction(write)
 
     def _advance(self, lake_relation: PlacedRelation, version: int) -> None:
-        """A commit of ours has made this version."""
+        """Record that our commit made this version."""
         lake_relation.place = replace(
             lake_relation.place, version=version, commits=lake_relation.place.commits + 1
         )

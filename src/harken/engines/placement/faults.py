@@ -1,4 +1,4 @@
-"""Errors of the lake's files, in our words: what is wrong with which table, and what to do."""
+"""Errors of the lake's files as Harken errors: which table, what is wrong, and what to do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harken.sources.registry import kind_named
 
 @contextmanager
 def translated(place: Place) -> Iterator[None]:
-    """Whatever fails below here failed at the table in this place."""
+    """Attribute any failure in the block to the table at this place."""
     import pyarrow as pa
     from deltalake.exceptions import DeltaError
 

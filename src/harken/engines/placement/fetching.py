@@ -1,13 +1,13 @@
-"""What the rules of a recursion read of lake relations, fetched before each of them runs.
+"""Fetches what the rules of a recursion read of lake relations, before each of them runs.
 
-A rule is a statement driven by the rows that the last round found. Which keys of lake relations it
-can need is asked as it is of any statement (`planner.demand`), with the tables of the recursion
+A rule is a statement driven by the rows that the last round found. The keys of lake relations it
+can need are computed as for any statement (`planner.demand`), with the tables of the recursion
 beside it:
 
     path(X, Z) ← recent path(X, Y) ∧ edge(Y, Z)        edge(Y, ·) is needed for each recent Y
 
-Law: when a rule runs, the cache holds every row of a lake relation that could add to its answer or
-deny it; if there are too many, the rule does not run and `TooManyRows` is raised.
+Law: when a rule runs, the cache holds every row of a lake relation that could add to its answer
+or rule it out; if there are too many, the rule does not run and `TooManyRows` is raised.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 Ask = Callable[[], Collection[Row]] | None
-"""How to ask for the keys of a demand; None if it is for all rows."""
+"""A statement for the keys of a demand; None if it is for all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetching:
     engine: Placement
     asked: tuple[tuple[Demand, str, Slotted], ...]
-    """For each demand the statement that says which keys."""
+    """For each demand, the statement that finds its keys."""
 
     def __call__(self, bind: Bind) -> None:
         wanted = [
@@ -54,7 +54,7 @@ class Fetching:
 def fetching(
     engine: Placement, definition: Definition, plan: Plan, compiler: Compiler
 ) -> Fetching | None:
-    """None if it reads no lake relation."""
+    """None if the definition reads no lake relation."""
     wanted = demands_beside(
         definition, plan, compiler.tables.keys(), engine.is_in_lake, compiler.driving.is_small
     )

@@ -1,7 +1,7 @@
-"""One row for each key: what a function needs of a table that others write, and that only we ask.
+"""One row per key: a function needs it of a table that others write and do not check.
 
-A change that brings a second row is refused as a whole, before anyone acts on it. When the input
-has been mended, the next step takes in both changes, which together bring none.
+A change that brings a second row is rejected as a whole, before anyone acts on it. Once the input
+is repaired, the next step takes in both changes, which together bring none.
 
 Law: for each key, state + Δ has at most one row, if the state has.
 """
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 Reader = Callable[[], "LakeReader"] | None
-"""What reads through Spark, where there is Spark: made when it is first needed."""
+"""Creates the reader through Spark, where there is Spark, at first use."""
 
 
 def check_all(lake_relation: PlacedRelation, reader: Reader) -> None:
-    """That the version which is read has one row for each key."""
+    """Check that the version that is read has one row per key."""
     if not lake_relation.relation.key or not lake_relation.size():
         return
     if reader is not None and lake_relation.size() > limits.MOST_HELD:
@@ -42,7 +42,8 @@ def check_all(lake_relation: PlacedRelation, reader: Reader) -> None:
 
 
 def _suspects(lake_relation: PlacedRelation) -> list[Row]:
-    """Keys that may have several rows, by their columns alone: a NULL in the others is not seen."""
+    """Keys that may have several rows, by the key columns alone: NULLs in other columns are not
+    seen."""
     assert lake_relation.relation.key is not None
     names = [lake_relation.columns[i] for i in lake_relation.relation.key]
     with faults.translated(lake_relation.place):
@@ -55,7 +56,7 @@ def _suspects(lake_relation: PlacedRelation) -> list[Row]:
 
 
 def check_changes(lake_relation: PlacedRelation, changes: list[Row], reader: Reader) -> None:
-    """That it still has, after these changes, which are in the version that is read."""
+    """Check that it still has one row per key after these changes, which the version includes."""
     if not lake_relation.relation.key:
         return
     come, gone = Counter[Row](), Counter[Row]()
@@ -64,7 +65,7 @@ def check_changes(lake_relation: PlacedRelation, changes: list[Row], reader: Rea
     for key, times in come.items():
         if times > 1:
             raise _repeated(lake_relation, key)
-    # A row in place of another, or in a place that was empty: only then may there be two.
+    # Only a row that replaces another, or is the first of its key, can be the second of two.
     new = [key for key in come if key not in gone]
     if not new:
         return
@@ -103,7 +104,7 @@ def _key(lake_relation: PlacedRelation, row: Any) -> Row:
 
 
 def _repeated(lake_relation: PlacedRelation, key: Row) -> IntegrityError:
-    """With a key as it is stored."""
+    """The error for a key in its stored form."""
     types = [lake_relation.relation.columns[i].type for i in lake_relation.relation.key or ()]
     decoders = [decoder(type_) for type_ in types]
     pairs = zip(key, decoders, strict=True)

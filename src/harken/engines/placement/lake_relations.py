@@ -1,6 +1,6 @@
-"""The lake relations of a database: where they lie, and the session that reads what is large.
+"""The lake relations of a database: where they are, and the session that reads large ones.
 
-Law: what is known here of the places of lake relations is what the file says.
+Law: the places known here are those in the file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class LakeRelations:
         self.lake_relations: dict[str, PlacedRelation] = {}
         self.tally = Tally()
         self._seen = -1
-        """The state of the file, by SQLite's count, that what is at hand was brought in."""
+        """The state of the file, by SQLite's data version, in which the cached rows were
+        fetched."""
 
     # --- lake relations ---------------------------------------------------------------------
 
@@ -50,7 +51,8 @@ class LakeRelations:
         self._make_cache(lake_relation)
 
     def create_own(self, relation: Relation) -> None:
-        """A relation of ours in the lake; its table is made when there are rows to write."""
+        """Create a relation of ours in the lake; its table is created with the first rows to
+        write."""
         self.create_in_lake(relation, self.new_path(relation), OWN)
 
     def drop(self, lake_relation: PlacedRelation) -> None:
@@ -59,12 +61,12 @@ class LakeRelations:
         self.places.remove(lake_relation.relation.id)
 
     def establish(self, lake_relation: PlacedRelation) -> None:
-        """Have a table in the lake, be it an empty one, so that others can write to it."""
+        """Create the table in the lake, even if empty, so that others can write to it."""
         if not lake_relation.is_written:
             self.stand(lake_relation, lake_relation.table.version)
 
     def new_path(self, relation: Relation) -> str:
-        """Beside the file, named as people would look for it."""
+        """A path beside the file, named after the relation."""
         return self.new_path_named(relation.name)
 
     def new_path_named(self, name: str) -> str:
@@ -86,7 +88,7 @@ class LakeRelations:
         return file.with_name(f"{file.stem}.lake")
 
     def attach(self, relations: Iterable[Relation]) -> None:
-        """Know the lake relations among these, and no others: the catalog was read again."""
+        """Open the lake relations among these and no others, after the catalog was read again."""
         places = {place.name: place for place in self.places}
         wanted = {relation.id: relation for relation in relations if relation.id in places}
         for name in [name for name in self.lake_relations if name not in wanted]:
@@ -107,7 +109,7 @@ class LakeRelations:
         from harken.engines.placement.placed_relation import PlacedRelation
 
         if self.has_spark:
-            # Spark works beside this process: what it takes, only the wall's clock tells.
+            # Spark works in another process: only the wall clock tells its time.
             self.connection.working_time = time.perf_counter
         self.lake_relations[relation.id] = PlacedRelation(
             self.connection,
@@ -135,14 +137,14 @@ class LakeRelations:
         self.indexes.reload()
 
     def forget(self) -> None:
-        """Another process has committed: what is at hand may be old."""
+        """Another process has committed: cached rows may be outdated."""
         self.after_undo()
         for lake_relation in self.lake_relations.values():
             if lake_relation.cache.exists():
                 lake_relation.cache.clear()
 
     def after_undo(self) -> None:
-        """What is known of the places here is what the file says."""
+        """Read the places from the file again."""
         if not self.lake_relations:
             return
         places = {place.name: place for place in self.places}
@@ -152,8 +154,8 @@ class LakeRelations:
 
     @contextmanager
     def steady(self) -> Iterator[None]:
-        """Let what is brought, and the answer, be of one state of the file: another process may
-        commit, and write what was pending to the lake, between any two statements."""
+        """Hold one state of the file for fetching and answering: another process may commit, and
+        write pending changes to the lake, between any two statements."""
         if not self.lake_relations or self.connection.in_transaction:
             yield
             return
@@ -172,7 +174,7 @@ class LakeRelations:
 
     @property
     def spark(self) -> Any:
-        """The session: the one that was given, or what makes it, called when it is first needed."""
+        """The session: the given one, or a new one created at first use."""
         if self._spark_given is None:
             raise EngineError(
                 "this takes Spark: the relations in the lake are too large for one process",
@@ -191,11 +193,11 @@ class LakeRelations:
 
     @property
     def spark_reader(self) -> Callable[[], LakeReader] | None:
-        """What makes the reader, for those who only may need it."""
+        """A function that creates the reader, for callers that may not need it."""
         return (lambda: self.reader) if self.has_spark else None
 
     def stand(self, lake_relation: PlacedRelation, version: int) -> None:
-        """On another version with the same rows."""
+        """Stand on another version with the same rows."""
         options = lake_relation.place.options
         note = {} if lake_relation.is_own else lake_relation.table.note(version)
         if note:

@@ -1,10 +1,10 @@
-"""Rows of a table that a function made of it does not have.
+"""Rows of a table that the function over it does not have.
 
-A function has no NULL: a row with a NULL in one of its columns is not there, nor is one with a
-number that is not finite, or with a decimal of more than 64 bits. Whoever registers the table is
-told how many rows that concerns, and whoever takes a step, how many of the rows that came with it.
+A function has no NULL: a row with a NULL in one of its columns is left out, and so is a row with a
+number that is not finite or a decimal of more than 64 bits. Registering the table reports how many
+rows that concerns, and each step how many of the new ones.
 
-Law: the rows of the table are those of the function and those that are left out.
+Law: every row of the table is either in the function or left out.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """How many rows of how many are left out; for each column in how many rows it is the cause.
-    The rows are those of a table, or the `new` ones that a step found in it."""
+    """How many rows are left out of how many, and for each column in how many rows it is the
+    cause. The rows are those of a table, or the `new` ones that a step found in it."""
 
     rows: int
     of: int
@@ -48,7 +48,7 @@ class LeftOut:
 
 
 def of_table(lake_relation: PlacedRelation, reader: Reader) -> LeftOut | None:
-    """What is left out of the version that is read; None if all its rows are there."""
+    """The rows left out of the version that is read; None if there are none."""
     names = _suspects(lake_relation, lake_relation.place.version)
     if not names or not lake_relation.size():
         return None
@@ -62,7 +62,7 @@ def of_table(lake_relation: PlacedRelation, reader: Reader) -> LeftOut | None:
 
 
 def of_change(lake_relation: PlacedRelation, change: pa.Table) -> LeftOut | None:
-    """What is left out of the rows that a change brings, which is held here."""
+    """The rows left out of a change that is held here."""
     required = [
         name
         for name, column in zip(lake_relation.columns, lake_relation.relation.columns, strict=True)
@@ -77,8 +77,8 @@ def of_change(lake_relation: PlacedRelation, change: pa.Table) -> LeftOut | None
 def of_large_change(
     lake_relation: PlacedRelation, before: int, after: int, reader: Reader
 ) -> LeftOut | None:
-    """The same of a change that stays where it is: Spark counts, unless the log of the table says
-    that there is nothing to be found."""
+    """The rows left out of a change that stays in the lake: Spark counts them, unless the
+    table's log rules them out."""
     names = _suspects(lake_relation, after)
     if not names or reader is None:
         return None
@@ -89,7 +89,7 @@ def of_large_change(
 
 
 def of_rows(rows: pa.Table) -> LeftOut | None:
-    """What is left out of these columns."""
+    """The rows left out of these columns."""
     without = {name: _without_value(rows[name]) for name in rows.column_names}
     causes = {name: pc.sum(each).as_py() or 0 for name, each in without.items()}
     anywhere: Any = None
@@ -107,7 +107,7 @@ def _found(rows: int, of: int, causes: Mapping[str, int]) -> LeftOut | None:
 
 
 def _suspects(lake_relation: PlacedRelation, version: int) -> list[str]:
-    """The columns that must have a value and may have none, by what the log of the table says."""
+    """The columns that must have a value and may lack one, by the table's log."""
     table = lake_relation.table
     return [
         name

@@ -12,7 +12,7 @@ from harken.limits import Watch
 
 
 def spark_session() -> Any:
-    """A Spark of this machine alone, for the command line, which has no session of a user."""
+    """A Spark session on this machine alone, for the command line, where the user has none."""
     from harken.engines.spark.session import local_session
 
     return local_session()

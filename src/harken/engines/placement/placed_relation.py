@@ -1,4 +1,4 @@
-"""A lake relation: its place in the lake, what is pending of it, and the rows at hand."""
+"""A lake relation: its place in the lake, its pending changes, and its fetched rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PlacedRelation:
         self._tally = tally
         self._table: Source | None = None
         self.frame: Any = None
-        """The DataFrame behind the relation, where one is and this session was given it."""
+        """The DataFrame behind the relation, if there is one and this session was given it."""
 
     def is_at(self, relation: Relation, place: Place) -> bool:
         return self.relation == relation and self.place.path == place.path
@@ -88,14 +88,14 @@ class PlacedRelation:
         self._table = None
 
     def is_behind(self) -> bool:
-        """Has our own table a version after the one that is read?"""
+        """Does our own table have a later version than the one that is read?"""
         log = Path(self.place.path) / "_delta_log"
         return (log / f"{self.place.version + 1:020}.json").exists()
 
     def newest(
         self, progress: Callable[[int, int], None] | None = None, *, set_aside: bool = False
     ) -> int:
-        """Look what is new where the relation comes from; the version that has it."""
+        """Look for changes where the relation comes from and return the version that has them."""
         with self._translated():
             return self.table.capture(progress, set_aside=set_aside)
 
@@ -115,7 +115,7 @@ class PlacedRelation:
         return self.stored_changes(self.table_changes(to_version))
 
     def table_changes(self, to_version: int) -> pa.Table:
-        """The same as the table has it, also the rows that the relation leaves out."""
+        """The same, including rows that the relation leaves out."""
         with self._translated():
             found = self.table.changes(max(0, self.place.version), to_version)
         return found.select([*self.columns, weighted.WEIGHT])
@@ -150,14 +150,14 @@ class PlacedRelation:
         return self.place.version != UNWRITTEN
 
     def size(self) -> int:
-        """The rows of the version that is read, without what is pending."""
+        """The number of rows in the version that is read, without pending changes."""
         if not self.is_written:
             return 0
         with self._translated():
             return sum(file.rows for file in self.table.files(self.place.version))
 
     def values(self, column: int) -> float | None:
-        """How many values a column of whole numbers can have, by the bounds of the files."""
+        """The most distinct values a column of integers can have, by the bounds of the files."""
         if not self.is_written:
             return None
         bounds = self.table.bounds(self.place.version, self.columns[column])
@@ -203,7 +203,8 @@ class PlacedRelation:
     # --- writing ---------------------------------------------------------------------------
 
     def files_to_rewrite(self) -> tuple[int, int]:
-        """The rows in the files that writing what is pending would rewrite, and its own rows."""
+        """The number of rows in the files that writing the pending changes would rewrite, and
+        the number of pending rows."""
         pending = self.pending.rows()
         if not pending or not self.is_written:
             return 0, len(pending)
@@ -212,8 +213,8 @@ class PlacedRelation:
         return sum(file.rows for file in self.table.files(self.place.version, keys)), len(pending)
 
     def write(self) -> int:
-        """Commit what is pending to the table; the version that has it. Repeated, it does nothing
-        more, because the commit has a number."""
+        """Commit the pending changes to the table and return the version that has them. Commits
+        are numbered, so repeating one does nothing."""
         table = self.own
         plus: list[Row] = []
         minus: list[Row] = []
@@ -228,12 +229,13 @@ class PlacedRelation:
         )
 
     def written_before(self) -> int | None:
-        """The version that has what is pending, if it was written and only that is not known."""
+        """The version with the pending changes, if they were written and only that was not
+        recorded."""
         table = self.own
         return table.version_of(self._mark())
 
     def tidied_before(self) -> int:
-        """The newest version that has the rows of the one that is read."""
+        """The newest version with the same rows as the one that is read."""
         table = self.own
         return table.with_same_rows(self.place.version)
 
@@ -241,11 +243,11 @@ class PlacedRelation:
         return Mark(self._application, self.place.commits + 1)
 
     def give_way(self, changes: list[Row]) -> list[Row]:
-        """Someone else has made these changes while others are pending here. Theirs are the later
-        ones: what is pending of the same keys (in a set: of the same rows) is forgotten. What
-        then changes in the relation, each row with its weight:
+        """Someone else has made these changes while others are pending here. Theirs count as later:
+        pending changes of the same keys (in a set: of the same rows) are dropped. Returns the
+        resulting change of the relation, each row with its weight:
 
-            changes − what is forgotten
+            changes − what is dropped
         """
         if not self.relation.is_set:
             return changes
@@ -262,12 +264,12 @@ class PlacedRelation:
         return [(*row, weight) for row, weight in weights.items() if weight]
 
     def tidy(self, version: int) -> int:
-        """Merge small files, and remove versions that nobody reads. The version to stand on then:
-        the newest, if it has the same rows as this one."""
+        """Merge small files and remove versions that nobody reads. Returns the version to stand
+        on: the newest, if it has the same rows as this one."""
         table = self.own
         try:
             newest = table.compact()
-        except IntegrityError:  # someone else is writing: another time
+        except IntegrityError:  # someone else is writing: try another time
             return version
         table.remove_old_versions(max(0, version - VERSIONS_KEPT))
         return newest if not table.changes(version, newest).num_rows else version
@@ -279,7 +281,7 @@ def remove_files(path: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AtMost:
-    """A lake relation that gives no more rows than these at once."""
+    """A lake relation that returns at most this many rows at once."""
 
     lake_relation: PlacedRelation
     most: int

@@ -62,7 +62,7 @@ class Placement:
         self.lake_relations = self.lake.lake_relations
         self.large = self.exchange.large
         self.tally = self.lake.tally
-        self.statistics.elsewhere = self._rows_far_away
+        self.statistics.elsewhere = self._lake_rows
         self.statistics.values_elsewhere = lambda relation, i: self.lake_relations[
             relation.id
         ].values(i)
@@ -83,7 +83,7 @@ class Placement:
         return reaches(self, plan)
 
     def holds_changes(self, changed: Collection[str]) -> bool:
-        """Are the Δ-sets of these relations here, for whoever reads them?"""
+        """Are the Δ-sets of these relations held here, for whoever reads them?"""
         elsewhere = {each.lake_relation.relation.id for each in self.large.values()}
         return self.forced != "spark" and elsewhere.isdisjoint(changed)
 
@@ -203,11 +203,11 @@ class Placement:
     # --- fetching rows ---------------------------------------------------------------------
 
     def expect(self, relation: Relation, rows: Sequence[Row]) -> None:
-        """These rows, or keys, are going to be changed one by one: fetch all that takes at once."""
+        """These rows, or keys, will be changed one by one: fetch all they need at once."""
         self.at_hand.expect(relation, rows)
 
     def foresee(self, query: Query, many: Callable[[], Sequence[Sequence[Any]]]) -> None:
-        """A query is going to be run with each of these values: fetch what it needs at once."""
+        """A query will run with each of these values: fetch what it needs at once."""
         if isinstance(query, LakeQuery):
             self.at_hand.foresee(query, many())
 
@@ -244,11 +244,11 @@ class Placement:
         self.resident.measure()
 
     def count(self, relation: Relation) -> int:
-        rows = self._rows_far_away(relation)
+        rows = self._lake_rows(relation)
         return self.resident.count(relation) if rows is None else int(rows)
 
     def is_empty(self, relation: Relation) -> bool:
-        rows = self._rows_far_away(relation)
+        rows = self._lake_rows(relation)
         return self.resident.is_empty(relation) if rows is None else rows == 0
 
     def insert_many(self, relation: Relation, rows: Iterable[Sequence[Any]]) -> None:
@@ -263,7 +263,7 @@ class Placement:
     def _brought(
         self, relation: Relation, rows: Iterable[Sequence[Any]]
     ) -> Iterable[Sequence[Any]]:
-        """Rows that are going to be changed, when what is there of them is at hand."""
+        """The rows about to be changed, once their present state is fetched."""
         if relation.id not in self.lake_relations:
             return rows
         self.refuse_input(relation)
@@ -340,7 +340,7 @@ class Placement:
                 hint="change it where it comes from; db.step() takes the changes in",
             )
 
-    def _rows_far_away(self, relation: Relation) -> float | None:
+    def _lake_rows(self, relation: Relation) -> float | None:
         lake_relation = self.lake_relations.get(relation.id)
         if lake_relation is None:
             return None
@@ -354,7 +354,7 @@ class Placement:
             return self.resident.compile(plan, most)
         rewritten = on_demand(plan)
         query = self.resident.compile(rewritten, most)
-        # What is rewritten for a change is not what Spark would be asked.
+        # Plans rewritten for a change are not what Spark would run.
         wanted = () if plan.layers else demands(plan, self.is_in_lake)
         deltas = self._deltas(plan)
         is_stepwise = bool(rewritten.layers) and self._reads_lake(plan)
@@ -387,8 +387,8 @@ class Placement:
         return None if demand.plan is None else self.resident.compile(demand.plan)
 
     def is_at_hand(self, query: LakeQuery, values: Sequence[Any]) -> bool:
-        """Bring what a query needs; false if Spark is to answer it. One that goes step by step
-        brings it by itself, and says when it is too much."""
+        """Fetch what a query needs; false if Spark should answer it. A recursive query fetches
+        step by step and raises TooManyRows."""
         if self.forced == "spark" or query.deltas & self.large.keys():
             return False
         return query.is_stepwise or self.at_hand.have(
@@ -399,8 +399,8 @@ class Placement:
         )
 
     def answer_together(self, queries: Iterable[Query]) -> Answers:
-        """These queries are going to be run, and what they read does not change meanwhile. Those
-        that Spark has to answer are answered by one job."""
+        """These queries will run, and their inputs do not change meanwhile. One job answers all
+        of them that need Spark."""
         if not self.lake_relations:
             return NO_ANSWERS
         known: dict[Query, Query] = {}
@@ -423,7 +423,7 @@ class Placement:
         try:
             found = answer_together(self, queries)
         except HarkenError:
-            return {}  # one of them fails, and says so when it is run by itself
+            return {}  # one of them fails, and reports it when it runs by itself
         return {each: each.answered(rows) for each, rows in zip(queries, found, strict=True)}
 
     # --- foreign relations -----------------------------------------------------------------

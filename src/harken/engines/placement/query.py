@@ -1,4 +1,4 @@
-"""A compiled plan that touches lake relations: answered here if its rows can be at hand."""
+"""A compiled plan that reads lake relations: answered here if its rows can be fetched."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ ANSWER = "harken_answer"
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of a query before it runs: Spark's rows, or None if SQLite can answer."""
+    """The state of a query before it runs: Spark's rows, or None if SQLite can answer."""
 
     rows: list[Row] | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LakeQuery:
-    """`local` answers where the rows that are `asked` for are at hand; else Spark answers the plan.
-    `asked` are the demands with the queries that say which keys; `deltas` are the changes of lake
-    relations that it reads."""
+    """`local` answers if the rows that are `asked` for can be fetched; otherwise Spark answers
+    the plan. `asked` holds the demands with the queries that find their keys; `deltas` the
+    changes of lake relations that the plan reads."""
 
     local: Query
     plan: Plan
@@ -53,7 +53,7 @@ class LakeQuery:
     known: Known | None = None
 
     def answered(self, rows: list[Row] | None) -> LakeQuery:
-        """The same query with its answer; None says that all it needs is at hand."""
+        """The same query with Spark's rows; None if everything it needs is fetched."""
         return replace(self, known=Known(rows))
 
     @property
@@ -122,7 +122,7 @@ class LakeQuery:
             return counted(self.engine, self, columns, values, present)
 
     def weighed(self, weighing: Weighing, insert: str, conflict: str) -> None:
-        """What Spark finds is put together there: of a large change little is left then."""
+        """Spark aggregates its rows itself: little remains of a large change."""
         from harken.engines.spark.distributed import weighed
 
         with self.engine.steady(), self.connection.fixed_time():
@@ -137,7 +137,7 @@ class LakeQuery:
         self.connection.run_many(f"{insert} VALUES ({marks}) {conflict}", rows)
 
     def is_here(self, values: Sequence[Any]) -> bool:
-        """Are the rows that it needs at hand? If not, Spark answers, or has answered already."""
+        """Are the needed rows fetched? If not, Spark answers, or has answered already."""
         if self.known is not None:
             return self.known.rows is None
         return self.engine.is_at_hand(self, values)
@@ -163,7 +163,7 @@ class LakeQuery:
                     self.clear()
 
     def _fill_by_spark(self) -> None:
-        """Let Spark evaluate the recursive relations that are wanted; their rows come here."""
+        """Let Spark evaluate the wanted recursive relations, and fetch their rows."""
         from harken.engines.spark.distributed import recursive_rows
 
         self._refuse_spark()
@@ -196,15 +196,15 @@ class LakeQuery:
         return answer(self.engine, self, values)
 
     def _refuse_spark(self) -> None:
-        """What is rewritten for a change has no meaning without the layers, and Spark has none:
-        whoever asked is told that it is too much, and knows another way."""
+        """A plan rewritten for a change depends on layers, which Spark does not have. The caller
+        is told that it is too much, and uses another strategy."""
         if self.plan.layers:
             raise TooManyRows
         refuse_resident(self.plan)
 
 
 def refuse_resident(plan: Plan) -> None:
-    """Refuse a plan with operations that only the resident engine has."""
+    """Reject a plan with operations that only the resident engine has."""
     named = {
         literal.operation
         for definition in plan.program.definitions.values()

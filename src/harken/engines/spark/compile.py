@@ -15,8 +15,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from harken.engines.spark import aggregates, ordered, turns
-from harken.engines.spark.asking import Asking, fixed
+from harken.engines.spark import aggregates, literal_order, ordered
 from harken.engines.spark.body import Body, Environment, compare
 from harken.engines.spark.expressions import (
     LONG,
@@ -29,6 +28,7 @@ from harken.engines.spark.expressions import (
     spark_type,
 )
 from harken.engines.spark.grouping import Grouped, grouped
+from harken.engines.spark.magic_keys import MagicKeys, fixed
 from harken.ir.clauses import (
     Aggregation,
     Atom,
@@ -65,11 +65,11 @@ class Compiler:
     _parts: dict[str, str] = field(default_factory=dict)
     """The WITH clause: name and text."""
     _shared: dict[tuple[str, tuple[tuple[int, str], ...]], str] = field(default_factory=dict)
-    _asking: Asking = field(init=False)
+    _magic_keys: MagicKeys = field(init=False)
     _alias: int = 0
 
     def __post_init__(self) -> None:
-        self._asking = Asking(self.definitions, self.needs, self.tables)
+        self._magic_keys = MagicKeys(self.definitions, self.needs, self.tables)
 
     def statement(self, relation: Relation) -> str:
         """The rows of a relation."""
@@ -202,7 +202,9 @@ class Compiler:
         forced = {*unread_results(clause), *ambiguities(clause)}
         waiting = list(order(clause.body, body.environment, self.needs))
         while waiting:
-            literal = waiting.pop(turns.next_of(waiting, body, self._asking, self.term))
+            literal = waiting.pop(
+                literal_order.next_literal(waiting, body, self._magic_keys, self.term)
+            )
             live = _live(clause, [literal, *waiting]) | forced
             live |= {Variable(f"equal#{n}", v.type) for n, (_, v) in enumerate(equations)}
             if isinstance(literal, Aggregation):
@@ -253,8 +255,8 @@ class Compiler:
         if atom.relation.id == COPIES.id:
             self._copies(atom, body, live)
             return
-        if self._asking.is_asked_in(atom, body):
-            source = self._restricted(atom, body, live, self._asking.keys(atom, body))
+        if self._magic_keys.is_asked_in(atom, body):
+            source = self._restricted(atom, body, live, self._magic_keys.keys(atom, body))
         else:
             source = self._source(atom)
         alias = self._next("t")
@@ -275,7 +277,7 @@ class Compiler:
 
     def _negation(self, atom: Atom, body: Body, live: set[Variable]) -> None:
         self._columns(atom.terms, body, live)
-        if self._asking.is_asked(atom):
+        if self._magic_keys.is_asked(atom):
             source = self._restricted(atom, body, live, set(range(atom.relation.arity)))
         else:
             source = self._source(atom)
@@ -338,7 +340,7 @@ class Compiler:
         first = found.aggregates[0]
         groups = aggregates.groups(first)
         known = {i for term, places in groups.items() if term in body.environment for i in places}
-        if known and (found.narrow or self._asking.is_fallible(first.atom.relation)):
+        if known and (found.narrow or self._magic_keys.is_fallible(first.atom.relation)):
             self._columns(list(groups), body, live)
             source = self._restricted(first.atom, body, live, known | fixed(first.atom))
         else:
@@ -359,7 +361,7 @@ class Compiler:
         first = literals[0]
         atom, groups = first.atom, aggregates.groups(first)
         self._columns(list(groups), body, live)
-        if self._asking.is_asked(atom):
+        if self._magic_keys.is_asked(atom):
             keys = {i for places in groups.values() for i in places} | fixed(atom)
             source = self._restricted(atom, body, live, keys)
         else:

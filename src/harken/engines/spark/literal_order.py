@@ -1,6 +1,6 @@
-"""The order in which the literals of a body are written: each takes its turn when it can.
+"""The order in which the literals of a body are compiled: by rank, as soon as each can be.
 
-What confines the rows comes first; what can fail, or asks for the rows so far, comes late.
+Literals that restrict the rows come first; those that can fail or need magic keys come late.
 
 Law: an order never changes the rows.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 
-from harken.engines.spark.asking import Asking
 from harken.engines.spark.body import Body, Environment
 from harken.engines.spark.expressions import Risk, Sql, operation
+from harken.engines.spark.magic_keys import MagicKeys
 from harken.ir.clauses import Aggregation, Atom, Comparison, Computation, Literal, literal_terms
 from harken.ir.safety import ready
 from harken.ir.terms import Term, Variable
@@ -20,7 +20,7 @@ from harken.ir.terms import Term, Variable
 Written = Callable[[Term, Environment], Sql]
 
 
-class Turn(IntEnum):
+class Rank(IntEnum):
     """The kinds of turns, the soonest first."""
 
     TEST = 0
@@ -32,40 +32,42 @@ class Turn(IntEnum):
     FAILING = 6
 
 
-LATE = {Risk.NONE: Turn.TEST, Risk.OVERFLOW: Turn.GROWING, Risk.FAILURE: Turn.FAILING}
+LATE = {Risk.NONE: Rank.TEST, Risk.OVERFLOW: Rank.GROWING, Risk.FAILURE: Rank.FAILING}
 
 
-def next_of(waiting: Sequence[Literal], body: Body, asking: Asking, written: Written) -> int:
-    """The place of the literal whose turn it is; `written` says how a term is."""
+def next_literal(
+    waiting: Sequence[Literal], body: Body, magic_keys: MagicKeys, written: Written
+) -> int:
+    """The position of the next literal to compile; `written` compiles a term."""
     known = set(body.environment)
     able = [
-        (_turn(literal, body, asking, written), position)
+        (_rank(literal, body, magic_keys, written), position)
         for position, literal in enumerate(waiting)
-        if ready(literal, known, asking.needs, solving=False)
+        if ready(literal, known, magic_keys.needs, solving=False)
     ]
     return min(able)[1]
 
 
-def _turn(literal: Literal, body: Body, asking: Asking, written: Written) -> Turn:
-    turn, worst = _kind(literal, body, asking), _risk(literal, body.environment, written)
+def _rank(literal: Literal, body: Body, magic_keys: MagicKeys, written: Written) -> Rank:
+    rank, worst = _kind(literal, body, magic_keys), _risk(literal, body.environment, written)
     # A source joins by a value that may overflow as by any other.
-    if turn is Turn.SOURCE and worst is Risk.OVERFLOW:
-        return turn
-    return max(turn, LATE[worst])
+    if rank is Rank.SOURCE and worst is Risk.OVERFLOW:
+        return rank
+    return max(rank, LATE[worst])
 
 
-def _kind(literal: Literal, body: Body, asking: Asking) -> Turn:
+def _kind(literal: Literal, body: Body, magic_keys: MagicKeys) -> Rank:
     match literal:
         case Aggregation():
-            return Turn.RESTRICTED if asking.is_asked(literal.atom) else Turn.AGGREGATE
+            return Rank.RESTRICTED if magic_keys.is_asked(literal.atom) else Rank.AGGREGATE
         case Atom(negated=True):
-            return Turn.RESTRICTED if asking.is_asked(literal) else Turn.NEGATION
+            return Rank.RESTRICTED if magic_keys.is_asked(literal) else Rank.NEGATION
         case Atom() if literal.relation.id in body.groupings:
-            return Turn.AGGREGATE
+            return Rank.AGGREGATE
         case Atom():
-            return Turn.RESTRICTED if asking.is_asked_in(literal, body) else Turn.SOURCE
+            return Rank.RESTRICTED if magic_keys.is_asked_in(literal, body) else Rank.SOURCE
         case Comparison() | Computation():
-            return Turn.TEST
+            return Rank.TEST
 
 
 def _risk(literal: Literal, known: Environment, written: Written) -> Risk:

@@ -20,8 +20,8 @@ from harken.ir.terms import Variable
 
 
 @dataclass(slots=True)
-class Asking:
-    """What is in `tables` has its rows already, and is never asked for some."""
+class MagicKeys:
+    """Relations in `tables` already have their rows and never get magic keys."""
 
     definitions: Mapping[str, Definition]
     needs: Needs
@@ -29,16 +29,16 @@ class Asking:
     _fallible: dict[str, bool] = field(default_factory=dict)
 
     def is_asked(self, atom: Atom) -> bool:
-        """Is the relation of a negated or aggregated atom evaluated for what is asked only?"""
+        """Is the relation of a negated or aggregated atom evaluated for magic keys only?"""
         return bool(self._open_inputs(atom)) or self.is_fallible(atom.relation)
 
     def is_asked_in(self, atom: Atom, body: Body) -> bool:
-        """Is it evaluated for what the body so far has? What can fail is, in a body that is asked
-        itself: else it would fail for rows that nobody asked the body for."""
+        """Is the relation evaluated for the body's keys only? A fallible one is, in a body that
+        has magic keys itself: otherwise it could fail for rows nobody wants."""
         return bool(self._open_inputs(atom)) or (body.asked and self.is_fallible(atom.relation))
 
     def keys(self, atom: Atom, body: Body) -> set[int]:
-        """The columns by which a positive atom is asked for what the body so far has."""
+        """The columns of a positive atom that get their values from the body so far."""
         if atom.relation.kind is Kind.FOREIGN:
             return set(range(atom.relation.inputs))
         bound = {i for i, term in enumerate(atom.terms) if term in body.environment}
