@@ -108,7 +108,7 @@ class _Recursion:
                     "external stores nothing" if strategy == Strategy.EXTERNAL else node.refused
                 )
                 return f"{again}, because {reason}"
-            if node.table.validity.holds():
+            if node.table.holds():
                 return f"the rounds are stored, {node.table.size()} rows"
             return "the rounds are stored after the next change"
         if isinstance(node, RecursiveNode) and node.kept_rows.holds():

@@ -74,16 +74,16 @@ class Totals:
         return self.aggregate in EXTREMES
 
 
-Kept: TypeAlias = Totals | FirstRows | Derivations
+Summary: TypeAlias = Totals | FirstRows | Derivations
 
 
-def with_totals(program: Program, needs: Needs) -> tuple[Program, tuple[Kept, ...]]:
+def with_totals(program: Program, needs: Needs) -> tuple[Program, tuple[Summary, ...]]:
     """The program reading kept totals and first rows where it can, and those that it reads.
 
     What lies below nodes reads the same totals as the nodes do: where a node is looked at as a
     whole, it is there already.
     """
-    found: dict[str, Kept] = {}
+    found: dict[str, Summary] = {}
     definitions = dict(program.definitions)
     for name in program.definitions:
         definition = program.definitions[name]

@@ -15,15 +15,16 @@ from typing import Any, TypeAlias
 from harken.calculus.bags import count_terms, differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
 from harken.calculus.states import from_copies, in_old_state
-from harken.calculus.totals import Kept
-from harken.engines.protocol import Engine, Query
-from harken.engines.sqlite.before import can_be_taken_back
-from harken.engines.sqlite.compile import MANY_ITEMS
-from harken.engines.sqlite.copies import Copy
-from harken.engines.sqlite.counts import CountsTable
-from harken.engines.sqlite.events import DeltaSet
-from harken.engines.sqlite.firsts import FirstRowsTable
-from harken.engines.sqlite.totals import TotalsTable
+from harken.calculus.totals import Summary
+from harken.engines.protocol import (
+    Delta,
+    Engine,
+    KeptCopy,
+    KeptRecursion,
+    KeptSummary,
+    MemberChanges,
+    Query,
+)
 from harken.errors import SafetyFault
 from harken.ir.clauses import Definition, Program, stored_relations, written_out
 from harken.ir.relations import Relation
@@ -48,12 +49,11 @@ MadeFrom: TypeAlias = tuple[Mapping[str, Definition], frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """Where the rows of a recursive relation are: the table, and the id of the copy that it is.
-    `built` tells it from a table of the same name that was there before."""
+    """Where the rows of a recursive relation are kept. `version` tells them from those that were
+    there before."""
 
-    table: str
-    copy: str
-    built: int
+    kept: KeptRecursion
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,8 +155,7 @@ class Monitored:
         may_be_apart = strategy == Strategy.NAIVE and planning.can_take_back(
             self.part.stored.values()
         )
-        most = MANY_ITEMS if may_be_apart else None
-        return planning.compile(program, as_whole=strategy in FROM_SCRATCH, most=most)
+        return planning.compile(program, as_whole=strategy in FROM_SCRATCH, short=may_be_apart)
 
     def change(self, strategy: str, changed: frozenset[str], checked: bool = True) -> Change:
         """Naive evaluation asks what has changed in the tables; differentials ask the nodes."""
@@ -279,7 +278,7 @@ class Monitored:
         counted = self.counted.influents if self.counted is not None else {}
         return {**self.part.influents, **kept, **counted}
 
-    def keeps(self) -> dict[str, Kept]:
+    def keeps(self) -> dict[str, Summary]:
         """What is kept for it, by the relation that it reads."""
         parts = (self.kept, self.counted)
         return {each.relation.id: each for part in parts if part for each in part.totals}
@@ -289,9 +288,9 @@ class Monitored:
 class DerivedNode(Monitored):
     """A node between the tables and the conditions, with the Δ-set that those above it read."""
 
-    delta: DeltaSet = field(kw_only=True)
+    delta: Delta = field(kw_only=True)
     made_from: MadeFrom = field(kw_only=True)
-    copy: Copy | None = None
+    copy: KeptCopy | None = None
     """The old state of a relation that is always computed as a whole."""
 
     @property
@@ -309,20 +308,18 @@ class TotalsNode(DerivedNode):
     """The kept totals of an aggregate: its part are the members, its Δ-set that of the totals. Or
     the kept first rows of all its members, or each of them with how often it is there."""
 
-    totals: Kept = field(kw_only=True)
-    table: TotalsTable | FirstRowsTable | CountsTable = field(kw_only=True)
-    followers: dict[frozenset[str], list[tuple[Query, str]]] = field(default_factory=dict)
+    totals: Summary = field(kw_only=True)
+    table: KeptSummary = field(kw_only=True)
+    followers: dict[frozenset[str], MemberChanges] = field(default_factory=dict)
     wanted: bool = False
     asked_at: int = 0
     """How many transactions had changed the members when it was decided whether to keep them."""
     failed_at: int = 0
     """How many when computing them last failed."""
 
-    def follow(self, followers: list[tuple[Query, str]]) -> bool:
+    def follow(self, followers: MemberChanges) -> bool:
         """Bring the totals up to date; false if they could not be kept exactly."""
-        for query, weight in followers:
-            self.table.gather(query, weight)
-        return self.table.follow(self.delta)
+        return self.table.follow(followers, self.delta)
 
     def length(self, strategy: str, changed: frozenset[str]) -> int:
         return Monitored.length(self, Strategy.INCREMENTAL, changed)
@@ -330,7 +327,7 @@ class TotalsNode(DerivedNode):
     def is_planned(self, strategy: str, changed: frozenset[str]) -> bool:
         return changed in self.followers
 
-    def followers_of(self, changed: frozenset[str], planning: Planning) -> list[tuple[Query, str]]:
+    def followers_of(self, changed: frozenset[str], planning: Planning) -> MemberChanges:
         """The queries for changed members, each with what a row of it weighs."""
         known = self.followers.get(changed)
         if known is None:
@@ -338,12 +335,12 @@ class TotalsNode(DerivedNode):
             if program.goal.is_set:
                 change = differentiate(program, changed, nodes=nodes)
                 known = [
-                    (self._compile(change.plus, planning), "1"),
-                    (self._compile(change.minus, planning), "-1"),
+                    (self._compile(change.plus, planning), 1),
+                    (self._compile(change.minus, planning), -1),
                 ]
             else:
                 weighted = differentiate_bag(program, changed, nodes)
-                known = [(self._compile(weighted, planning), f"c{program.goal.arity}")]
+                known = [(self._compile(weighted, planning), None)]
             self.followers[changed] = known
         return known
 
@@ -410,38 +407,9 @@ Node: TypeAlias = DerivedNode | ViewNode
 
 
 def build(nodes: Iterable[TotalsNode], planning: Planning) -> None:
-    """Compute totals from their members, those of the same groups in one pass; and first rows."""
-    together: dict[tuple[object, ...], list[TotalsTable]] = {}
-    programs: dict[tuple[object, ...], Program] = {}
-    for node in nodes:
-        table, program = node.table, node.part.program
-        if isinstance(table, FirstRowsTable):
-            table.build(planning.compile(table.kept.ahead(table.wanted)))
-        elif isinstance(table, CountsTable):
-            query = planning.compile(program)
-            table.build(query, query.counted(table.counted_by, (), None, many=False))
-        else:
-            key = (program.goal.id, table.counted_by, table.totals.present)
-            together.setdefault(key, []).append(table)
-            programs[key] = program
-    for alike, tables in together.items():
-        _build_together(tables, planning.compile(programs[alike]))
-
-
-def _build_together(tables: list[TotalsTable], query: Query) -> None:
-    first = tables[0]
-    by = first.counted_by
-    summed = {each.totals.value for each in tables if not each.totals.counts_values}
-    values = sorted(each for each in summed if each is not None)
-    counted = query.counted(by, values, first.totals.present, many=len(tables) > 1)
-    for table in tables:
-        if counted is None:
-            table.build(query)
-            continue
-        value = None if table.totals.counts_values else table.totals.value
-        place = None if value is None else len(by) + 1 + values.index(value)
-        rows = ((*row[: len(by) + 1], 0 if place is None else row[place]) for row in counted)
-        table.build(query, rows)
+    """Compute what is kept from the members as they are now."""
+    wanted = [(node.table, node.part.program) for node in nodes]
+    planning.engine.keep.build(wanted, planning.compile)
 
 
 def counted(weighted: Query) -> tuple[list[Row], list[Row]]:
@@ -470,19 +438,19 @@ class Planning:
         """Seconds of work, for comparing what two ways take."""
         return self.engine.connection.working_time()
 
-    def compile(self, program: Program, as_whole: bool = False, most: int | None = None) -> Query:
+    def compile(self, program: Program, as_whole: bool = False, short: bool = False) -> Query:
         plan = prepare(program, self.schema.hierarchy, as_whole=as_whole)
-        return self.engine.compile(plan, most)
+        return self.engine.compile(plan, short)
 
     def can_take_back(self, stored: Iterable[Relation]) -> bool:
         """Can changes of these relations be taken back for a while?"""
-        return all(can_be_taken_back(each) and not self.engine.is_in_lake(each) for each in stored)
+        return all(map(self.engine.capture.can_take_back, stored))
 
     def compile_reading(self, program: Program, stored: Mapping[str, StoredRows]) -> Query:
         """A program that reads some recursive relations where their rows are stored."""
         copied = from_copies(program, stored)
-        tables = {each.copy: each.table for each in stored.values()}
-        return self.engine.compile_reading(prepare(copied, self.schema.hierarchy), tables)
+        plan = prepare(copied, self.schema.hierarchy)
+        return self.engine.keep.compile(plan, [each.kept for each in stored.values()])
 
     def compile_change(self, program: Program, driven: Collection[str]) -> Query:
         """The change of a recursive relation: what is `driven` by it is derived as a whole."""

@@ -74,8 +74,7 @@ class Turn:
             if gone != course.last:
                 course.note_way(gone, self.size, stored=False)
             return gone
-        connection = self.planning.engine.connection
-        lost = [each for each in self.changed if node.has_lost(each, connection)]
+        lost = [each for each in self.changed if node.has_lost(each, self.planning)]
         self.case = self.changed.union(f"{each} lost" for each in lost)
         known = course.experience(
             lambda: self.chooser.experience(node) or self.chooser.begin_experience(node),
@@ -147,7 +146,7 @@ class Turn:
         elif was_stored and course.wants_no_rows(known):
             rows.drop()
             course.give_up_rows(known)
-        elif (strategy == Strategy.NAIVE or course.was_looked_at) and rows.are_more_than(
+        elif (strategy == Strategy.NAIVE or course.was_looked_at) and rows.is_larger_than(
             COPY_LIMIT
         ):
             rows.drop()

@@ -15,11 +15,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harken.calculus.rederivation import cycle_of, rederive
-from harken.calculus.states import copy_of, delta, in_old_state, old
+from harken.calculus.states import in_old_state, old
 from harken.calculus.stored_recursion import maintain
-from harken.engines.protocol import Connection, Query, TooManyRows
-from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.kept import KeptRows, Rules
+from harken.engines.protocol import (
+    Delta,
+    KeptRecursion,
+    Query,
+    RecursionChange,
+    RecursionSource,
+    TooManyRows,
+)
 from harken.errors import TypeFault
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
@@ -115,7 +120,7 @@ class Course(Outlay):
         self.last = strategy
 
     def choose(
-        self, known: Experience, changed: frozenset[str], size: int, stored: KeptRows | None
+        self, known: Experience, changed: frozenset[str], size: int, stored: KeptRecursion | None
     ) -> str:
         """Of rows that are stored, the change has to bring them up to date."""
         if self.staying and (self.last != Strategy.MATERIALIZED or stored is not None):
@@ -189,24 +194,22 @@ def _trial(seconds: float) -> int:
 
 @dataclass(slots=True, eq=False)
 class RecursiveNode(DerivedNode):
-    kept_rows: KeptRows = field(kw_only=True)
+    kept_rows: KeptRecursion = field(kw_only=True)
     external: dict[frozenset[str], Query] = field(default_factory=dict)
-    maintained: dict[frozenset[str], Rules] = field(default_factory=dict)
+    maintained: dict[frozenset[str], RecursionChange] = field(default_factory=dict)
     refused: str | None = None
     """Why its change is always found from scratch, if it is."""
     is_far: bool = False
     """Is any relation below it in the lake?"""
     course: Course = field(default_factory=Course)
-    _losses: dict[str, str] = field(default_factory=dict)
+    _losses: dict[str, Delta] = field(default_factory=dict)
 
-    def has_lost(self, name: str, connection: Connection) -> bool:
+    def has_lost(self, name: str, planning: Planning) -> bool:
         """Has a relation below lost rows?"""
         found = self._losses.get(name)
         if found is None:
-            relation = self.part.influents[name]
-            lost = f"temp.{quote(delta(relation).id)} WHERE c{relation.arity} < 0"
-            found = self._losses[name] = f"SELECT EXISTS (SELECT 1 FROM {lost})"
-        return bool(connection.value(found))
+            found = self._losses[name] = planning.engine.capture.delta(self.part.influents[name])
+        return found.has_lost()
 
     def drop(self) -> None:
         DerivedNode.drop(self)
@@ -214,10 +217,9 @@ class RecursiveNode(DerivedNode):
 
     def stored_rows(self) -> StoredRows | None:
         """Where its rows are, if they are stored and those of now."""
-        rows, relation = self.kept_rows, self.part.relation
-        if self.refused is not None or not rows.holds():
+        if self.refused is not None or not self.kept_rows.holds():
             return None
-        return StoredRows(rows.tables[relation.id], copy_of(relation).id, rows.built)
+        return StoredRows(self.kept_rows, self.kept_rows.version)
 
     def rederive(self, changed: frozenset[str], planning: Planning) -> None:
         """Fill the Δ-set with nothing but the tables at hand."""
@@ -259,7 +261,7 @@ class RecursiveNode(DerivedNode):
         if self.from_scratch is None:
             self.from_scratch = self._all_of(self.part.program, stated, planning)
             self.is_fresh = True
-        self.kept_rows.compare(self.from_scratch, stated, self.delta)
+        self.kept_rows.compare(RecursionSource(self.from_scratch, stated), self.delta)
 
     def differ(self, stored: frozenset[str], planning: Planning) -> None:
         """Fill the Δ-set with the difference of both states, none of which comes here."""
@@ -278,7 +280,7 @@ class RecursiveNode(DerivedNode):
             }
         query = self._all_of(program, stated, planning)
         try:
-            self.kept_rows.build(query, stated)
+            self.kept_rows.build(RecursionSource(query, stated))
         finally:
             query.release()
         self.maintained.clear()
@@ -290,24 +292,15 @@ class RecursiveNode(DerivedNode):
         plan = prepare(program, planning.schema.hierarchy, wanted=wanted)
         return planning.engine.compile(plan)
 
-    def _compile_rules(self, changed: frozenset[str], planning: Planning) -> Rules:
+    def _compile_rules(self, changed: frozenset[str], planning: Planning) -> RecursionChange:
         made = maintain(self.part.program, changed, self.part.nodes)
-        engine, hierarchy = planning.engine, planning.schema.hierarchy
-        deleted = {each.id: made.deleted(each) for each in made.relations}
-        grown = {each.id: made.grown(each) for each in made.relations}
-        driven = [each.id for each in deleted.values()]
-        copies = self.kept_rows.copies
-        deletion = engine.compile_into(prepare_change(made.deletion, hierarchy, driven), {}, copies)
-        known = {each.id: deletion.tables[each.id] for each in deleted.values()}
-        tables = {grown[name].id: table for name, table in self.kept_rows.tables.items()}
-        insertion = engine.compile_into(
-            prepare_change(made.insertion, hierarchy, list(tables)), tables, {**known, **copies}
-        )
-        return Rules(
+        hierarchy = planning.schema.hierarchy
+        deleted = [made.deleted(each).id for each in made.relations]
+        grown = [made.grown(each).id for each in self.kept_rows.relations]
+        return self.kept_rows.prepare(
             made,
-            deletion.fixpoints,
-            insertion.fixpoints,
-            {name: known[each.id] for name, each in deleted.items()},
+            prepare_change(made.deletion, hierarchy, deleted),
+            prepare_change(made.insertion, hierarchy, grown),
         )
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from harken.calculus.bags import differentiate_bag
 from harken.calculus.rounds import Rounds
-from harken.engines.protocol import Query
-from harken.engines.sqlite.rounds import RoundsTable
+from harken.engines.protocol import KeptRounds, Query, RoundsChange, RoundsSource
 from harken.ir.clauses import Program, stored_relations
 from harken.maintenance.nodes import DerivedNode, Planning
-from harken.planner.prepare import prepare
+from harken.planner.prepare import Plan, prepare
 
 
 @dataclass(slots=True, eq=False)
 class RoundsNode(DerivedNode):
     rounds: Rounds = field(kw_only=True)
-    table: RoundsTable = field(kw_only=True)
+    table: KeptRounds = field(kw_only=True)
     refused: str | None = None
     """Why all rounds are always computed again, if they are."""
     step: Query | None = None
@@ -31,8 +29,8 @@ class RoundsNode(DerivedNode):
         """Store the rounds as they are now."""
         self.table.create()
         self.changes.clear()  # the indexes went with the tables
-        self.step = self._compile_step(self.rounds.step, planning, {})
-        self.table.build(planning.compile(self.rounds.base), self.step)
+        self.step = planning.engine.keep.compile(self._plan(self.rounds.step, planning), [])
+        self.table.build(RoundsSource(planning.compile(self.rounds.base), self.step))
 
     def follow(self, changed: frozenset[str], planning: Planning) -> None:
         """Fill the Δ-set, and bring the rounds up to date."""
@@ -43,10 +41,10 @@ class RoundsNode(DerivedNode):
             step = self._change(self.rounds.kept_step, changed)
             found = self.changes[changed] = (
                 None if base is None else planning.compile(base),
-                None if step is None else self._compile_step(step, planning, self.table.tables),
+                None if step is None else self._compile_kept(step, planning),
             )
         assert self.step is not None
-        self.table.follow(*found, self.step, self.delta)
+        self.table.follow(RoundsChange(*found, self.step), self.delta)
 
     def _change(self, program: Program, changed: frozenset[str]) -> Program | None:
         nodes = self.part.nodes & program.definitions.keys()
@@ -55,8 +53,8 @@ class RoundsNode(DerivedNode):
             return None
         return differentiate_bag(program, changed & below, nodes)
 
-    def _compile_step(
-        self, program: Program, planning: Planning, tables: Mapping[str, str]
-    ) -> Query:
-        plan = prepare(program, planning.schema.hierarchy)
-        return planning.engine.compile_reading(plan, tables)
+    def _compile_kept(self, program: Program, planning: Planning) -> Query:
+        return planning.engine.keep.compile(self._plan(program, planning), [self.table])
+
+    def _plan(self, program: Program, planning: Planning) -> Plan:
+        return prepare(program, planning.schema.hierarchy)

@@ -127,7 +127,7 @@ class WavePlan:
             return FORCED
         if self.depends_on_skipped(node):
             return Decision(Strategy.NAIVE, Because.BELOW_SKIPPED, build=(node,))
-        if not node.table.validity.holds():
+        if not node.table.holds():
             return Decision(Strategy.NAIVE, Because.NOT_BUILT, build=(node,))
         return Decision(Strategy.ROUNDS, Because.KEPT)
 
@@ -165,7 +165,7 @@ class WavePlan:
             return NOT_NEEDED
         if self.depends_on_skipped(node):
             return Decision(Strategy.SKIPPED, Because.BELOW_SKIPPED)
-        if not node.table.validity.holds():
+        if not node.table.holds():
             return Decision(Strategy.SKIPPED, Because.NOT_BUILT, build=(node,))
         changed = frozenset(self.sizes.keys() & node.part.influents.keys())
         waited = self._awaited(node, Strategy.FOLLOWED, changed, BUILT_AGAIN)
@@ -277,14 +277,14 @@ class WavePlan:
     def _are_kept(self, part: Part) -> bool:
         """Are the totals that a part reads those of now?"""
         totals = totals_read_by(part, self.graph)
-        return totals is not None and all(each.table.validity.holds() for each in totals)
+        return totals is not None and all(each.table.holds() for each in totals)
 
     def _missing(self, part: Part) -> tuple[TotalsNode, ...]:
         """The totals that are wanted for a part and not kept: they are there the next time."""
         return tuple(
             each
             for each in totals_read_by(part, self.graph) or ()
-            if not each.table.validity.holds()
+            if not each.table.holds()
             and each.id not in self.skipped
             and self.chooser.wants_totals(each)
         )

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from harken.calculus.counting import Derivations, count_derivations, may_have_many
-from harken.calculus.totals import Kept, with_totals
+from harken.calculus.totals import Summary, with_totals
 from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Program, atoms, canonical
 from harken.ir.relations import Kind, Relation, Role
 from harken.ir.safety import required_inputs
@@ -54,7 +54,7 @@ class Part:
     stored: Mapping[str, Relation]
     nodes: frozenset[str]
     below: tuple[Part, ...] = ()
-    totals: tuple[Kept, ...] = ()
+    totals: tuple[Summary, ...] = ()
     """The kept totals and first rows that the program reads; they are among the influents."""
 
 
@@ -292,7 +292,7 @@ def is_worth_counting(part: Part) -> bool:
     return part.relation.is_set and may_have_many(part.program)
 
 
-def members_part(totals: Kept, part: Part) -> Part:
+def members_part(totals: Summary, part: Part) -> Part:
     """What kept totals follow: the members, as far as the nodes of the part that reads them."""
     nodes = part.nodes.intersection(totals.members.definitions)
     program = totals.members

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from harken.engines.protocol import Engine
-from harken.engines.sqlite.events import Capture
+from harken.engines.protocol import CapturedDelta, Engine, LargeChange
 from harken.ir.relations import Relation
 from harken.maintenance.nodes import Row
 from harken.planner.screen import Screener
@@ -21,7 +20,7 @@ from harken.planner.screen import Screener
 class Captures:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self.by_name: dict[str, Capture] = {}
+        self.by_name: dict[str, CapturedDelta] = {}
 
     def __len__(self) -> int:
         return len(self.by_name)
@@ -50,12 +49,12 @@ class Captures:
         of a relation that is `told` come by `note_rows`."""
         idle = self.by_name.get(relation.id)
         if idle is not None and (idle.relation != relation or idle.is_told != told):
-            idle.release()
+            idle.unwatch()
             idle = None
-        schema = self._engine.schema_of(relation)
-        capture = idle or Capture(self._engine.connection, relation, told, schema)
-        self.by_name[relation.id] = capture
-        capture.capture()
+        if idle is None:
+            self.by_name[relation.id] = self._engine.capture.watch(relation, told=told)
+        else:
+            idle.capture()
 
     def is_told(self, name: str) -> bool:
         """Do the changes of a captured relation come from whoever makes them, not by triggers?"""
@@ -64,10 +63,10 @@ class Captures:
     def capture_again(self, names: Iterable[str]) -> None:
         """Triggers may have been undone: make them as they should be."""
         for name in names:
-            self.by_name[name].capture_again()
+            self.by_name[name].capture()
 
     def release(self, name: str) -> None:
-        self.by_name.pop(name).release()
+        self.by_name.pop(name).unwatch()
 
     def screener(self, name: str) -> Screener:
         return self.by_name[name].screener
@@ -79,37 +78,33 @@ class Captures:
         """A relation has changed whose changes are told."""
         capture = self.by_name.get(relation.id)
         if capture is not None and capture.is_told:
-            for rows, weight in ((before, -1), (after, 1)):
-                for row in rows:
-                    capture.note(row, weight)
+            capture.note([*((*row, -1) for row in before), *((*row, 1) for row in after)])
 
     def note_changes(self, name: str, rows: list[Row]) -> None:
         """A stored relation has changed elsewhere: these rows, each with its weight."""
         capture = self.by_name.get(name)
         if capture is not None:
-            capture.note_many(rows)
+            capture.note(rows)
 
     def take_in(self, name: str, rows: list[Row]) -> None:
         """A wave has changed a stored relation, and goes on with these rows and their weights."""
-        self.by_name[name].add_many(rows)
+        self.by_name[name].add(rows)
 
     def note_large(self, name: str, size: int) -> None:
         """A stored relation has changed elsewhere, too much to be held here."""
         capture = self.by_name.get(name)
         if capture is not None:
-            capture.note_elsewhere(size)
+            capture.note(LargeChange(size))
 
     def forget_large(self) -> None:
         """What was noted as elsewhere is undone."""
-        self._engine.forget_large()
-        for capture in self.by_name.values():
-            capture.elsewhere = 0
+        self._engine.capture.forget_large(self.by_name.values())
 
     # --- reading them ----------------------------------------------------------------------
 
     def pending(self) -> Mapping[str, bool]:
         """The relations that have changed; true if a change passed the screener."""
-        return self._engine.marked() if self.by_name else {}
+        return self._engine.capture.pending() if self.by_name else {}
 
     def has_pending(self, names: Collection[str]) -> bool:
         """Has any of these stored relations changed since the last propagation?"""
@@ -127,7 +122,4 @@ class Captures:
 
     def settle(self, names: Iterable[str]) -> None:
         """All have read these changes: forget them."""
-        for name in names:
-            self.by_name[name].clear()
-            self._engine.forget_large(name)
-        self._engine.unmark()
+        self._engine.capture.settle(self.by_name[name] for name in names)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from harken.calculus.counting import Derivations
-from harken.engines.protocol import Query
+from harken.engines.protocol import MemberChanges, Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.chooser import COPY_LIMIT, Chooser
 from harken.maintenance.decisions import Because, Decision
@@ -90,14 +90,14 @@ class DerivedChanges:
         node.delta.clear()
         wave.plan.skip(node)
         if isinstance(node, TotalsNode):
-            node.table.validity.revoke()
+            node.table.revoke()
             return
         if node.copy is not None:
-            node.copy.validity.revoke()
+            node.copy.revoke()
         if isinstance(node, RecursiveNode):
             node.kept_rows.drop()
         if isinstance(node, RoundsNode):
-            node.table.validity.revoke()
+            node.table.revoke()
         wave.reach(node.id, self._graph.above(node))
 
     def _follow(
@@ -125,9 +125,7 @@ class DerivedChanges:
             return decision.instead(Strategy.COUNTING)
         return decision
 
-    def _followers(
-        self, node: TotalsNode, wave: Wave, changed: frozenset[str]
-    ) -> list[tuple[Query, str]]:
+    def _followers(self, node: TotalsNode, wave: Wave, changed: frozenset[str]) -> MemberChanges:
         if changed not in node.followers:
             wave.fresh.add(node.id)
         return node.followers_of(changed, self._planning)
@@ -147,7 +145,7 @@ class DerivedChanges:
     ) -> Decision:
         """Fill the Δ-set of a recursion that counts derivations."""
         if decision.strategy is not Strategy.ROUNDS:
-            node.table.validity.revoke()
+            node.table.revoke()
             return self._fill(node, wave, decision)
         node.follow(changed, self._planning)
         if node.table.size() > COPY_LIMIT:
@@ -222,9 +220,9 @@ class DerivedChanges:
         copy = node.copy if strategy in (Strategy.NAIVE, Strategy.COPIED) else None
         if strategy == Strategy.COPIED:
             assert copy is not None
-            copy.follow(node.delta)
+            copy.follow(None, node.delta)
         elif copy is not None:
-            copy.take(self._planning.compile(node.part.program))
+            copy.build(self._planning.compile(node.part.program))
             if copy.size() > COPY_LIMIT:
                 copy.drop()
                 node.copy = None
@@ -232,7 +230,7 @@ class DerivedChanges:
 
 def _recomputation(node: DerivedNode) -> Strategy:
     """How both states of a node are compared."""
-    if node.copy is not None and node.copy.validity.holds():
+    if node.copy is not None and node.copy.holds():
         return Strategy.COPIED
     return Strategy.APART if node.is_apart else Strategy.NAIVE
 

@@ -15,9 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harken.calculus.states import in_old_state
-from harken.engines.protocol import Query
-from harken.engines.sqlite.before import Before
-from harken.engines.sqlite.events import Capture
+from harken.engines.protocol import CapturedDelta, Query
 from harken.errors import HarkenError, is_of_data
 from harken.ir.clauses import Program, stored_relations
 from harken.maintenance.nodes import Planning, Row, ViewNode
@@ -27,7 +25,7 @@ from harken.propagation.evaluation_times import Moments
 @dataclass(frozen=True, slots=True)
 class States:
     planning: Planning
-    captures: Mapping[str, Capture]
+    captures: Mapping[str, CapturedDelta]
     moments: Moments
 
     def now(self, node: ViewNode) -> list[Row]:
@@ -65,4 +63,5 @@ class States:
         return self.planning.can_take_back(stored[name] for name in changed)
 
     def taken_back(self, query: Query, changed: frozenset[str]) -> list[Row]:
-        return Before(query, [self.captures[name] for name in sorted(changed)]).rows(())
+        with self.planning.engine.capture.before(self.captures[name] for name in sorted(changed)):
+            return query.rows(())

@@ -16,18 +16,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harken.calculus.counting import Derivations
-from harken.calculus.firsts import FirstRows
 from harken.calculus.rederivation import is_rederivable
 from harken.calculus.rounds import rounds_of
-from harken.calculus.totals import Kept, Totals
-from harken.engines.protocol import Connection, Engine
-from harken.engines.sqlite.copies import Copy
-from harken.engines.sqlite.counts import CountsTable
-from harken.engines.sqlite.events import DeltaSet
-from harken.engines.sqlite.firsts import FirstRowsTable
-from harken.engines.sqlite.kept import KeptRows
-from harken.engines.sqlite.rounds import RoundsTable
-from harken.engines.sqlite.totals import TotalsTable
+from harken.calculus.totals import Summary
+from harken.engines.protocol import CopiedRows, Engine, RecursiveRows
 from harken.ir.clauses import Definition, Program
 from harken.ir.relations import Kind, Relation
 from harken.ir.schema import Schema
@@ -279,8 +271,7 @@ class Graph:
             kept,
             self._schema.hierarchy,
         )
-        connection = self._engine.connection
-        delta = DeltaSet(connection, relation)
+        keep, delta = self._engine.keep, self._engine.capture.delta(relation)
         if part.reason is not Reason.RECURSIVE:
             totals = with_kept_totals(part) if self._may_keep(above) else None
             counted = with_counted_derivations(part) if self._must_count(above) else None
@@ -288,13 +279,12 @@ class Graph:
         far = [name for name, each in part.stored.items() if self._engine.is_in_lake(each)]
         rounds = rounds_of(part.program)
         if rounds is not None:
-            table = RoundsTable(connection, rounds)
             return RoundsNode(
                 part,
                 delta=delta,
                 made_from=made_from,
                 rounds=rounds,
-                table=table,
+                table=keep.open(rounds),
                 refused=rounds_again(part.program, far)
                 or (None if self._may_keep(above) else "nothing is to be stored"),
             )
@@ -303,8 +293,8 @@ class Graph:
             part,
             delta=delta,
             made_from=made_from,
-            copy=Copy(connection, relation) if refused is not None else None,
-            kept_rows=KeptRows(connection, kept_relations(part), relation.id),
+            copy=keep.open(CopiedRows(relation)) if refused is not None else None,
+            kept_rows=keep.open(RecursiveRows(kept_relations(part), relation.id)),
             refused=refused,
             is_far=bool(far),
         )
@@ -329,20 +319,19 @@ class Graph:
             return node.view.strategy == Strategy.COUNTING
         return any(map(self._must_count, self.affects.get(node.id, {}).values()))
 
-    def _ensure_totals(self, totals: Kept, above: Node, program: Program) -> None:
+    def _ensure_totals(self, totals: Summary, above: Node, program: Program) -> None:
         made_from = _made_from(_members_of(totals, above), above, program)
         if not self._is_there(totals.relation.id, made_from):
             node = self._totals_node(totals, above, made_from)
             self._put(node, Program(totals.members.goal, made_from[0]))
 
-    def _totals_node(self, totals: Kept, above: Node, made_from: MadeFrom) -> TotalsNode:
-        connection = self._engine.connection
+    def _totals_node(self, totals: Summary, above: Node, made_from: MadeFrom) -> TotalsNode:
         return TotalsNode(
             members_part(totals, above.part),
-            delta=DeltaSet(connection, totals.relation),
+            delta=self._engine.capture.delta(totals.relation),
             made_from=made_from,
             totals=totals,
-            table=_table_of(connection, totals),
+            table=self._engine.keep.open(totals),
         )
 
     def _is_there(self, name: str, made_from: MadeFrom) -> bool:
@@ -541,20 +530,10 @@ def _may_count(part: Part, condition: WatchedView) -> bool:
     )
 
 
-def _members_of(totals: Kept, above: Node) -> Relation:
+def _members_of(totals: Summary, above: Node) -> Relation:
     """The relation by whose definition what is kept was planned: derivations have that of the set
     that they are derivations of."""
     return above.part.relation if isinstance(totals, Derivations) else totals.members.goal
-
-
-def _table_of(connection: Connection, totals: Kept) -> TotalsTable | FirstRowsTable | CountsTable:
-    match totals:
-        case Totals():
-            return TotalsTable(connection, totals)
-        case FirstRows():
-            return FirstRowsTable(connection, totals)
-        case Derivations():
-            return CountsTable(connection, totals)
 
 
 def _made_from(relation: Relation, above: Node, program: Program) -> MadeFrom:

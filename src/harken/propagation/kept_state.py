@@ -39,11 +39,11 @@ class KeptState:
         wanted = (
             each
             for each in self._graph.totals_below(node)
-            if self._chooser.wants_totals(each) and not each.table.validity.holds()
+            if self._chooser.wants_totals(each) and not each.table.holds()
         )
         self.keep(wanted)
         for each in self._graph.rounds_below(node):
-            if each.refused is None and not each.table.validity.holds():
+            if each.refused is None and not each.table.holds():
                 self.store_rounds(each)
 
     def keep(self, nodes: Iterable[TotalsNode]) -> None:

@@ -413,7 +413,7 @@ class Monitors(Consumer):
         node = self._network.graph.node(view.name)
         assert node is not None
         part = node.part
-        marked = self._runtime.engine.marked() if part.stored else {}
+        marked = self._runtime.engine.capture.pending() if part.stored else {}
         changed = marked.keys() & part.stored.keys()
         with self._last_looked_at(view):
             return self._count(in_old_state(part.program, changed) if changed else part.program)

@@ -11,7 +11,7 @@ from harken.calculus.differentials import Differential, differentiate
 from harken.calculus.firsts import FirstRows
 from harken.consumers.rules.definition import CompiledRule
 from harken.database.runtime import Runtime
-from harken.engines.protocol import DerivationCounts, Engine
+from harken.engines.protocol import Engine, KeptCounts
 from harken.engines.reach import Reach, described
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
@@ -304,7 +304,7 @@ class _Nodes:
             members = self.network.chooser.members(node)
             wanted = self.network.chooser.wants_totals(node)
             verb = "are kept" if wanted else "are not kept"
-            rows = f", {node.table.size()} of them" if node.table.validity.holds() else ""
+            rows = f", {node.table.size()} of them" if node.table.holds() else ""
             if isinstance(node.totals, Derivations):
                 return counted(node)
             if isinstance(node.totals, FirstRows):
@@ -318,7 +318,7 @@ class _Nodes:
                 return "nothing of it is stored: what a change needs is rederived on demand"
             return f"{node.kept_rows.size()} rows are stored of it and what it depends on"
         if isinstance(node, RoundsNode) and node.refused is None:
-            if not node.table.validity.holds():
+            if not node.table.holds():
                 return "its rounds are to be stored: they are when a change has been followed"
             return f"its rounds are stored: {node.table.size()} rows"
         if isinstance(node, RecursiveNode | RoundsNode):
@@ -352,8 +352,8 @@ def _node_label(node: Node) -> str:
 
 
 def counted(node: TotalsNode) -> str:
-    table = cast(DerivationCounts, node.table)
-    if not table.validity.holds():
+    table = cast(KeptCounts, node.table)
+    if not table.holds():
         return "derivations are to be counted: they are when a change has been followed"
     return f"derivations are counted: {table.size()} rows have {table.total()} of them"
 
@@ -385,7 +385,7 @@ def _screener(
         return None
     return ScreenerExplanation(
         tests=tuple(" ∧ ".join(map(print_literal, each.tests)) for each in alternatives),
-        sql=engine.explain_screener(alternatives),
+        sql=engine.capture.explain_screener(alternatives),
         cost=sum(each.cost for each in alternatives),
         passing=min(1.0, sum(each.passing for each in alternatives)),
     )

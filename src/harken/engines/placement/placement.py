@@ -30,13 +30,12 @@ from harken.engines.sqlite import events
 from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.faults import read_only
 from harken.engines.sqlite.numbers import Numbers
-from harken.engines.sqlite.recursion import Fetch, Kept
+from harken.engines.sqlite.recursion import Fetch
 from harken.errors import EngineError, HarkenError
 from harken.ir.clauses import Definition, stored_relations
 from harken.ir.relations import Relation, is_extent
 from harken.planner.demand import Demand, demands
 from harken.planner.prepare import Plan, on_demand
-from harken.planner.screen import Alternative
 
 if TYPE_CHECKING:
     from harken.engines.placement.left_out import LeftOut
@@ -55,6 +54,7 @@ class Placement:
         self.indexes = self.resident.indexes
         self.statistics = self.resident.statistics
         self.numbers = Numbers(connection)
+        self.keep = self.resident.keep
         self.python = self.resident.python
         self.lake = LakeRelations(self.resident, spark)
         self.exchange = Exchange(self.lake)
@@ -62,6 +62,7 @@ class Placement:
         self.lake_relations = self.lake.lake_relations
         self.large = self.exchange.large
         self.tally = self.lake.tally
+        self.capture = events.Capture(connection, self.is_in_lake, self.exchange.forget_large)
         self.statistics.elsewhere = self._lake_rows
         self.statistics.values_elsewhere = lambda relation, i: self.lake_relations[
             relation.id
@@ -71,9 +72,6 @@ class Placement:
 
     def is_in_lake(self, relation: Relation) -> bool:
         return bool(self.lake_relations) and relation.id in self.lake_relations
-
-    def schema_of(self, relation: Relation) -> str:
-        return "temp" if relation.id in self.lake_relations else "main"
 
     @property
     def has_lake(self) -> bool:
@@ -163,9 +161,6 @@ class Placement:
             return left_out.of_rows(given)
         return left_out.of_table(lake_relation, self.spark_reader)
 
-    def forget_large(self, relation: str | None = None) -> None:
-        self.exchange.forget_large(relation)
-
     def flush(self, lazily: bool = False, give_way: bool = False) -> None:
         self.exchange.flush(lazily=lazily, give_way=give_way)
 
@@ -188,17 +183,6 @@ class Placement:
 
     def close(self) -> None:
         self.lake.close()
-
-    # --- captured changes ------------------------------------------------------------------
-
-    def marked(self) -> dict[str, bool]:
-        return events.marked(self.connection)
-
-    def unmark(self) -> None:
-        events.unmark(self.connection)
-
-    def explain_screener(self, alternatives: tuple[Alternative, ...] | None) -> str:
-        return events.passing(alternatives, "NEW")
 
     # --- fetching rows ---------------------------------------------------------------------
 
@@ -349,11 +333,11 @@ class Placement:
 
     # --- queries ---------------------------------------------------------------------------
 
-    def compile(self, plan: Plan, most: int | None = None) -> Query:
+    def compile(self, plan: Plan, short: bool = False) -> Query:
         if not self.lake_relations:
-            return self.resident.compile(plan, most)
+            return self.resident.compile(plan, short)
         rewritten = on_demand(plan)
-        query = self.resident.compile(rewritten, most)
+        query = self.resident.compile(rewritten, short)
         # Plans rewritten for a change are not what Spark would run.
         wanted = () if plan.layers else demands(plan, self.is_in_lake)
         deltas = self._deltas(plan)
@@ -362,12 +346,6 @@ class Placement:
             return query
         asked = tuple((each, self._question(each)) for each in wanted)
         return LakeQuery(query, plan, asked, deltas, self, is_stepwise)
-
-    def compile_into(self, plan: Plan, kept: Kept, known: Kept) -> Query:
-        return self.resident.compile_into(plan, kept, known)
-
-    def compile_reading(self, plan: Plan, known: Kept) -> Query:
-        return self.resident.compile_reading(plan, known)
 
     def explain_sql(self, plan: Plan) -> str:
         return self.resident.explain_sql(plan)

@@ -11,28 +11,24 @@ the Δ-set holds the rows that came and went.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from harken.calculus.counting import Derivations
-from harken.engines.protocol import Connection, Query
+from harken.engines.protocol import Connection, Delta, MemberChanges, Query, Row
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.copies import Validity
-from harken.engines.sqlite.events import DeltaSet
+from harken.engines.sqlite.deltas import table_of
 from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.selectable import selectable
+from harken.engines.sqlite.kept import KeptTables, Ledger
+from harken.engines.sqlite.selectable import selectable, weight_of
 
-Row = tuple[Any, ...]
 
-
-class CountsTable:
-    def __init__(self, connection: Connection, derivations: Derivations) -> None:
-        self._connection = connection
-        self.derivations = derivations
-        self._relation = derivations.relation
-        self._name = self._relation.id
-        self._changed = f"members {self._name}"
-        self.validity = Validity(connection, self._name)
-        self._table, self._members = (f"temp.{quote(n)}" for n in (self._name, self._changed))
+class CountsTable(KeptTables):
+    def __init__(self, connection: Connection, ledger: Ledger, specification: Derivations) -> None:
+        self.specification = specification
+        self._relation = specification.relation
+        name = self._relation.id
+        self._changed = f"members {name}"
+        super().__init__(connection, ledger, name, [name, self._changed])
+        self._table, self._members = self._tables
         self._columns = ", ".join(f"c{i}" for i in range(self._relation.arity)) or "k"
         """SQLite wants a key of at least one column: what only says yes has the key 0."""
         self._is_keyed = not layout.may_be_null(self._relation)
@@ -43,46 +39,34 @@ class CountsTable:
     def counted_by(self) -> tuple[int, ...]:
         return tuple(range(self._relation.arity))
 
-    def build(self, derivations: Query, counted: Iterable[Row] | None = None) -> None:
+    def build(self, source: Query, counted: Iterable[Row] | None = None) -> None:
         """Count all derivations as they are, if they have not been counted before: by `counted_by`,
         with how many there are."""
         self.drop()
         typed = layout.typed_columns(self._relation) or "k INTEGER"
         identity = layout.identity(self._relation) or "k"
-        for name, number in ((self._name, "n"), (self._changed, "w")):
+        for name, number in ((self.name, "n"), (self._changed, "w")):
             table = f"CREATE TEMP TABLE {quote(name)} ({typed}, {number} INTEGER NOT NULL"
             if self._is_keyed:
-                self._connection.run(f"{table}, PRIMARY KEY ({identity})) WITHOUT ROWID")
+                self.connection.run(f"{table}, PRIMARY KEY ({identity})) WITHOUT ROWID")
             else:
-                self._connection.run(f"{table})")
+                self.connection.run(f"{table})")
                 index = f"temp.{quote(f'rows {name}')} ON {quote(name)}"
-                self._connection.run(f"CREATE UNIQUE INDEX {index} ({identity})")
+                self.connection.run(f"CREATE UNIQUE INDEX {index} ({identity})")
         if counted is None:
-            self._gather(derivations, "1", self._table, "n")
+            self._gather(source, "1", self._table, "n")
         else:
             outside = () if self._relation.arity else (0,)
             marks = ", ".join("?" for _ in range(max(1, self._relation.arity) + 1))
             rows = [(*outside, *row) for row in counted]
-            self._connection.run_many(f"INSERT INTO {self._table} VALUES ({marks})", rows)
-        self.validity.declare()
-
-    def drop(self) -> None:
-        self.validity.revoke()
-        for table in (self._members, self._table):
-            self._connection.run(f"DROP TABLE IF EXISTS {table}")
-
-    def size(self) -> int:
-        return int(self._connection.value(f"SELECT count(*) FROM {self._table}"))
+            self.connection.run_many(f"INSERT INTO {self._table} VALUES ({marks})", rows)
+        self.declare_built()
 
     def total(self) -> int:
         """How many derivations all rows have."""
-        return int(self._connection.value(f"SELECT coalesce(sum(n), 0) FROM {self._table}"))
+        return int(self.connection.value(f"SELECT coalesce(sum(n), 0) FROM {self._table}"))
 
     # --- following the derivations ---------------------------------------------------------
-
-    def gather(self, query: Query, weight: str) -> None:
-        """Take in changed derivations; `weight` is what each row of the query counts."""
-        self._gather(query, weight, self._members, "w")
 
     def _gather(self, query: Query, weight: str, table: str, number: str) -> None:
         shown = self._columns if self._relation.arity else "0"
@@ -94,9 +78,11 @@ class CountsTable:
             f"ON CONFLICT DO UPDATE SET {number} = {number} + excluded.{number}",
         )
 
-    def follow(self, delta: DeltaSet) -> bool:
-        """Bring the numbers up to date with what was gathered, and note who came and went."""
-        run = self._connection.run
+    def follow(self, change: MemberChanges, delta: Delta) -> bool:
+        """Bring the numbers up to date with changed derivations, and note who came and went."""
+        for query, weight in change:
+            self._gather(query, weight_of(query, weight), self._members, "w")
+        run, changed = self.connection.run, table_of(delta).table
         run(
             f"INSERT INTO {self._table} SELECT * FROM {self._members} WHERE w <> 0 "
             "ON CONFLICT DO UPDATE SET n = n + excluded.n"
@@ -105,7 +91,7 @@ class CountsTable:
         row = ", ".join(f"m.c{i}" for i in range(self._relation.arity))
         beside = f"{row}, " if row else ""
         run(
-            f"INSERT INTO {delta.table} SELECT {beside}CASE c.n WHEN 0 THEN -1 ELSE 1 END {both} "
+            f"INSERT INTO {changed} SELECT {beside}CASE c.n WHEN 0 THEN -1 ELSE 1 END {both} "
             "AND m.w <> 0 AND (c.n = 0 OR c.n = m.w)"
         )
         which = f"({self._columns})" if self._is_keyed else "rowid"

@@ -14,9 +14,11 @@ import apsw
 from harken.engines.protocol import Connection, DirectAccess
 from harken.engines.sqlite import faults, foreign, layout, many
 from harken.engines.sqlite.aggregates import exact_sum
-from harken.engines.sqlite.compile import Compiler
+from harken.engines.sqlite.compile import MANY_ITEMS, Compiler
+from harken.engines.sqlite.events import Capture
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
+from harken.engines.sqlite.keep import Keep
 from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.names import stored_name
 from harken.engines.sqlite.recursion import (
@@ -204,6 +206,8 @@ class SQLiteEngine:
         """The Python functions behind foreign relations, by the ids of these."""
         self.indexes = Indexes(connection)
         self.statistics = Statistics(connection, self.indexes)
+        self.capture = Capture(connection)
+        self.keep = Keep(connection, self)
         self.register_foreign(COPIES, lambda n: range(1, n + 1), [int])
         for relation in RANGES.values():
             self.register_foreign(relation, values_in_range, [lambda value: value] * 3)
@@ -317,9 +321,9 @@ class SQLiteEngine:
 
     # --- queries ---------------------------------------------------------------------------
 
-    def compile(self, plan: Plan, most: int | None = None) -> Query:
-        """A statement with more than so many items in FROM is too complex."""
-        query, compiler = self._compile(plan, {}, {}, most)
+    def compile(self, plan: Plan, short: bool = False) -> Query:
+        """A `short` statement has at most so many items in FROM."""
+        query, compiler = self._compile(plan, {}, {}, MANY_ITEMS if short else None)
         wanted = self.indexes.wanted_by(query.sql, len(query.slots), compiler.aliases)
         self.indexes.ensure([*compiler.lookups, *wanted])
         return query

@@ -11,17 +11,19 @@ last cleared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import cast
 
 from harken.calculus.states import delta
-from harken.engines.protocol import Connection, Query
-from harken.engines.sqlite import layout
+from harken.engines import protocol
+from harken.engines.protocol import Connection, LargeChange, Row
+from harken.engines.sqlite import many
 from harken.engines.sqlite.compile import Compiler
+from harken.engines.sqlite.deltas import DeltaSet
 from harken.engines.sqlite.expressions import Sql, literal_text, quote
 from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.names import stored_name
-from harken.engines.sqlite.selectable import selectable
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Kind, Relation, Role
 from harken.planner.screen import Alternative, Screener
@@ -42,107 +44,8 @@ CLEAR_MARKS = f"DELETE FROM temp.{MARKS}"
 EVENTS = ("insert", "delete", "update")
 OF_TRIGGERS = "type = 'trigger' AND name IN (?, ?, ?)"
 
-ANNOUNCED = 16
-"""The rows that SQLite expects in a Δ-set: fewer than any table has, and enough that it makes an
-index on what it joins them with, if there is none."""
 
-
-class DeltaSet:
-    """A temporary table of changed rows with their weights; its statements are made once."""
-
-    def __init__(self, connection: Connection, relation: Relation, announced: bool = True) -> None:
-        """Of a Δ-set that is `announced`, SQLite knows that it is small: whatever it is joined
-        with, it comes first."""
-        self.relation = relation
-        self.announced = announced
-        self._connection = connection
-        self.table = f"temp.{quote(delta(relation).id)}"
-        self._columns = ", ".join(f"c{i}" for i in range(relation.arity))
-        self.weight = f"c{relation.arity}"
-        self._key = layout.identity(relation)
-        self._clear = f"DELETE FROM {self.table}"
-        self._size = f"SELECT count(*) FROM {self.table}"
-        self._changed = f"SELECT EXISTS (SELECT 1 FROM {self.table} WHERE {self.weight} <> 0)"
-
-    def create(self) -> None:
-        """Make the table if it is not there."""
-        if self._connection.has_table(stored_name(delta(self.relation).id), "temp"):
-            return
-        key = self._columns or self.weight
-        columns = f"{layout.typed_columns(self.relation)}, " if self._columns else ""
-        create = f"CREATE TEMP TABLE {self.table} ({columns}{self.weight} INTEGER NOT NULL"
-        if layout.may_be_null(self.relation):
-            self._connection.run(f"{create})")
-            self._index()
-        else:
-            self._connection.run(f"{create}, PRIMARY KEY ({key})) WITHOUT ROWID")
-        if self.announced:
-            self._announce()
-
-    def _index(self) -> None:
-        """A table without its index must not be left, by Ctrl-C: it would be taken for complete."""
-        name = delta(self.relation).id
-        index = f"CREATE UNIQUE INDEX temp.{quote(f'rows {name}')} ON {quote(name)} ({self._key})"
-        try:
-            self._connection.run(index)
-        except BaseException:
-            self.drop()
-            raise
-
-    def _announce(self) -> None:
-        row = ", ".join(["value"] * (self.relation.arity + 1))
-        values = f"SELECT 1 AS value UNION ALL SELECT value + 1 FROM v WHERE value < {ANNOUNCED}"
-        self._connection.run(f"WITH v AS ({values}) INSERT INTO {self.table} SELECT {row} FROM v")
-        self._connection.run(f"ANALYZE {self.table}")
-        self.clear()
-
-    def drop(self) -> None:
-        self._connection.run(f"DROP TABLE IF EXISTS {self.table}")
-
-    def fill(self, query: Query, weight: int) -> None:
-        """Take in the rows of a query, each with this weight."""
-        selectable(query).run_into(f"INSERT INTO {self.table}", f", {weight}")
-
-    def fill_weighted(self, query: Query) -> None:
-        """Take in the weighted rows of a query, of which the last column is the weight."""
-        total = f"sum({self.weight})"
-        shown = f"{self._columns}, {total}" if self._columns else total
-        groups = f"GROUP BY {self._columns} " if self._columns else ""
-        selectable(query).run_from(
-            f"SELECT {shown} FROM", f"{groups}HAVING {total} <> 0", f"INSERT INTO {self.table}"
-        )
-
-    def has_changed(self) -> bool:
-        return bool(self._connection.value(self._changed))
-
-    def rows(self) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-        """What was added and what was removed."""
-        gained, lost = (
-            self._connection.rows(
-                f"SELECT {self._columns or 1} FROM {self.table} WHERE {self.weight} {sign} 0"
-            )
-            for sign in "><"
-        )
-        if not self._columns:
-            return [() for _ in gained], [() for _ in lost]
-        return gained, lost
-
-    def copies(self) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-        """What was added and what was removed, each row as often as that."""
-        plus: list[tuple[Any, ...]] = []
-        minus: list[tuple[Any, ...]] = []
-        for *row, weight in self._connection.rows(f"SELECT * FROM {self.table}"):
-            (plus if weight > 0 else minus).extend([tuple(row)] * abs(weight))
-        return plus, minus
-
-    def size(self) -> int:
-        return int(self._connection.value(self._size))
-
-    def clear(self) -> None:
-        self._connection.run(self._clear)
-
-
-class Capture(DeltaSet):
+class CapturedDelta(DeltaSet):
     """The Δ-set of a stored relation, kept by triggers on its table.
 
     Rows that fail the row tests of the screener are left out. A mark says that the relation has
@@ -168,42 +71,35 @@ class Capture(DeltaSet):
 
     def capture(self) -> None:
         """From now on, keep the changes."""
-        self._connection.run(CREATE_MARKS)
+        self.connection.run(CREATE_MARKS)
         self.create()
         triggers = self._triggers()
         if triggers and self._has_triggers():
             self._drop_triggers()  # SQLite may not see those that it has
         for sql in triggers.values():
-            self._connection.run(sql)
+            self.connection.run(sql)
 
-    def note(self, row: Sequence[Any], weight: int) -> None:
-        """A row has come (+1) or gone (-1)."""
-        values = ", ".join(f"?{i + 1}" for i in range(self.relation.arity))
-        self._connection.run(self._counting(values, weight, ""), row)
+    def note(self, rows: Sequence[Row] | LargeChange) -> None:
+        """Rows have come and gone, the weight of each is its last value; or so many that they are
+        not held here."""
+        if isinstance(rows, LargeChange):
+            self.elsewhere = rows.size
+        elif rows:
+            self.add(rows)
+        else:
+            return
         for sql in self._marks([]):
-            self._connection.run(sql)
+            self.connection.run(sql)
 
-    def note_many(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Rows have come and gone; the weight of each is its last value."""
-        self.add_many(rows)
-        for sql in self._marks([]) if rows else ():
-            self._connection.run(sql)
-
-    def add_many(self, rows: Sequence[Sequence[Any]]) -> None:
+    def add(self, rows: Sequence[Row]) -> None:
         """The same without a mark: whoever propagates them knows of them."""
         arity, total = self.relation.arity, self.weight
         values = ", ".join(f"?{i + 1}" for i in range(arity + 1))
-        self._connection.run_many(
-            f"INSERT INTO {self.table} ({self._columns}, {total}) VALUES ({values}) "
-            f"ON CONFLICT ({self._key}) DO UPDATE SET {total} = {total} + ?{arity + 1}",
+        self.connection.run_many(
+            f"INSERT INTO {self.table} ({self.columns}, {total}) VALUES ({values}) "
+            f"ON CONFLICT ({self.key}) DO UPDATE SET {total} = {total} + ?{arity + 1}",
             rows,
         )
-
-    def note_elsewhere(self, size: int) -> None:
-        """So many rows have come and gone that they are not held here."""
-        self.elsewhere = size
-        for sql in self._marks([]):
-            self._connection.run(sql)
 
     def size(self) -> int:
         return self.elsewhere or super().size()
@@ -218,39 +114,35 @@ class Capture(DeltaSet):
         after = self._triggers()
         for event, sql in after.items():
             if before.get(event) != sql:
-                self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(event)}")
-                self._connection.run(sql)
-
-    def capture_again(self) -> None:
-        self._drop_triggers()
-        self.capture()
+                self.connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(event)}")
+                self.connection.run(sql)
 
     def _drop_triggers(self) -> None:
         for event in EVENTS:
-            self._connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(event)}")
+            self.connection.run(f"DROP TRIGGER IF EXISTS temp.{self._trigger(event)}")
         if self._has_triggers():
             self._drop_orphans()
 
-    def release(self) -> None:
+    def unwatch(self) -> None:
         self._drop_triggers()
         self.drop()
 
     def _has_triggers(self) -> bool:
         """Does SQLite have triggers of these names, whether it sees them or not?"""
         found = f"SELECT EXISTS (SELECT 1 FROM temp.sqlite_schema WHERE {OF_TRIGGERS})"
-        return bool(self._connection.value(found, self._trigger_names()))
+        return bool(self.connection.value(found, self._trigger_names()))
 
     def _drop_orphans(self) -> None:
         """If another process dropped the table, SQLite hides its triggers from us. They would come
         back to life with a table of the same name, perhaps of other columns; and where they were
         made a second time, SQLite takes its temporary schema for damaged."""
         delete = f"DELETE FROM temp.sqlite_schema WHERE {OF_TRIGGERS}"
-        with self._connection.watch.shielded():
-            self._connection.run("PRAGMA writable_schema = ON")
+        with self.connection.watch.shielded():
+            self.connection.run("PRAGMA writable_schema = ON")
             try:
-                self._connection.run(delete, self._trigger_names())
+                self.connection.run(delete, self._trigger_names())
             finally:
-                self._connection.run("PRAGMA writable_schema = OFF")
+                self.connection.run("PRAGMA writable_schema = OFF")
 
     def _trigger_names(self) -> tuple[str, ...]:
         table = stored_name(table_name(self.relation))
@@ -279,14 +171,11 @@ class Capture(DeltaSet):
 
     def _count(self, row: str, weight: int, passes: str) -> str:
         values = ", ".join(f"{row}.c{i}" for i in range(self.relation.arity))
-        return self._counting(values, weight, passes)
-
-    def _counting(self, values: str, weight: int, passes: str) -> str:
         total = self.weight
         return (
-            f"INSERT INTO {quote(delta(self.relation).id)} ({self._columns}, {total}) "
+            f"INSERT INTO {quote(delta(self.relation).id)} ({self.columns}, {total}) "
             f"SELECT {values}, {weight} WHERE {passes or 1} "
-            f"ON CONFLICT ({self._key}) DO UPDATE SET {total} = {total} + ({weight});"
+            f"ON CONFLICT ({self.key}) DO UPDATE SET {total} = {total} + ({weight});"
         )
 
     def _marks(self, rows: list[str]) -> list[str]:
@@ -307,13 +196,70 @@ class Capture(DeltaSet):
         return quote(f"{event} {table_name(self.relation)}")
 
 
-def marked(connection: Connection) -> dict[str, bool]:
-    """The ids of the relations that have changed; true if the change passed its screener."""
-    return {str(name): bool(passed) for name, passed in connection.rows(READ_MARKS)}
+class Capture:
+    """The captured changes of a connection."""
 
+    def __init__(
+        self,
+        connection: Connection,
+        is_elsewhere: Callable[[Relation], bool] = lambda _: False,
+        forget_elsewhere: Callable[[str | None], None] = lambda _: None,
+    ) -> None:
+        """The rows of a relation that `is_elsewhere` are in a temporary table as far as they are
+        here. `forget_elsewhere` lets go of the change of a relation, or of all, that is not."""
+        self._connection = connection
+        self._is_elsewhere = is_elsewhere
+        self._forget_elsewhere = forget_elsewhere
+        self._has_watched = False
 
-def unmark(connection: Connection) -> None:
-    connection.run(CLEAR_MARKS)
+    def delta(self, relation: Relation) -> DeltaSet:
+        return DeltaSet(self._connection, relation)
+
+    def watch(self, relation: Relation, *, told: bool = False) -> CapturedDelta:
+        schema = "temp" if self._is_elsewhere(relation) else "main"
+        watched = CapturedDelta(self._connection, relation, told, schema)
+        watched.capture()
+        self._has_watched = True
+        return watched
+
+    def pending(self) -> dict[str, bool]:
+        if not self._has_watched:
+            return {}
+        return {str(name): bool(passed) for name, passed in self._connection.rows(READ_MARKS)}
+
+    def settle(self, changes: Iterable[protocol.CapturedDelta]) -> None:
+        for change in changes:
+            change.clear()
+            self._forget_elsewhere(change.relation.id)
+        self._connection.run(CLEAR_MARKS)
+
+    def forget_large(self, changes: Iterable[protocol.CapturedDelta]) -> None:
+        self._forget_elsewhere(None)
+        for change in changes:
+            cast(CapturedDelta, change).elsewhere = 0
+
+    def can_take_back(self, relation: Relation) -> bool:
+        """Not where objects are: SQLite takes what refers to an object along with it. And what has
+        no columns, as whether a rule is active, may have no table."""
+        has_objects = any(column.type.surrogate for column in relation.columns)
+        return relation.arity > 0 and not has_objects and not self._is_elsewhere(relation)
+
+    @contextmanager
+    def before(self, changes: Iterable[protocol.CapturedDelta]) -> Iterator[None]:
+        """A statement that reads the old state of a table writes it out, as what is there without
+        what came and with what went, at each mention. That can be too much for SQLite, or for
+        anyone's patience: here the change itself is taken back, and is there again afterwards."""
+        with self._connection.undone():
+            for change in changes:
+                plus, minus = cast(CapturedDelta, change).copies()
+                many.remove(self._connection, change.relation, plus)
+                # Of a row that was changed, only the side that passed its screener may be in the
+                # Δ-set: one that comes back takes the place of another with its key.
+                many.add(self._connection, change.relation, minus)
+            yield
+
+    def explain_screener(self, alternatives: tuple[Alternative, ...] | None) -> str:
+        return passing(alternatives, "NEW")
 
 
 def passing(alternatives: tuple[Alternative, ...] | None, row: str) -> str:

@@ -15,14 +15,14 @@ Law: after `follow`, what is shown is what `build` would show of the rows as the
 from __future__ import annotations
 
 from harken.calculus.firsts import FirstRows
-from harken.engines.protocol import Connection, Query
+from harken.engines.protocol import Connection, Delta, MemberChanges, Query
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.copies import Validity
-from harken.engines.sqlite.events import DeltaSet
+from harken.engines.sqlite.deltas import table_of
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.foreign import foreign_module
+from harken.engines.sqlite.kept import KeptTables, Ledger
 from harken.engines.sqlite.ordered import order_by
-from harken.engines.sqlite.selectable import selectable
+from harken.engines.sqlite.selectable import selectable, weight_of
 from harken.ir.relations import COPIES
 
 AHEAD = 1_000
@@ -31,25 +31,22 @@ TIMES = 4
 """and so many times those shown; when there are as many times more again, the last ones go."""
 
 
-class FirstRowsTable:
-    def __init__(self, connection: Connection, kept: FirstRows) -> None:
-        assert kept.first.count is not None
-        self._connection = connection
-        self.kept = kept
-        self._first = kept.first
-        self._count = kept.first.count
-        self._needed = self._count + kept.first.offset
+class FirstRowsTable(KeptTables):
+    def __init__(self, connection: Connection, ledger: Ledger, specification: FirstRows) -> None:
+        assert specification.first.count is not None
+        rows, name = specification.members.goal, specification.relation.id
+        parts = [f"{part} {name}" for part in ("ahead", "members", "last", "before")]
+        super().__init__(connection, ledger, name, [name, *parts])
+        self._shown, self._ahead, self._members, self._last, self._before = self._tables
+        self.specification = specification
+        self._first = specification.first
+        self._count = specification.first.count
+        self._needed = self._count + specification.first.offset
         self.wanted = max(AHEAD, TIMES * self._needed)
-        rows, name = kept.members.goal, kept.relation.id
-        self.validity = Validity(connection, name)
-        self._shown = f"temp.{quote(name)}"
-        self._before, self._members, self._ahead, self._last = (
-            f"temp.{quote(f'{part} {name}')}" for part in ("before", "members", "ahead", "last")
-        )
         self._index = f"temp.{quote(f'order {name}')} ON {quote(f'ahead {name}')}"
-        self._typed, self._typed_shown = map(layout.typed_columns, (rows, kept.relation))
+        self._typed, self._typed_shown = map(layout.typed_columns, (rows, specification.relation))
         self._columns = _columns(rows.arity)
-        self._columns_shown = _columns(kept.relation.arity)
+        self._columns_shown = _columns(specification.relation.arity)
         self._matches = " AND ".join(f"a.c{i} IS m.c{i}" for i in range(rows.arity))
         self._order = order_by(self._first.order)
         # An index has no say about NULLs: they come first upwards, and last downwards.
@@ -57,16 +54,16 @@ class FirstRowsTable:
 
     # --- the tables ------------------------------------------------------------------------
 
-    def build(self, rows: Query) -> None:
+    def build(self, source: Query) -> None:
         """Compute everything from the first of the rows as they are, as many as are `wanted`."""
         self.drop()
-        run = self._connection.run
+        run = self.connection.run
         run(f"CREATE TEMP TABLE {self._members} ({self._typed}, w INTEGER)")
         run(f"CREATE TEMP TABLE {self._ahead} ({self._typed}, n INTEGER)")
         run(f"CREATE TEMP TABLE {self._last} ({self._typed})")
         for table in (self._shown, self._before):
             run(f"CREATE TEMP TABLE {table} ({self._typed_shown})")
-        selectable(rows).run_from(
+        selectable(source).run_from(
             f"SELECT {self._columns}, count(*) FROM",
             f"WHERE 1 GROUP BY {self._columns}",
             f"INSERT INTO {self._ahead}",
@@ -78,18 +75,13 @@ class FirstRowsTable:
             if self._copies() < self._needed:
                 return  # one row is there so often that it cannot be told how often
         self._show()
-        self.validity.declare()
-
-    def drop(self) -> None:
-        self.validity.revoke()
-        for table in (self._members, self._ahead, self._last, self._shown, self._before):
-            self._connection.run(f"DROP TABLE IF EXISTS {table}")
+        self.declare_built()
 
     def size(self) -> int:
-        return int(self._connection.value(f"SELECT count(*) FROM {self._ahead}"))
+        return int(self.connection.value(f"SELECT count(*) FROM {self._ahead}"))
 
     def _copies(self) -> int:
-        return int(self._connection.value(f"SELECT total(n) FROM {self._ahead}"))
+        return int(self.connection.value(f"SELECT total(n) FROM {self._ahead}"))
 
     def _last_ahead(self, columns: str) -> str:
         last = f"(SELECT count(*) FROM {self._ahead}) - 1"
@@ -97,13 +89,13 @@ class FirstRowsTable:
 
     def _note_last(self) -> None:
         """What comes after all that are ahead does not matter from now on."""
-        self._connection.run(f"DELETE FROM {self._last}")
-        self._connection.run(f"INSERT INTO {self._last} {self._last_ahead(self._columns)}")
+        self.connection.run(f"DELETE FROM {self._last}")
+        self.connection.run(f"INSERT INTO {self._last} {self._last_ahead(self._columns)}")
 
     def _show(self) -> None:
         """Each of the rows is there at least once, so as many as are needed are enough."""
         shown = ", ".join(f"a.{each}" for each in self._columns_shown.split(", "))
-        self._connection.run(
+        self.connection.run(
             f"INSERT INTO {self._shown} SELECT {shown} FROM "
             f"(SELECT *, min(n, {self._needed}) AS copies FROM {self._ahead} "
             f"ORDER BY {self._order} LIMIT {self._needed}) AS a, "
@@ -114,27 +106,21 @@ class FirstRowsTable:
 
     # --- following the rows ----------------------------------------------------------------
 
-    def gather(self, query: Query, weight: str) -> None:
-        """Take in changed rows; `weight` is what each row of the query counts."""
-        selectable(query).run_from(
-            f"SELECT {self._columns}, sum({weight}) FROM",
-            f"WHERE 1 GROUP BY {self._columns} HAVING sum({weight}) <> 0",
-            f"INSERT INTO {self._members}",
-        )
-
-    def follow(self, delta: DeltaSet) -> bool:
-        """Bring the rows up to date with the gathered ones, and note what changed among those
-        shown; false if too few are left, and nothing is kept any more."""
+    def follow(self, change: MemberChanges, delta: Delta) -> bool:
+        """Bring the rows up to date with changed ones, and note what changed among those shown;
+        false if too few are left, and nothing is kept any more."""
+        for query, weight in change:
+            self._gather(query, weight_of(query, weight))
         self._add_members()
         if not self._are_enough():
             self.drop()
             return False
-        run = self._connection.run
+        run = self.connection.run
         run(f"INSERT INTO {self._before} SELECT * FROM {self._shown}")
         run(f"DELETE FROM {self._shown}")
         self._show()
         run(
-            f"INSERT INTO {delta.table} SELECT {self._columns_shown}, sum(w) FROM "
+            f"INSERT INTO {table_of(delta).table} SELECT {self._columns_shown}, sum(w) FROM "
             f"(SELECT *, 1 AS w FROM {self._shown} UNION ALL SELECT *, -1 FROM {self._before}) "
             f"WHERE 1 GROUP BY {self._columns_shown} HAVING sum(w) <> 0"
         )
@@ -143,8 +129,15 @@ class FirstRowsTable:
             self._let_go()
         return True
 
+    def _gather(self, query: Query, weight: str) -> None:
+        selectable(query).run_from(
+            f"SELECT {self._columns}, sum({weight}) FROM",
+            f"WHERE 1 GROUP BY {self._columns} HAVING sum({weight}) <> 0",
+            f"INSERT INTO {self._members}",
+        )
+
     def _add_members(self) -> None:
-        run = self._connection.run
+        run = self.connection.run
         later = f"SELECT 1 FROM {self._last} AS l WHERE ({self._is_ahead('m', 'l')}) IS NOT TRUE"
         run(f"DELETE FROM {self._members} AS m WHERE EXISTS ({later})")
         found = f"SELECT 1 FROM {self._ahead} AS a WHERE {self._matches}"
@@ -177,13 +170,13 @@ class FirstRowsTable:
 
     def _are_enough(self) -> bool:
         """Are as many rows left as are needed, or are they all there are?"""
-        is_all = self._connection.value(f"SELECT NOT EXISTS (SELECT 1 FROM {self._last})")
+        is_all = self.connection.value(f"SELECT NOT EXISTS (SELECT 1 FROM {self._last})")
         return self._copies() >= self._needed or bool(is_all)
 
     def _let_go(self) -> None:
         """Keep as many rows as at first."""
         kept = f"SELECT rowid FROM {self._ahead} ORDER BY {self._order} LIMIT {self.wanted}"
-        self._connection.run(f"DELETE FROM {self._ahead} WHERE rowid NOT IN ({kept})")
+        self.connection.run(f"DELETE FROM {self._ahead} WHERE rowid NOT IN ({kept})")
         self._note_last()
 
 

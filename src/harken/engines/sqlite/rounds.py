@@ -13,26 +13,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harken.calculus.rounds import Rounds
-from harken.engines.protocol import Connection, Query
+from harken.engines.protocol import Connection, Delta, Query, RoundsChange, RoundsSource
 from harken.engines.sqlite import layout, recursion
-from harken.engines.sqlite.copies import Validity
-from harken.engines.sqlite.events import DeltaSet
+from harken.engines.sqlite.deltas import DeltaSet, table_of
 from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.kept import KeptTables, Ledger
 from harken.engines.sqlite.selectable import selectable
 from harken.ir.strata import no_fixpoint
 
 
-class RoundsTable:
-    def __init__(self, connection: Connection, rounds: Rounds) -> None:
-        self._connection = connection
+class RoundsTable(KeptTables):
+    def __init__(self, connection: Connection, ledger: Ledger, rounds: Rounds) -> None:
         self.rounds = rounds
         width = rounds.relation.arity
         row = replace(rounds.stored, columns=rounds.stored.columns[:-1])
         self._row = row
         name = rounds.stored.id
-        self.validity = Validity(connection, name)
         self._names = (name, f"changed {name}")
-        self._stored, self._changed = (f"temp.{quote(each)}" for each in self._names)
+        super().__init__(connection, ledger, name, self._names)
+        self._stored, self._changed = self._tables
         self.moving = DeltaSet(connection, row)
         self._columns = ", ".join(f"c{i}" for i in range(width + 1))
         self._shown = ", ".join(f"c{i}" for i in range(1, width + 1))
@@ -51,46 +50,39 @@ class RoundsTable:
         typed = layout.typed_columns(self._row)
         identity = layout.identity(self._row)
         for name in self._names:
-            self._connection.run(
+            self.connection.run(
                 f"CREATE TEMP TABLE {quote(name)} ({typed}, {self._weight} INTEGER NOT NULL)"
             )
-            self._connection.run(
+            self.connection.run(
                 f"CREATE UNIQUE INDEX temp.{quote(f'rows {name}')} ON {quote(name)} ({identity})"
             )
         self.moving.create()
 
-    def build(self, base: Query, step: Query) -> None:
+    def build(self, source: RoundsSource) -> None:
         """Go through all rounds as they are now."""
-        self._begin(base, "1")
-        self._go(step)
-        self._connection.run(f"INSERT INTO {self._stored} SELECT * FROM {self._changed}")
-        self._connection.run(f"DELETE FROM {self._changed}")
-        self.validity.declare()
+        self._begin(source.base, "1")
+        self._go(source.step)
+        self.connection.run(f"INSERT INTO {self._stored} SELECT * FROM {self._changed}")
+        self.connection.run(f"DELETE FROM {self._changed}")
+        self.declare_built()
 
     def drop(self) -> None:
-        self.validity.revoke()
-        for table in (self._stored, self._changed):
-            self._connection.run(f"DROP TABLE IF EXISTS {table}")
+        super().drop()
         self.moving.drop()
-
-    def size(self) -> int:
-        return int(self._connection.value(f"SELECT count(*) FROM {self._stored}"))
 
     # --- following a change ----------------------------------------------------------------
 
-    def follow(
-        self, base: Query | None, kept_step: Query | None, step: Query, delta: DeltaSet
-    ) -> None:
-        """Bring the rounds up to date. `base` and `kept_step` are changes, with weights: the second
-        of the rounds that are stored, so it is looked at first."""
-        run = self._connection.run
+    def follow(self, change: RoundsChange, delta: Delta) -> bool:
+        """Bring the rounds up to date. The change of the step is that of the rounds that are
+        stored, so it is looked at first."""
+        run = self.connection.run
         try:
-            self._take(kept_step)
-            if base is not None:
-                self._begin(base, f"c{self.rounds.relation.arity}")
-            self._go(step)
+            self._take(change.kept_step)
+            if change.base is not None:
+                self._begin(change.base, f"c{self.rounds.relation.arity}")
+            self._go(change.step)
             run(
-                f"INSERT INTO {delta.table} SELECT {self._shown}, sum({self._weight}) "
+                f"INSERT INTO {table_of(delta).table} SELECT {self._shown}, sum({self._weight}) "
                 f"FROM {self._changed} WHERE 1 GROUP BY {self._shown} "
                 f"HAVING sum({self._weight}) <> 0"
             )
@@ -109,6 +101,7 @@ class RoundsTable:
             run(f"DELETE FROM {self._changed}")
             self.moving.clear()
         self.validity.declare()
+        return True
 
     def _same(self, i: int) -> str:
         if self._row.columns[i].type.nullable:
@@ -136,7 +129,7 @@ class RoundsTable:
 
     def _go(self, step: Query) -> None:
         """Go through the rounds, each when all that changes in it is known."""
-        run, value = self._connection.run, self._connection.value
+        run, value = self.connection.run, self.connection.value
         number, rows, name = -1, 0, self.rounds.relation.written_name
         changes = f"FROM {self._changed} WHERE {self._weight} <> 0"
         while (found := value(f"SELECT min(c0) {changes} AND c0 > {number}")) is not None:

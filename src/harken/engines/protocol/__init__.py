@@ -1,0 +1,97 @@
+"""What the rest of Harken asks of an engine.
+
+An engine stores relations, changes them inside transactions, evaluates plans, captures changes and
+keeps derived state. It never parses a user's text and never decides what to compute; it only knows
+how. Each protocol has one purpose and says the law that it keeps; `Engine` is all of them. Rows are
+tuples of stored values (`values.encoding`), relations are those of the IR. Everything above the
+engines imports them from here.
+"""
+
+from harken.engines.protocol.capture import Capture, CapturedDelta, Delta, LargeChange
+from harken.engines.protocol.engine import Engine, Indexes, Statistics
+from harken.engines.protocol.keep import (
+    AnyKept,
+    CopiedRows,
+    Keep,
+    Kept,
+    KeptCopy,
+    KeptCounts,
+    KeptRecursion,
+    KeptRounds,
+    KeptSummary,
+    MemberChanges,
+    RecursionChange,
+    RecursionSource,
+    RecursiveRows,
+    RoundsChange,
+    RoundsSource,
+    Size,
+    Specification,
+)
+from harken.engines.protocol.lake import Fetch, Lake, LakeRelation
+from harken.engines.protocol.queries import (
+    NO_ANSWERS,
+    Answers,
+    BrokenOff,
+    Evaluate,
+    Query,
+    Row,
+    TooManyRows,
+)
+from harken.engines.protocol.store import DirectAccess, Found, Numbers, Store, damaged
+from harken.engines.protocol.transactions import (
+    Connection,
+    Limits,
+    SchemaVersions,
+    SystemTables,
+    TransactionEnd,
+    Transactions,
+)
+
+__all__ = [
+    "NO_ANSWERS",
+    "Answers",
+    "AnyKept",
+    "BrokenOff",
+    "Capture",
+    "CapturedDelta",
+    "Connection",
+    "CopiedRows",
+    "Delta",
+    "DirectAccess",
+    "Engine",
+    "Evaluate",
+    "Fetch",
+    "Found",
+    "Indexes",
+    "Keep",
+    "Kept",
+    "KeptCopy",
+    "KeptCounts",
+    "KeptRecursion",
+    "KeptRounds",
+    "KeptSummary",
+    "Lake",
+    "LakeRelation",
+    "LargeChange",
+    "Limits",
+    "MemberChanges",
+    "Numbers",
+    "Query",
+    "RecursionChange",
+    "RecursionSource",
+    "RecursiveRows",
+    "RoundsChange",
+    "RoundsSource",
+    "Row",
+    "SchemaVersions",
+    "Size",
+    "Specification",
+    "Statistics",
+    "Store",
+    "SystemTables",
+    "TooManyRows",
+    "TransactionEnd",
+    "Transactions",
+    "damaged",
+]

@@ -1,0 +1,74 @@
+"""An engine: all protocols together, and what only makes it faster."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Protocol
+
+from harken.engines.protocol.capture import Capture
+from harken.engines.protocol.keep import Keep
+from harken.engines.protocol.lake import Fetch, Lake
+from harken.engines.protocol.queries import Evaluate
+from harken.engines.protocol.store import Numbers, Store
+from harken.engines.protocol.transactions import Connection, TransactionEnd
+from harken.ir.relations import Relation
+
+
+class Indexes(Protocol):
+    """How rows are found sooner. Law: an index never changes the rows."""
+
+    temporary: set[str]
+    """The ids of relations whose rows are the session's own."""
+
+    def ensure(self, wanted: Iterable[tuple[Relation, tuple[int, ...]]]) -> bool: ...
+
+    def of(self, relation: Relation) -> tuple[str, ...]: ...
+
+    def reload(self) -> None: ...
+
+    def make_postponed(self) -> None: ...
+
+
+class Statistics(Protocol):
+    """The numbers that the cost model works with. They are only speed: no row depends on them."""
+
+    @property
+    def updates(self) -> Mapping[str, Any]:
+        """How often and by how many rows each relation changes."""
+
+    def note(self, relation: str, rows: int) -> None:
+        """So many rows of a relation have changed."""
+
+    def tell(self, relation: Relation, rows: int) -> None:
+        """A relation has so many rows."""
+
+    def forget(self) -> None: ...
+
+    def rows(self, relation: Relation) -> float: ...
+
+    def sizes(self, relations: Mapping[str, Relation]) -> dict[str, float]: ...
+
+    def fanout(self, relation: Relation, columns: Collection[int]) -> float:
+        """About how many rows have the same values in these columns."""
+
+
+class Engine(Store, Evaluate, Fetch, Lake, TransactionEnd, Protocol):
+    """One engine, or several that are composed (`placement`)."""
+
+    @property
+    def connection(self) -> Connection: ...
+
+    @property
+    def capture(self) -> Capture: ...
+
+    @property
+    def keep(self) -> Keep: ...
+
+    @property
+    def numbers(self) -> Numbers: ...
+
+    @property
+    def indexes(self) -> Indexes: ...
+
+    @property
+    def statistics(self) -> Statistics: ...

@@ -1,0 +1,115 @@
+"""All that is kept for a session, in temporary tables: opening, building several in one pass.
+
+Law: `total` is the sum of all that is built and holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, cast
+
+from harken.calculus.counting import Derivations
+from harken.calculus.firsts import FirstRows
+from harken.calculus.rounds import Rounds
+from harken.calculus.totals import Totals
+from harken.engines.protocol import (
+    AnyKept,
+    Connection,
+    CopiedRows,
+    KeptRecursion,
+    KeptRounds,
+    KeptSummary,
+    Query,
+    RecursiveRows,
+    Size,
+)
+from harken.engines.sqlite.copies import Copy
+from harken.engines.sqlite.counts import CountsTable
+from harken.engines.sqlite.firsts import FirstRowsTable
+from harken.engines.sqlite.kept import Ledger
+from harken.engines.sqlite.recursive_rows import RecursionTables
+from harken.engines.sqlite.rounds import RoundsTable
+from harken.engines.sqlite.selectable import selectable
+from harken.engines.sqlite.totals import TotalsTable
+from harken.ir.clauses import Program
+from harken.planner.prepare import Plan
+
+if TYPE_CHECKING:
+    from harken.engines.sqlite.engine import SQLiteEngine
+
+
+class Keep:
+    def __init__(self, connection: Connection, engine: SQLiteEngine) -> None:
+        self._connection = connection
+        self._engine = engine
+        self._ledger = Ledger()
+
+    def open(self, specification: Any) -> Any:
+        match specification:
+            case Totals():
+                return TotalsTable(self._connection, self._ledger, specification)
+            case FirstRows():
+                return FirstRowsTable(self._connection, self._ledger, specification)
+            case Derivations():
+                return CountsTable(self._connection, self._ledger, specification)
+            case Rounds():
+                return RoundsTable(self._connection, self._ledger, specification)
+            case CopiedRows():
+                return Copy(self._connection, self._ledger, specification)
+            case RecursiveRows():
+                return RecursionTables(self._connection, self._ledger, specification, self._engine)
+        raise TypeError(f"nothing is kept for {specification}")
+
+    def build(
+        self,
+        wanted: Iterable[tuple[KeptSummary, Program]],
+        compile_members: Callable[[Program], Query],
+    ) -> None:
+        """Totals of the same groups are counted in one pass."""
+        together: dict[tuple[object, ...], list[TotalsTable]] = {}
+        programs: dict[tuple[object, ...], Program] = {}
+        for kept, program in wanted:
+            if isinstance(kept, FirstRowsTable):
+                kept.build(compile_members(kept.specification.ahead(kept.wanted)))
+            elif isinstance(kept, CountsTable):
+                query = compile_members(program)
+                counted = selectable(query).counted(kept.counted_by, (), None, many=False)
+                kept.build(query, counted)
+            else:
+                assert isinstance(kept, TotalsTable)
+                key = (program.goal.id, kept.counted_by, kept.specification.present)
+                together.setdefault(key, []).append(kept)
+                programs[key] = program
+        for alike, tables in together.items():
+            _build_together(tables, compile_members(programs[alike]))
+
+    def compile(self, plan: Plan, reading: Iterable[KeptRounds | KeptRecursion]) -> Query:
+        known: dict[str, str] = {}
+        for each in reading:
+            kept = cast(RoundsTable | RecursionTables, each)
+            known |= kept.tables if isinstance(kept, RoundsTable) else kept.copies
+        return self._engine.compile_reading(plan, known)
+
+    def built(self) -> list[AnyKept]:
+        """A rollback may have undone what was built: then it does not hold."""
+        return [cast(AnyKept, each) for each in self._ledger.built.values() if each.holds()]
+
+    def total(self) -> Size:
+        return sum((each.measure() for each in self.built()), Size())
+
+
+def _build_together(tables: list[TotalsTable], query: Query) -> None:
+    first = tables[0].specification
+    by = tables[0].counted_by
+    specifications = [each.specification for each in tables]
+    summed = {each.value for each in specifications if not each.counts_values}
+    values = sorted(each for each in summed if each is not None)
+    counted = selectable(query).counted(by, values, first.present, many=len(tables) > 1)
+    for table in tables:
+        if counted is None:
+            table.build(query)
+            continue
+        value = None if table.specification.counts_values else table.specification.value
+        place = None if value is None else len(by) + 1 + values.index(value)
+        rows = ((*row[: len(by) + 1], 0 if place is None else row[place]) for row in counted)
+        table.build(query, rows)
