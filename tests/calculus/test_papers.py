@@ -11,7 +11,7 @@ import pytest
 
 import harken
 from harken import Database
-from harken.engines.sqlite.events import Capture
+from harken.engines.sqlite.events import CapturedDelta
 from tests.harness.facts import Facts, grouped
 from tests.harness.watching import Watching, signed
 
@@ -65,8 +65,8 @@ def test_what_a_rollback_takes_back_is_no_event(company: tuple[Database, Watchin
 def test_a_released_delta_set_leaves_nothing_behind(company: tuple[Database, Watching]) -> None:
     db, watching = company
     for delta_set in watching.delta_sets.values():
-        assert isinstance(delta_set, Capture)
-        delta_set.release()
+        assert isinstance(delta_set, CapturedDelta)
+        delta_set.unwatch()
     left = db.internals.connection.rows(
         "SELECT name FROM temp.sqlite_schema WHERE name <> 'harken_changed'"
     )

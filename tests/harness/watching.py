@@ -20,7 +20,7 @@ from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
 from harken.calculus.states import delta, in_old_state
 from harken.engines.protocol import Query
-from harken.engines.sqlite.events import Capture
+from harken.engines.sqlite.events import CapturedDelta
 from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.layout import table_name
 from harken.ir.assemble import assemble
@@ -160,7 +160,7 @@ class Watching:
     def __init__(self, db: Database, names: Iterable[str] = (), expanded: bool = True) -> None:
         self.db = db
         self.watches: dict[str, Watch] = {}
-        self.delta_sets: dict[str, Capture] = {}
+        self.delta_sets: dict[str, CapturedDelta] = {}
         self.tables: dict[str, Counter[Row]] = {}
         """What the captured relations held when their Δ-sets were last empty."""
         for name in names:
@@ -173,7 +173,7 @@ class Watching:
 
     def capture(self, relation: Relation) -> None:
         if relation.id not in self.delta_sets:
-            self.delta_sets[relation.id] = Capture(self.db.internals.connection, relation)
+            self.delta_sets[relation.id] = CapturedDelta(self.db.internals.connection, relation)
             self.delta_sets[relation.id].capture()
             self.tables[relation.id] = self.rows(relation)
 
@@ -200,11 +200,11 @@ class Watching:
 
     def give(self, relation: Relation, change: Weights) -> None:
         """Let a derived relation have a Δ-set, as a node of a network has one."""
-        delta_set = Capture(self.db.internals.connection, relation)
+        delta_set = CapturedDelta(self.db.internals.connection, relation)
         delta_set.create()
         self._fill(delta_set, change)
 
-    def _fill(self, delta_set: Capture, change: Weights) -> None:
+    def _fill(self, delta_set: CapturedDelta, change: Weights) -> None:
         delta_set.clear()
         table = f"temp.{quote(delta(delta_set.relation).id)}"
         marks = ", ".join("?" for _ in range(delta_set.relation.arity + 1))

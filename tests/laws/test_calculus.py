@@ -120,7 +120,7 @@ class Trial:
         """The changes of all functions; `touched` also names relations that are as they were."""
         self.counts["pairs"] += 1
         found = self.watching.check()
-        marked = set(events.marked(self.scenario.db.internals.connection))
+        marked = {name for name, _ in self.scenario.db.internals.connection.rows(events.READ_MARKS)}
         for name, watch in self.watching.watches.items():
             self.counts["changes"] += 1
             self.counts["changes of bags"] += watch.is_bag
@@ -132,7 +132,7 @@ class Trial:
                 self.check_over_derived(watch, found)
             elif self.maker.one_in(8) and not watch.is_bag:
                 self.check_nervous(watch, found[name])
-        events.unmark(self.scenario.db.internals.connection)
+        self.scenario.db.internals.connection.run(events.CLEAR_MARKS)
         return found
 
     def check_nervous(self, watch: Watch, change: Weights) -> None:

@@ -19,7 +19,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from harken.maintenance import chooser, nodes
+from harken.engines.sqlite import engine
+from harken.maintenance import chooser
 from tests.generators.sql_scripts import Script, Scripts
 from tests.generators.sql_shrinking import shrink, text_of
 from tests.harness.sql_lives import Life
@@ -128,7 +129,7 @@ def take_for_too_long(seed: int) -> Counter[str]:
     strategy = ("naive", "adaptive")[seed % 2]
     script = replace(Scripts(Random(seed)).script(views=3, transactions=20), strategy=strategy)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nodes, "MANY_ITEMS", 0)
+        patch.setattr(engine, "MANY_ITEMS", 0)
         return Pair(script).run()
 
 

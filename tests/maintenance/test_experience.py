@@ -82,7 +82,7 @@ def totals_are_kept(db: Database) -> bool:
         each for each in db.internals.network.graph.derived.values() if isinstance(each, TotalsNode)
     ]
     assert nodes
-    return all(each.table.validity.holds() for each in nodes)
+    return all(each.table.holds() for each in nodes)
 
 
 def ways(db: Database, text: str) -> list[str]:
@@ -416,7 +416,7 @@ def test_what_was_followed_in_vain_is_remembered(
         derived_changes, "_take_in", taking(60.0, derived_changes._take_in, db, begun)
     )
     for _ in range(2):
-        upper.table.validity.revoke()
+        upper.table.revoke()
         db.sql("UPDATE member SET v = v + 1 WHERE id < 120")
         assert len(begun) == 1
     assert "was broken off after" in str(db.explain("total", verbose=True))

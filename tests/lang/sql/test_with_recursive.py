@@ -268,7 +268,7 @@ def test_only_what_changes_in_a_round_is_followed() -> None:
             (change,) = view.changes()
             assert (len(change.plus), len(change.minus)) == (came, went)
         assert node.changes  # there are plans for changes of rounds, so they were followed
-        assert node.table.validity.holds()
+        assert node.table.holds()
         everything = db.sql("SELECT count(*) FROM ways").rows
         assert everything == [
             (len(by_sqlite([*chain[1:30], *chain[31:], (59, 60)], ROUND_AND_ROUND)),)

@@ -1,4 +1,4 @@
-"""What is kept in temporary tables of the session: its validity, its size, and the list of all of it.
+"""What is kept in temporary tables of a session: whether it is valid, its size, a list of it.
 
 What says that something kept is valid is a row of a temporary table, so a rollback takes that back
 as well. When another process has committed, what is kept missed it, and is not valid any more.
