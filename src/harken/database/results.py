@@ -9,26 +9,73 @@ from __future__ import annotations
 import datetime
 import decimal
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harken.database import frames
 from harken.database.json_values import NameObject, json_value
 from harken.database.objects import Object
+from harken.errors import ValueFault, counted
 from harken.values.builtin_functions import show_number, show_timestamp
 from harken.values.types import Type
+
+Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """`kind` is `rows` (a query) or `print`; the values of a print are its one row. `types` are
-    those of the columns."""
+    those of the columns. Iterating over it gives its rows."""
 
     kind: str
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
     _name: NameObject = field(compare=False, repr=False, default=repr)
     types: tuple[Type, ...] = field(compare=False, repr=False, default=(), kw_only=True)
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def one(self) -> Row:
+        """The only row; anything but one is an error."""
+        if len(self.rows) != 1:
+            raise ValueFault(
+                f"the result has {counted(len(self.rows), 'row')}, not one",
+                code="many-values" if self.rows else "no-value",
+                hint="`rows` is the list of all of them",
+            )
+        return self.rows[0]
+
+    def scalar(self) -> Any:
+        """The only value of the only row."""
+        row = self.one()
+        if len(row) != 1:
+            raise ValueFault(
+                f"the row has {counted(len(row), 'value')}, not one",
+                code="arity",
+                hint="`one()` is the row",
+            )
+        return row[0]
+
+    def to_arrow(self) -> Any:
+        """A `pyarrow.Table`."""
+        return frames.to_arrow(self.columns, self.types, self.rows, self._name)
+
+    def to_pandas(self) -> Any:
+        """A `pandas.DataFrame`; integers with NULL among them are of the type `Int64`."""
+        return frames.to_pandas(self.to_arrow())
+
+    def to_polars(self) -> Any:
+        """A `polars.DataFrame`."""
+        return frames.to_polars(self.to_arrow())
+
+    def _repr_html_(self) -> str:
+        shown = [[self._plain(value) for value in row] for row in self.rows[: frames.SHOWN_ROWS]]
+        return frames.to_html(self.columns, self.types, shown, len(self.rows))
 
     def lines(self) -> list[str]:
         if self.kind == "print":
@@ -74,7 +121,8 @@ class Result:
 
 
 class Results(list[Result]):
-    """The results of a text, in order; `rows` are those of its last query."""
+    """The results of a text, in order. `rows`, `columns`, `types` and the methods are those of its
+    last query."""
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:
@@ -83,6 +131,28 @@ class Results(list[Result]):
     @property
     def columns(self) -> tuple[str, ...]:
         return self._last().columns
+
+    @property
+    def types(self) -> tuple[Type, ...]:
+        return self._last().types
+
+    def one(self) -> Row:
+        return self._last().one()
+
+    def scalar(self) -> Any:
+        return self._last().scalar()
+
+    def to_arrow(self) -> Any:
+        return self._last().to_arrow()
+
+    def to_pandas(self) -> Any:
+        return self._last().to_pandas()
+
+    def to_polars(self) -> Any:
+        return self._last().to_polars()
+
+    def _repr_html_(self) -> str:
+        return self._last()._repr_html_()
 
     def _last(self) -> Result:
         for result in reversed(self):

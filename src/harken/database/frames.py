@@ -1,0 +1,103 @@
+"""Rows as tables of other libraries: Arrow, pandas, Polars, and HTML for a notebook.
+
+Arrow comes first and the others are made from it, so that types and NULLs are the same in all of
+them. Each library is imported when it is asked for: Harken itself needs none of them.
+
+Law: the rows of the table are the rows, in their order. An object is the text that it prints as.
+"""
+
+from __future__ import annotations
+
+import html
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from harken.errors import EngineError, TypeFault
+from harken.values.types import TIMESTAMP, Type
+
+Row = tuple[Any, ...]
+SHOWN_ROWS = 20
+"""How many rows a notebook shows."""
+
+
+def to_arrow(
+    columns: Sequence[str], types: Sequence[Type], rows: Sequence[Row], name: Callable[[Any], str]
+) -> Any:
+    arrow = library("pyarrow", "makes Arrow tables")
+    fields = [arrow.field(*pair) for pair in zip(columns, map(_arrow_type, types), strict=True)]
+    values = list(zip(*rows, strict=True)) or [()] * len(columns)
+    arrays = [
+        arrow.array([_named(each, name) for each in column] if type_.surrogate else column, of.type)
+        for column, type_, of in zip(values, types, fields, strict=True)
+    ]
+    if not fields and rows:
+        raise TypeFault("rows without columns cannot become a table", code="arity")
+    return arrow.Table.from_arrays(arrays, schema=arrow.schema(fields))
+
+
+def _named(value: Any, name: Callable[[Any], str]) -> str | None:
+    return None if value is None else name(value)
+
+
+def _arrow_type(type_: Type) -> Any:
+    import pyarrow
+
+    from harken.engines.arrow_rows import arrow_type
+
+    if type_.surrogate:
+        return pyarrow.string()
+    if type_ == TIMESTAMP:
+        return pyarrow.timestamp("us", tz="UTC")
+    return arrow_type(type_)
+
+
+def to_pandas(table: Any) -> Any:
+    """Integers and booleans stay what they are also where a column has NULL: pandas' own way would
+    make numbers of them, and lose digits."""
+    pandas = library("pandas", "makes data frames")
+    arrow = library("pyarrow", "makes Arrow tables")
+    frame = table.to_pandas(date_as_object=True)
+    kept = {arrow.int64(): pandas.Int64Dtype(), arrow.bool_(): pandas.BooleanDtype()}
+    for place, column in enumerate(table.columns):
+        if column.null_count and column.type in kept:
+            exact = column.to_pandas(types_mapper=kept.get)
+            frame.isetitem(place, exact)
+    return frame
+
+
+def to_polars(table: Any) -> Any:
+    return library("polars", "makes data frames").from_arrow(table)
+
+
+def library(package: str, purpose: str) -> Any:
+    """A package that Harken does not always bring."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        raise EngineError(
+            f"{package}, which {purpose}, is not installed",
+            code="missing-package",
+            hint=f"{sys.executable} -m pip install {package}",
+        ) from None
+
+
+def to_html(
+    columns: Sequence[str], types: Sequence[Type], rows: Sequence[Sequence[str]], count: int
+) -> str:
+    """A table for a notebook: the first rows, as text, and how many there are."""
+    typed = [*map(str, types), *[""] * (len(columns) - len(types))]
+    head = "".join(
+        f"<th>{html.escape(name)}<br><small>{html.escape(type_)}</small></th>"
+        for name, type_ in zip(columns, typed, strict=True)
+    )
+    body = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(value)}</td>" for value in row) + "</tr>"
+        for row in rows
+    )
+    more = f", the first {len(rows):,} shown" if count > len(rows) else ""
+    return (
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"<p>{count:,} {'row' if count == 1 else 'rows'}{more}</p>"
+    )
