@@ -6,7 +6,6 @@ import datetime
 import os
 from collections import Counter
 from itertools import product
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,12 +15,10 @@ import harken
 from harken import HarkenError
 from harken.calculus.bags import differentiate_bag
 from harken.calculus.differentials import differentiate, recompute
-from harken.calculus.states import COPIES
 from harken.engines.spark.expressions import HOLDS
 from harken.engines.spark.functions import ForeignFunction
-from harken.engines.sqlite.engine import Query, SQLiteEngine
 from harken.ir.assemble import assemble
-from harken.ir.clauses import Atom, Clause, Computation, Definition, Program, atoms
+from harken.ir.clauses import Atom, Clause, Computation, Definition, Program
 from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.relations import Column, Kind, Relation
 from harken.ir.terms import Parameter, Variable
@@ -29,18 +26,19 @@ from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
 from harken.lang.amosql.scope import Scope
 from harken.lang.amosql.translate import Translator
-from harken.planner.prepare import Plan, prepare
+from harken.planner.prepare import prepare
 from harken.statements.amosql.interface import argument_of
 from harken.values.encoding import encode
 from harken.values.sql_functions import SQL_FUNCTIONS
 from harken.values.types import BOOLEAN, DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type
 from tests.generators.focuses import FOCUSES
 from tests.harness.both import FAST, Case, Cases, rows_of, run_alone, settings
+from tests.harness.case_scripts import CASES
 from tests.harness.facts import Facts
+from tests.harness.recorder import recorded
 from tests.harness.twins import Twins
 from tests.laws.test_clauses import STORED, Clauses
 from tests.models.interpreter import Refused, as_query
-from tests.test_cases import CASES, Runner, check, steps
 
 UTC = datetime.UTC
 
@@ -311,84 +309,7 @@ def test_random_programs_have_the_same_rows_all_night(spark: Any) -> None:
             chosen(random_clauses(range(start, start + 20)), 10).check(spark)
 
 
-# --- everything that the case suite asks ----------------------------------------------------
-
-
-class Recorder:
-    """Makes a case of every plan that is run, as the data is at that moment."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.cases = Cases()
-        self.script = ""
-        self._plans: dict[int, tuple[Query, Plan, SQLiteEngine]] = {}
-        self._seen: Counter[str] = Counter()
-        self._busy = False
-        compile_, rows, run_from = SQLiteEngine.compile, Query.rows, Query.run_from
-
-        def compiled(engine: SQLiteEngine, plan: Plan) -> Query:
-            query = compile_(engine, plan)
-            self._plans[id(query)] = query, plan, engine
-            return query
-
-        def asked(query: Query, values: Any) -> Any:
-            self.record(query, values)
-            return rows(query, values)
-
-        def run(query: Query, before: str, after: str) -> None:
-            self.record(query, ())
-            run_from(query, before, after)
-
-        monkeypatch.setattr(SQLiteEngine, "compile", compiled)
-        monkeypatch.setattr(Query, "rows", asked)
-        monkeypatch.setattr(Query, "run_from", run)
-
-    def record(self, query: Query, values: Any) -> None:
-        if self._busy or id(query) not in self._plans:
-            return
-        _, plan, engine = self._plans[id(query)]
-        self._seen[query.sql] += 1
-        if self._seen[query.sql] > 2:
-            return
-        if uses_python(plan) or "harken_now" in query.sql or "harken_today" in query.sql:
-            return
-        self._busy = True
-        try:
-            self.cases.add_plan(f"{self.script}: {query.sql}", plan, engine, list(values))
-        finally:
-            self._busy = False
-
-
-def uses_python(plan: Plan) -> bool:
-    return any(
-        atom.relation.kind is Kind.FOREIGN and atom.relation != COPIES
-        for definition in plan.program.definitions.values()
-        for clause in definition.clauses
-        for atom in atoms(clause.body)
-    )
-
-
-QUICK = frozenset({"aggregates", "bags", "conditions", "overloading_late", "rules_over_negation"})
-
-
-def recorded(monkeypatch: pytest.MonkeyPatch, scripts: list[Path]) -> Cases:
-    with monkeypatch.context() as patch:
-        recorder = Recorder(patch)
-        for path in scripts:
-            recorder.script = path.stem
-            runner = Runner(":memory:")
-            for step in steps(path.read_text("utf-8")):
-                check(runner, step)
-            runner.db.close()
-    return recorder.cases
-
-
-@pytest.mark.nightly
-def test_the_case_suite_has_the_same_rows(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Conditions of rules and their differentials included."""
-    cases = chosen(recorded(monkeypatch, [path for path in CASES if path.stem in QUICK]), 1)
-    assert len(cases.answered) >= 60
-    with settings(spark, **FAST):
-        cases.check(spark)
+# --- everything that the cases ask ----------------------------------------------------------
 
 
 @pytest.mark.nightly
