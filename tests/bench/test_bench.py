@@ -30,7 +30,7 @@ from harken.bench import (
 )
 from harken.bench.figures import Figure
 from harken.bench.report import run_benchmarks
-from harken.bench.shop import ALL_TOGETHER, Shop, Turn
+from harken.bench.shop import ALL_TOGETHER, Shop, Timing
 from harken.bench.tpch import lakehouse
 from harken.bench.warehouse import CONDITIONS
 from harken.engines import fetch_limits as limits
@@ -258,7 +258,7 @@ def test_by_hand_only_the_changes_are_scanned(shop: Shop) -> None:
 
 
 def turns(**seconds: list[float]) -> monitoring.Turns:
-    return {name: [Turn(each, each) for each in times] for name, times in seconds.items()}
+    return {name: [Timing(each, each) for each in times] for name, times in seconds.items()}
 
 
 def test_the_targets_of_a_small_change() -> None:

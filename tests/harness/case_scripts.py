@@ -47,7 +47,7 @@ def why_not_on_lake(case: Path) -> str | None:
 
 
 @dataclass(frozen=True)
-class Step:
+class CaseStep:
     """The statements up to an expectation: the lines they print, or the fault of the last one."""
 
     line: int
@@ -59,7 +59,7 @@ class Step:
     """Views whose changes are printed from here on."""
 
 
-def steps(script: str, language: Language) -> Iterator[Step]:
+def steps(script: str, language: Language) -> Iterator[CaseStep]:
     position = 0
     for found in EXPECTATION.finditer(script):
         statements = _statements(script[position : found.start()], language)
@@ -68,16 +68,16 @@ def steps(script: str, language: Language) -> Iterator[Step]:
         match found[1]:
             case "!":
                 code, _, words = found[2].strip().partition(":")
-                yield Step(line, statements, Counter(), code, words.strip())
+                yield CaseStep(line, statements, Counter(), code, words.strip())
             case "~":
                 _, names = found[2].split(maxsplit=1)
                 monitored = [name.strip() for name in names.split(",")]
-                yield Step(line, statements, Counter(), monitored=monitored)
+                yield CaseStep(line, statements, Counter(), monitored=monitored)
             case _:
                 expected = (each.strip() for each in found[2].splitlines())
-                yield Step(line, statements, Counter(each for each in expected if each))
+                yield CaseStep(line, statements, Counter(each for each in expected if each))
     rest = _statements(script[position:], language)
-    yield Step(script.count("\n") + 1, rest, Counter())
+    yield CaseStep(script.count("\n") + 1, rest, Counter())
 
 
 def _statements(text: str, language: Language) -> list[str]:
@@ -198,7 +198,7 @@ class LakeRunner(Runner):
         return super().rows() | {"lake": lakes.state(self.db)}
 
 
-def check(runner: Runner, step: Step) -> None:
+def check(runner: Runner, step: CaseStep) -> None:
     printed: Counter[str] = Counter()
     last = len(step.statements) - 1
     for number, statement in enumerate(step.statements):
@@ -214,7 +214,7 @@ def check(runner: Runner, step: Step) -> None:
         runner.monitor(f".monitor {name}")
 
 
-def check_fault(runner: Runner, step: Step, statement: str) -> None:
+def check_fault(runner: Runner, step: CaseStep, statement: str) -> None:
     before = runner.state()
     with pytest.raises(harken.HarkenError) as caught:
         runner.run(statement)

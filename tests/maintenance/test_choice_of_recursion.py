@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import harken
-from harken.maintenance.recursive_choice import Turn
+from harken.maintenance.recursive_choice import RecursionUpdate
 from harken.maintenance.recursive_nodes import SHARE, RecursiveNode
 from harken.maintenance.strategies import Strategy
 
@@ -35,9 +35,9 @@ class Course:
             n for n in db.internals.network.graph.derived.values() if isinstance(n, RecursiveNode)
         )
         db.internals.connection.working_time = lambda: self._now
-        attempt, build, go = Turn._try, RecursiveNode.build, Turn.go
+        attempt, build, go = RecursionUpdate._try, RecursiveNode.build, RecursionUpdate.go
 
-        def trying(turn: Turn, strategy: str) -> None:
+        def trying(turn: RecursionUpdate, strategy: str) -> None:
             attempt(turn, strategy)
             self._now += self.takes.get(strategy, 0.0)
 
@@ -45,13 +45,13 @@ class Course:
             self._now += STORING
             build(node, *others)  # type: ignore[arg-type]
 
-        def going(turn: Turn, wanted: str | None) -> str:
+        def going(turn: RecursionUpdate, wanted: str | None) -> str:
             self.gone.append(go(turn, wanted))
             return self.gone[-1]
 
-        monkeypatch.setattr(Turn, "_try", trying)
+        monkeypatch.setattr(RecursionUpdate, "_try", trying)
         monkeypatch.setattr(RecursiveNode, "build", building)
-        monkeypatch.setattr(Turn, "go", going)
+        monkeypatch.setattr(RecursionUpdate, "go", going)
         self._number = 0
 
     def change(self, times: int) -> None:
@@ -143,14 +143,14 @@ def test_what_a_short_way_takes_is_learnt_when_it_is_in_use(
 ) -> None:
     """The first change of a way that was not gone for a while takes longer than the next."""
     course.takes |= {Strategy.EXTERNAL: 0.004, Strategy.MATERIALIZED: 0.0005, Strategy.NAIVE: 0.001}
-    takes, attempt = dict(course.takes), Turn._try
+    takes, attempt = dict(course.takes), RecursionUpdate._try
 
-    def trying(turn: Turn, strategy: str) -> None:
+    def trying(turn: RecursionUpdate, strategy: str) -> None:
         is_cold = course.gone[-1:] != [strategy]
         course.takes[strategy] = takes[strategy] + (0.002 if is_cold else 0.0)
         attempt(turn, strategy)
 
-    monkeypatch.setattr(Turn, "_try", trying)
+    monkeypatch.setattr(RecursionUpdate, "_try", trying)
     monkeypatch.setitem(globals(), "STORING", 0.001)
     course.change(600)
     assert course.gone[-100:].count(Strategy.MATERIALIZED) > 80

@@ -39,7 +39,7 @@ from harken.database.arguments import (
     wrong,
 )
 from harken.database.changes import Change
-from harken.database.exclusive import Turn, exclusive
+from harken.database.exclusive import SessionLock, exclusive
 from harken.database.language import AMOSQL, DATALOG, SQL
 from harken.database.objects import Object
 from harken.database.results import Result, Results
@@ -62,7 +62,7 @@ class Database:
         self.internals = internals
         """The parts of the session, for tests and benchmarks alone."""
         self._watch = internals.connection.watch
-        self.turn = Turn(self._watch)
+        self.turn = SessionLock(self._watch)
         """Which thread may use the session now."""
         self._views = Views(internals, self.turn)
         self._programs = Programs(internals, self.monitor)

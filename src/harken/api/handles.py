@@ -16,7 +16,7 @@ from typing import Any
 
 from harken.database.arguments import shown
 from harken.database.evaluation import decode_rows
-from harken.database.exclusive import Turn, exclusive
+from harken.database.exclusive import SessionLock, exclusive
 from harken.database.results import rows_as_values
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
@@ -47,7 +47,7 @@ class FunctionHandle:
     """One function. It stays right when the schema changes: it looks itself up again."""
 
     def __init__(
-        self, runtime: Runtime, transactions: Transactions, function: Function, turn: Turn
+        self, runtime: Runtime, transactions: Transactions, function: Function, turn: SessionLock
     ) -> None:
         self.turn = turn
         self._runtime = runtime

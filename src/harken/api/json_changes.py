@@ -24,8 +24,8 @@ from harken.lang.sql.program_draft import Table, unknown_table
 from harken.statements.datalog.rows import add_facts, remove_facts
 from harken.statements.language import check_rows
 from harken.statements.records import refuse_rows
+from harken.values.rows import Row
 
-Row = tuple[Any, ...]
 Rows = Mapping[str, Sequence[Sequence[Any]]]
 
 

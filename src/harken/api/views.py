@@ -23,7 +23,7 @@ from harken.consumers.monitors.subscription import (
 from harken.consumers.monitors.view import Watched
 from harken.database.arguments import check_text, check_whole
 from harken.database.changes import Change
-from harken.database.exclusive import Turn
+from harken.database.exclusive import SessionLock
 from harken.ir.relations import Column, Kind
 from harken.ir.schema import Function
 from harken.statements.sql.restricted import row_columns
@@ -52,7 +52,7 @@ class ViewDescription:
 
 
 class Views:
-    def __init__(self, internals: Internals, turn: Turn) -> None:
+    def __init__(self, internals: Internals, turn: SessionLock) -> None:
         self._internals = internals
         self._monitors = internals.monitors
         self._turn = turn

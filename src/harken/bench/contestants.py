@@ -16,7 +16,7 @@ from harken.bench.figures import cpu_time
 from harken.consumers.monitors.subscription import Subscription
 from harken.engines.protocol import BrokenOff
 
-Row = tuple[int, ...]
+Fact = tuple[int, ...]
 
 PATIENCE = 20.0
 """A way that takes so many seconds for one change is not waited for."""
@@ -37,7 +37,7 @@ class Contestant:
     derived: list[int] = field(default_factory=list)
     """The rows that it derived."""
 
-    def change(self, name: str, rows: Iterable[Row], adding: bool, counts: bool) -> object:
+    def change(self, name: str, rows: Iterable[Fact], adding: bool, counts: bool) -> object:
         """Put rows into a relation or take them out; what was told of the view."""
         connection, relation = self.db.internals.connection, self.db.function(name)
         before, gc_was = connection.rows_added, gc.isenabled()
@@ -54,7 +54,7 @@ class Contestant:
             self.derived.append(connection.rows_added - before)
         return [(each.plus, each.minus) for each in self.view.changes()]
 
-    def keeps_up(self, name: str, rows: Sequence[Row]) -> bool:
+    def keeps_up(self, name: str, rows: Sequence[Fact]) -> bool:
         """Does it take no longer than there is patience to take rows out and put them back?"""
         try:
             for adding in (False, True):
@@ -80,7 +80,7 @@ def contestant(
     text: str,
     view: str,
     strategy: str,
-    facts: Mapping[str, Sequence[Row]],
+    facts: Mapping[str, Sequence[Fact]],
     stack: contextlib.ExitStack,
 ) -> Contestant:
     """A program of Datalog with these facts, and a view of it that is followed."""
@@ -94,7 +94,7 @@ def contestant(
 
 
 def in_turns(
-    field: Sequence[Contestant], name: str, rows: Sequence[Row], order: Random, *, counts: bool
+    field: Sequence[Contestant], name: str, rows: Sequence[Fact], order: Random, *, counts: bool
 ) -> None:
     """Take rows out and put them back, in each database. The order is drawn: whoever comes after
     one that went through all the data finds the processor's caches full of that."""
@@ -105,7 +105,7 @@ def in_turns(
             raise AssertionError("the strategies do not tell the same")
 
 
-def learn(learner: Contestant, name: str, chosen: Callable[[], Sequence[Row]]) -> None:
+def learn(learner: Contestant, name: str, chosen: Callable[[], Sequence[Fact]]) -> None:
     """Take rows out and put them back, until it knows what its ways take."""
     until = cpu_time() + LEARNING_SECONDS
     for _ in range(LEARNING // 2):

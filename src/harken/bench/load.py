@@ -41,7 +41,7 @@ CREATE TABLE item (
 ITERABLE, ARROW = "iterable", "Arrow table"
 SAME, WIDE = "same tables", "wide table"
 
-Row: TypeAlias = tuple[int, float, str]
+ItemRow: TypeAlias = tuple[int, float, str]
 Way: TypeAlias = Callable[[str], float]
 """Loads all rows into a new database at that path; the seconds it took."""
 
@@ -89,7 +89,7 @@ def _ratio(ours: list[float], theirs: list[float]) -> float:
 # --- the ways ------------------------------------------------------------------------------
 
 
-def _load_ours(path: str, source: Any, rows: list[Row]) -> float:
+def _load_ours(path: str, source: Any, rows: list[ItemRow]) -> float:
     with harken.connect(path) as db:
         db.amosql(SCHEMA)
         loaded: list[harken.Object] = []
@@ -105,14 +105,17 @@ def _ends(objects: Sequence[harken.Object]) -> tuple[harken.Object, harken.Objec
 
 
 def _load_plain(
-    path: str, schema: str, fill: Callable[[apsw.Connection, list[Row]], None], rows: list[Row]
+    path: str,
+    schema: str,
+    fill: Callable[[apsw.Connection, list[ItemRow]], None],
+    rows: list[ItemRow],
 ) -> float:
     with closing(baseline.connect(path)) as connection:
         connection.execute(schema)
         return seconds(lambda: fill(connection, rows))
 
 
-def _fill_same(connection: apsw.Connection, rows: list[Row]) -> None:
+def _fill_same(connection: apsw.Connection, rows: list[ItemRow]) -> None:
     oids = range(1, len(rows) + 1)
     with connection:
         for extent in ("object", "item"):
@@ -123,7 +126,7 @@ def _fill_same(connection: apsw.Connection, rows: list[Row]) -> None:
             )
 
 
-def _fill_wide(connection: apsw.Connection, rows: list[Row]) -> None:
+def _fill_wide(connection: apsw.Connection, rows: list[ItemRow]) -> None:
     with connection:
         connection.executemany(
             "INSERT INTO item VALUES (?, ?, ?, ?)",

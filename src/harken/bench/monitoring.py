@@ -17,7 +17,7 @@ from functools import partial
 
 from harken.bench.by_hand import ByHand
 from harken.bench.figures import Figure, compare, cpu_time
-from harken.bench.shop import ALL_TOGETHER, Shop, Turn
+from harken.bench.shop import ALL_TOGETHER, Shop, Timing
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 STRATEGIES = INCREMENTAL, ADAPTIVE, NAIVE = ("incremental", "adaptive", "naive")
@@ -62,7 +62,7 @@ BENCHMARKS = (
     Benchmark(7, ("quantity", "min_stock")),
 )
 
-Turns = dict[str, list[Turn]]
+Turns = dict[str, list[Timing]]
 """The turns of each strategy, one for each round."""
 
 
@@ -103,7 +103,7 @@ def _take_turns(benchmark: Benchmark, shops: list[Shop], rounds: int) -> dict[in
     return taken
 
 
-def _take_turn(benchmark: Benchmark, shop: Shop, strategy: str) -> Turn:
+def _take_turn(benchmark: Benchmark, shop: Shop, strategy: str) -> Timing:
     """One turn, or the middle one of several if they are short."""
     places = _places(benchmark, shop, strategy)
     short = strategy != NAIVE and not benchmark.changes_all
@@ -154,7 +154,7 @@ def _to_better(turns: Turns) -> float:
     return _ratio(turns[ADAPTIVE], turns[NAIVE if ratio < 1 else INCREMENTAL])
 
 
-def _ratio(some: list[Turn], others: list[Turn]) -> float:
+def _ratio(some: list[Timing], others: list[Timing]) -> float:
     pairs = zip(some, others, strict=True)
     return statistics.median(a.transaction / b.transaction for a, b in pairs)
 

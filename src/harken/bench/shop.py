@@ -48,7 +48,7 @@ Change: TypeAlias = tuple[Any, list[Any], list[int], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class Timing:
     """Seconds for a transaction, and for its check phase and commit alone."""
 
     transaction: float
@@ -87,7 +87,7 @@ class Shop:
         """The numbers of so many items, far from each other; at least one of them is low."""
         return [number * 7919 % self.size for number in range(min(count, self.size))]
 
-    def turn(self, functions: Sequence[str], strategy: str, places: list[slice]) -> Turn:
+    def turn(self, functions: Sequence[str], strategy: str, places: list[slice]) -> Timing:
         """Change these functions of the items at each place in a transaction, twice."""
         work = [
             [self._change(function, place, rich) for function in functions]
@@ -103,17 +103,17 @@ class Shop:
         self.check_orders(number for place in changed for number in range(self.size)[place])
         return took
 
-    def _each(self, work: list[list[Change]]) -> Turn:
+    def _each(self, work: list[list[Change]]) -> Timing:
         times = [self._transaction(changes) for changes in work]
-        return Turn(*(sum(part) / len(times) for part in zip(*times, strict=True)))
+        return Timing(*(sum(part) / len(times) for part in zip(*times, strict=True)))
 
-    def _together(self, work: list[list[Change]]) -> Turn:
+    def _together(self, work: list[list[Change]]) -> Timing:
         """The clock of the processor is slow to ask: between short transactions it is not."""
         start = cpu_time()
         for changes in work:
             with self.db.transaction():
                 _make(changes)
-        return Turn((cpu_time() - start) / len(work), 0.0)
+        return Timing((cpu_time() - start) / len(work), 0.0)
 
     def check_orders(self, numbers: Iterable[int]) -> None:
         """Every low item among these was ordered once since the count began."""

@@ -29,17 +29,12 @@ from harken.database.arguments import (
     wrong,
 )
 from harken.database.changes import Change
-from harken.database.json_values import (
-    Row,
-    column_type,
-    parameter_to_json,
-    read_json,
-    row_reader,
-)
+from harken.database.json_values import column_type, parameter_to_json, read_json, row_reader
 from harken.errors import HarkenError, StorageError, TypeFault, ValueFault
 from harken.server.events import API, address
 from harken.server.values import rows_json
 from harken.statements.sql.restricted import condition_text
+from harken.values.rows import Row
 
 Where: TypeAlias = str | Mapping[str, Any] | None
 """A condition in SQL, or the values that some columns must have."""

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from harken.database.changes import Change
 from harken.errors import ValueFault
-
-Row = tuple[Any, ...]
+from harken.values.rows import Row
 
 
 class Copy:

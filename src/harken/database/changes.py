@@ -14,9 +14,9 @@ from typing import Any
 
 from harken.database.evaluation import decode_rows
 from harken.database.results import Result, to_json
+from harken.values.rows import Row
 from harken.values.types import Type, literal_type_named
 
-Row = tuple[Any, ...]
 Types = tuple[Type, ...]
 
 

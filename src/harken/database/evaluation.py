@@ -18,7 +18,7 @@ from harken.values.encoding import decoder, encode, encoder
 from harken.values.types import Type
 
 
-class Source(Protocol):
+class ParameterOrigin(Protocol):
     """Where the value of a parameter comes from: a `literal` of the text, an `interface` variable
     or a `local` one, and its slot or name."""
 
@@ -39,7 +39,7 @@ class Frame:
     locals: dict[str, Any] = field(default_factory=dict)
     returned: list[tuple[Any, ...]] | None = None
 
-    def value(self, source: Source) -> Any:
+    def value(self, source: ParameterOrigin) -> Any:
         match source.kind:
             case "literal":
                 return self.literals[int(source.key)]
@@ -61,7 +61,7 @@ class Evaluation:
     """`terms` are set if nothing needs computing, else `query` is."""
 
     types: tuple[Type, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[ParameterOrigin, ...]
     terms: tuple[Term, ...] | None
     query: Query | None
     home: str | None = None

@@ -17,7 +17,7 @@ from harken import limits
 from harken.errors import IntegrityError
 
 
-class Turn:
+class SessionLock:
     """Whose turn it is in a session. The same thread may enter again: a foreign function does."""
 
     def __init__(self, watch: limits.Watch) -> None:
@@ -59,7 +59,7 @@ def other_thread() -> IntegrityError:
 
 class HasTurn(Protocol):
     @property
-    def turn(self) -> Turn: ...
+    def turn(self) -> SessionLock: ...
 
 
 Self = TypeVar("Self", bound=HasTurn)

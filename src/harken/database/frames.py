@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from harken.errors import EngineError, TypeFault
+from harken.values.rows import Row
 from harken.values.types import TIMESTAMP, Type
 
-Row = tuple[Any, ...]
 SHOWN_ROWS = 20
 """How many rows a notebook shows."""
 

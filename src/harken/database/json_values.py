@@ -21,6 +21,7 @@ from typing import Any
 from harken.database.objects import Object
 from harken.errors import ValueFault
 from harken.values.builtin_functions import show_timestamp
+from harken.values.rows import Row
 from harken.values.types import (
     DATE,
     INTEGER,
@@ -31,7 +32,6 @@ from harken.values.types import (
     literal_type_named,
 )
 
-Row = tuple[Any, ...]
 NameObject = Callable[[Object], str]
 LARGEST_EXACT = 2**53 - 1
 """The largest integer up to which a double, and so JavaScript, has every integer."""

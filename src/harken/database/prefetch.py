@@ -14,8 +14,7 @@ from typing import Any
 from harken.database.evaluation import Evaluation, Frame
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError
-
-Row = tuple[Any, ...]
+from harken.values.rows import Row
 
 LOT = 5_000
 """So many tuples are looked at together."""

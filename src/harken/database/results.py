@@ -18,9 +18,8 @@ from harken.database.json_values import NameObject, json_value
 from harken.database.objects import Object
 from harken.errors import ValueFault, counted
 from harken.values.builtin_functions import show_number, show_timestamp
+from harken.values.rows import Row
 from harken.values.types import Type
-
-Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)

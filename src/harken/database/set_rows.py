@@ -6,13 +6,11 @@ Law: afterwards the set has just the rows it had and those that were given, or n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from harken.engines.protocol import Engine
 from harken.errors import IntegrityError
 from harken.ir.relations import Relation
-
-Row = tuple[Any, ...]
+from harken.values.rows import Row
 
 
 def add_rows(engine: Engine, relation: Relation, rows: Sequence[Row], hint: str) -> None:

@@ -18,6 +18,7 @@ from harken.engines.representable import WIDE_DECIMAL, fits, with_values
 from harken.errors import TypeFault
 from harken.ir.relations import Column, Relation
 from harken.values.encoding import decimal_too_wide, decoder, encoder
+from harken.values.rows import Row
 from harken.values.types import (
     BOOLEAN,
     DATE,
@@ -30,8 +31,6 @@ from harken.values.types import (
     decimal_type,
     is_decimal,
 )
-
-Row = tuple[Any, ...]
 
 ARROW_TYPES = {
     INTEGER: pa.int64(),

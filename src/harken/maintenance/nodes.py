@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from harken.calculus.bags import count_terms, differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
@@ -35,8 +35,7 @@ from harken.maintenance.strategies import FROM_SCRATCH, Strategy
 from harken.maintenance.watched import WatchedView
 from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
-
-Row = tuple[Any, ...]
+from harken.values.rows import Row
 
 LONGEST = 3_000
 """A statement of more literals than these takes SQLite seconds to prepare, or for ever."""

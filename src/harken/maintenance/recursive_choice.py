@@ -22,7 +22,7 @@ from harken.maintenance.strategies import Strategy
 
 
 @dataclass(slots=True)
-class Turn:
+class RecursionUpdate:
     """`changed` are the influents that have Δ-sets, `stored` the stored relations below that have
     changed."""
 

@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from harken.engines.protocol import CapturedDelta, Engine, LargeChange
 from harken.ir.relations import Relation
-from harken.maintenance.nodes import Row
 from harken.planner.screen import Screener
+from harken.values.rows import Row
 
 
 class Captures:

@@ -18,7 +18,7 @@ from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.chooser import COPY_LIMIT, Chooser
 from harken.maintenance.decisions import Because, Decision
 from harken.maintenance.nodes import DerivedNode, Planning, TotalsNode
-from harken.maintenance.recursive_choice import Turn
+from harken.maintenance.recursive_choice import RecursionUpdate
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.strategies import Strategy
@@ -159,7 +159,7 @@ class DerivedChanges:
         """Fill the Δ-set of a recursive relation."""
         stored = frozenset(wave.stored & node.part.stored.keys())
         size = sum(wave.sizes[name] for name in changed)
-        turn = Turn(node, changed, stored, size, self._chooser, self._planning)
+        turn = RecursionUpdate(node, changed, stored, size, self._chooser, self._planning)
         is_open = decision.reason is Because.MEASURED
         found = decision.instead(Strategy(turn.go(None if is_open else decision.strategy)))
         if found is not decision:

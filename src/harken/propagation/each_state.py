@@ -18,8 +18,9 @@ from harken.calculus.states import in_old_state
 from harken.engines.protocol import CapturedDelta, Query
 from harken.errors import HarkenError, is_of_data
 from harken.ir.clauses import Program, stored_relations
-from harken.maintenance.nodes import Planning, Row, ViewNode
+from harken.maintenance.nodes import Planning, ViewNode
 from harken.propagation.evaluation_times import Moments
+from harken.values.rows import Row
 
 
 @dataclass(frozen=True, slots=True)

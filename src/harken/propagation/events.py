@@ -24,9 +24,10 @@ from harken.ir.clauses import Atom, Clause, Definition, Program, stored_relation
 from harken.ir.relations import Kind, Relation, Role
 from harken.ir.terms import Variable
 from harken.maintenance.event_bindings import Binding
-from harken.maintenance.nodes import Row, ViewNode
+from harken.maintenance.nodes import ViewNode
 from harken.maintenance.watched import CompiledEvent, WatchedView
 from harken.propagation.each_state import States
+from harken.values.rows import Row
 
 Changes: TypeAlias = dict[int, tuple[list[Row], list[Row]]]
 """By the number of an event, the rows that its function gained and lost."""

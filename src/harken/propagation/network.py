@@ -20,7 +20,7 @@ from harken.ir.schema import Schema
 from harken.maintenance.chooser import Chooser
 from harken.maintenance.decisions import Decision
 from harken.maintenance.measurement_store import MeasurementStore
-from harken.maintenance.nodes import Node, Planning, Row, TotalsNode, ViewNode
+from harken.maintenance.nodes import Node, Planning, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.wave_plan import WavePlan
@@ -32,6 +32,7 @@ from harken.propagation.kept_state import KeptState
 from harken.propagation.stored_views import StoredViews
 from harken.propagation.view_changes import ViewChanges, naming
 from harken.propagation.wave import NodeChange, ViewChange, Wave
+from harken.values.rows import Row
 
 MANY_CHANGED = 10_000
 """After so many changed rows SQLite takes another look at the tables."""

@@ -15,7 +15,7 @@ from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.chooser import Chooser
 from harken.maintenance.counting import Tally
 from harken.maintenance.decisions import Because, Decision
-from harken.maintenance.nodes import Node, Planning, Row, ViewNode, counted, difference
+from harken.maintenance.nodes import Node, Planning, ViewNode, counted, difference
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
@@ -26,6 +26,7 @@ from harken.propagation.evaluation_times import Moments
 from harken.propagation.events import changes, holding, what_happened
 from harken.propagation.graph import Graph
 from harken.propagation.wave import ViewChange, Wave
+from harken.values.rows import Row
 
 EVENT = Decision(Strategy.EVENT, Because.EVENT)
 NO_EVENT = Decision(Strategy.UNCHANGED, Because.NO_EVENT)

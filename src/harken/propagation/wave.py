@@ -9,11 +9,12 @@ from harken.engines.protocol import NO_ANSWERS, Answers
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
 from harken.maintenance.decisions import Decision
-from harken.maintenance.nodes import Node, Row, ViewNode
+from harken.maintenance.nodes import Node, ViewNode
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
 from harken.maintenance.wave_plan import WavePlan
 from harken.propagation.events import Changes
+from harken.values.rows import Row
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
-from harken.database.changes import Change, Row, StoredChange, net_change
+from harken.database.changes import Change, StoredChange, net_change
 from harken.database.results import to_json
 from harken.errors import HarkenError
 from harken.server.values import change_json
+from harken.values.rows import Row
 
 if TYPE_CHECKING:
     from harken.server.feeds import Entry, Feed

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Row = Annotated[
+JsonRow = Annotated[
     list[Any],
     Field(
         description="The values in the order of the columns. What JavaScript would not read "
@@ -39,7 +39,7 @@ class Snapshot(BaseModel):
     view: str
     where: str | None
     columns: list[ViewColumn]
-    rows: list[Row]
+    rows: list[JsonRow]
     position: int
     warnings: list[str]
     """What the changes leave out: of a view over the clock, what time alone does to it."""
@@ -51,8 +51,8 @@ class ViewChange(BaseModel):
 
     kind: Literal["change"]
     view: str
-    plus: list[Row]
-    minus: list[Row]
+    plus: list[JsonRow]
+    minus: list[JsonRow]
     position: int
     fresh: bool
 
@@ -93,8 +93,8 @@ class Transaction(BaseModel):
         },
     )
 
-    insert: dict[str, list[Row]] = Field(default_factory=dict)
-    delete: dict[str, list[Row]] = Field(default_factory=dict)
+    insert: dict[str, list[JsonRow]] = Field(default_factory=dict)
+    delete: dict[str, list[JsonRow]] = Field(default_factory=dict)
 
 
 class Kept(BaseModel):

@@ -8,8 +8,7 @@ from typing import Any
 from harken.api.views import ViewDescription
 from harken.database.changes import Change
 from harken.database.results import Result, to_json
-
-Row = tuple[Any, ...]
+from harken.values.rows import Row
 
 
 def rows_json(rows: Sequence[Row]) -> list[list[Any]]:

@@ -19,9 +19,9 @@ from typing import Any
 from harken.errors import ValueFault
 from harken.values.encoding import LARGEST, SMALLEST
 from harken.values.failures import too_large
+from harken.values.rows import Row
 from harken.values.sql_functions import LONGEST
 
-Row = tuple[Any, ...]
 Settings = Sequence[Any]
 
 

@@ -19,8 +19,8 @@ import pyarrow
 import harken
 from harken.api.step import take_in
 from harken.bench.tpch import SCHEMA, query
+from harken.values.rows import Row
 
-Row = tuple[Any, ...]
 Change: TypeAlias = tuple[pyarrow.Table, pyarrow.Table]
 """The rows that come, and those that go."""
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeAlias
 import pyarrow
 import pyarrow.compute as pc
 
-Row = tuple[Any, ...]
+from harken.values.rows import Row
 
 FIRST_DAY = datetime.date(1992, 1, 1)
 CURRENT_DAY = datetime.date(1995, 6, 17)
@@ -51,8 +51,8 @@ class Statement:
     text: str
 
 
-Step: TypeAlias = Insert | Statement
-Transaction: TypeAlias = list[Step]
+RefreshStep: TypeAlias = Insert | Statement
+Transaction: TypeAlias = list[RefreshStep]
 
 
 class Store(Protocol):

@@ -22,8 +22,7 @@ from sqlglot import exp
 import harken
 from harken.bench import baseline
 from harken.bench.tpch import SCHEMA, missing, query, unordered
-
-Row = tuple[Any, ...]
+from harken.values.rows import Row
 
 FOREIGN_KEYS = (
     ("nation", "n_regionkey"),

@@ -27,7 +27,7 @@ from harken.consumers.monitors.outbox import Durable, Outbox
 from harken.consumers.monitors.places import Places
 from harken.consumers.monitors.restriction import Conditions
 from harken.consumers.monitors.view import MonitoredView, Selection, Views, Watched
-from harken.database.changes import Change, Row, StoredChange, Types, net_change, stored_rows
+from harken.database.changes import Change, StoredChange, Types, net_change, stored_rows
 from harken.database.runtime import Runtime, Watcher
 from harken.engines.protocol import Query
 from harken.errors import ForeignFault, HarkenError, IntegrityError, is_of_data
@@ -40,6 +40,7 @@ from harken.propagation.check_phase import CheckPhase
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
 from harken.propagation.wave import ViewChange
+from harken.values.rows import Row
 
 MOST_PLANS = 200
 """For how many views and shapes of conditions a session keeps the plan that reads all rows. SQLite

@@ -16,8 +16,8 @@ from itertools import count
 
 from harken.consumers.monitors.parameters import Parameters
 from harken.consumers.monitors.view import MonitoredView, Selection, Watched
-from harken.database.changes import Row
 from harken.engines.protocol import Engine
+from harken.values.rows import Row
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from harken.consumers.monitors.outbox import Durable
 from harken.consumers.monitors.view import Watched
 from harken.database.arguments import check_callable, check_flag
 from harken.database.changes import Change, StoredChange, netted
-from harken.database.exclusive import Turn, exclusive
+from harken.database.exclusive import SessionLock, exclusive
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
 from harken.errors import (
@@ -75,7 +75,7 @@ class Subscription:
         transactions: Transactions,
         monitors: Monitors,
         receiver: Receiver,
-        turn: Turn,
+        turn: SessionLock,
     ) -> None:
         self.turn = turn
         self._runtime = runtime
@@ -266,7 +266,7 @@ def subscribe(
     function: Function,
     view: str,
     wishes: Wishes,
-    turn: Turn,
+    turn: SessionLock,
 ) -> Subscription:
     refuse_in_transaction(transactions, "a monitor cannot begin")
     known = None if wishes.durable is None else monitors.durable(wishes.durable)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harken.consumers.rules.conflict_set import Activation, Row
+from harken.consumers.rules.conflict_set import Activation
 from harken.database.actions import Action, RollbackRequest, TransactionUndone
 from harken.database.evaluation import Frame, decode_rows
 from harken.database.objects import Object
@@ -12,6 +12,7 @@ from harken.database.prefetch import foreseen
 from harken.database.runtime import Runtime
 from harken.errors import EvaluationError, HarkenError
 from harken.propagation.trace import Trace
+from harken.values.rows import Row
 
 ACTION_LIMIT = 100_000
 """The most tuples that one activation acts on: an action runs for one tuple after the other, not

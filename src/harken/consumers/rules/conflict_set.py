@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from harken.consumers.rules.definition import CompiledRule
 from harken.propagation.events import Summed
 from harken.propagation.wave import ViewChange
+from harken.values.rows import Row
 
-Row: TypeAlias = tuple[Any, ...]
 Key: TypeAlias = tuple[str, Row]
 """An activation: the name of the rule, and the arguments that it is activated for."""
 

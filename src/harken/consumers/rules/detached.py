@@ -17,7 +17,6 @@ import datetime
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from harken.consumers.rules.conflict_set import Activation
 from harken.database.changes import StoredRows, read_rows
@@ -28,6 +27,7 @@ from harken.errors import HarkenError, IntegrityError, NameFault, ValueFault
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, FunctionKind
 from harken.values.encoding import decode_timestamp, encode_timestamp
+from harken.values.rows import Row
 from harken.values.types import INTEGER, TEXT, TIMESTAMP
 
 NAME = "detached_actions"
@@ -47,8 +47,6 @@ TEXT_OF_FUNCTION = (
 )
 SHOWN = 10
 """The most tuples that `about` spells out; `tuples` has all of them."""
-
-Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)

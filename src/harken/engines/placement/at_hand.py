@@ -19,12 +19,11 @@ from harken.engines.protocol import TooManyRows
 from harken.errors import HarkenError
 from harken.ir.relations import Relation
 from harken.planner.demand import Demand
+from harken.values.rows import Row
 
 if TYPE_CHECKING:
     from harken.engines.placement.placed_relation import PlacedRelation
     from harken.engines.placement.query import LakeQuery
-
-Row = tuple[Any, ...]
 
 
 class RowsAtHand:

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Protocol
 
 from harken.engines.placement.catalog import Pending
 from harken.engines.protocol import Connection
@@ -26,8 +26,7 @@ from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.names import stored_name
 from harken.ir.relations import Relation, extent_name
-
-Row = tuple[Any, ...]
+from harken.values.rows import Row
 
 NOTHING: Mapping[Row, Row] = MappingProxyType({})
 ONE_BY_ONE = 16
@@ -42,7 +41,7 @@ CREATE = (
 )
 
 
-class Source(Protocol):
+class CacheOrigin(Protocol):
     """The origin of the rows: a version of a table, without pending changes."""
 
     def size(self) -> int: ...
@@ -120,7 +119,7 @@ class Cache:
         found = f"SELECT EXISTS (SELECT 1 FROM temp.{WHOLE} WHERE name = ?)"
         return bool(self._connection.value(found, (self.name,)))
 
-    def bring_all(self, source: Source) -> None:
+    def bring_all(self, source: CacheOrigin) -> None:
         if self.is_whole():
             return
         rows = Counter(self._read(source))
@@ -131,7 +130,7 @@ class Cache:
             self._put(row for row in rows.elements() if self._key(row) not in present)
             self._connection.run(f"INSERT INTO temp.{WHOLE} VALUES (?)", (self.name,))
 
-    def bring(self, columns: tuple[int, ...], values: Collection[Row], source: Source) -> None:
+    def bring(self, columns: tuple[int, ...], values: Collection[Row], source: CacheOrigin) -> None:
         """Fetch all rows that have one of the values in the columns."""
         if self.is_whole() or not values:
             return
@@ -144,7 +143,7 @@ class Cache:
             self._bring_matching(columns, values, source)
 
     def _bring_matching(
-        self, columns: tuple[int, ...], values: Collection[Row], source: Source
+        self, columns: tuple[int, ...], values: Collection[Row], source: CacheOrigin
     ) -> None:
         shown = json.dumps(columns)
         texts = {value: json.dumps(value) for value in values}
@@ -176,7 +175,7 @@ class Cache:
         return found
 
     def fetch(
-        self, keys: Collection[Row], source: Source, known: Mapping[Row, Row] = NOTHING
+        self, keys: Collection[Row], source: CacheOrigin, known: Mapping[Row, Row] = NOTHING
     ) -> None:
         """Fetch the rows of these keys; `known` are rows already read, without pending changes."""
         possible = [key for key in keys if self._can_be(key)]
@@ -196,7 +195,10 @@ class Cache:
             self._connection.run_many(f"INSERT INTO {self._present} VALUES ({marks})", missing)
 
     def _read(
-        self, source: Source, columns: Sequence[int] = (), values: Collection[Row] | None = None
+        self,
+        source: CacheOrigin,
+        columns: Sequence[int] = (),
+        values: Collection[Row] | None = None,
     ) -> list[Row]:
         self._connection.fetched += 1
         self.seeks += 1 if columns else 0

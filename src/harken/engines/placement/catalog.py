@@ -23,8 +23,7 @@ from harken.engines.sqlite.layout import table_name
 from harken.ir.relations import Relation
 from harken.sources.place import Place
 from harken.sources.registry import kinds_that_keep_files
-
-Row = tuple[Any, ...]
+from harken.values.rows import Row
 
 PLACES = "harken_lake"
 GONE = "harken_lake_gone"

@@ -19,12 +19,12 @@ from harken.engines import fetch_limits as limits
 from harken.engines.placement import faults
 from harken.engines.placement.lake_relations import LakeRelations
 from harken.errors import IntegrityError, StorageError
+from harken.values.rows import Row
 
 if TYPE_CHECKING:
     from harken.engines.placement import left_out
     from harken.engines.placement.placed_relation import PlacedRelation
 
-Row = tuple[Any, ...]
 Progress = Callable[[str, int, int], None]
 
 

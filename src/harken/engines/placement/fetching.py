@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harken.engines.protocol import TooManyRows
 from harken.engines.sqlite.compile import Compiler
@@ -24,11 +24,11 @@ from harken.engines.sqlite.slots import Slots
 from harken.ir.clauses import Definition
 from harken.planner.demand import Demand, demands_beside
 from harken.planner.prepare import Plan
+from harken.values.rows import Row
 
 if TYPE_CHECKING:
     from harken.engines.placement.placement import Placement
 
-Row = tuple[Any, ...]
 Ask = Callable[[], Collection[Row]] | None
 """A statement for the keys of a demand; None if it is for all rows."""
 

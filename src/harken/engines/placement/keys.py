@@ -19,12 +19,12 @@ from harken.engines import fetch_limits as limits
 from harken.engines.placement import faults
 from harken.errors import IntegrityError
 from harken.values.encoding import decoder
+from harken.values.rows import Row
 
 if TYPE_CHECKING:
     from harken.engines.placement.placed_relation import PlacedRelation
     from harken.engines.spark.reader import LakeReader
 
-Row = tuple[Any, ...]
 Reader = Callable[[], "LakeReader"] | None
 """Creates the reader through Spark, where there is Spark, at first use."""
 

@@ -26,9 +26,8 @@ from harken.ir.relations import Column, Relation
 from harken.sources.own_table import OwnTable
 from harken.sources.place import UNWRITTEN, Place
 from harken.sources.registry import Source, open_source
+from harken.values.rows import Row
 from harken.values.types import INTEGER
-
-Row = tuple[Any, ...]
 
 VERSIONS_KEPT = 8
 

@@ -36,13 +36,12 @@ from harken.ir.clauses import Definition, stored_relations
 from harken.ir.relations import Relation, is_extent
 from harken.planner.demand import Demand, demands
 from harken.planner.prepare import Plan, on_demand
+from harken.values.rows import Row
 
 if TYPE_CHECKING:
     from harken.engines.placement.left_out import LeftOut
     from harken.engines.placement.placed_relation import PlacedRelation
     from harken.engines.spark.reader import LakeReader
-
-Row = tuple[Any, ...]
 
 
 class Placement:

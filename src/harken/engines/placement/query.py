@@ -21,11 +21,11 @@ from harken.ir.operations import OPERATIONS
 from harken.ir.relations import Relation
 from harken.planner.demand import Demand
 from harken.planner.prepare import Plan
+from harken.values.rows import Row
 
 if TYPE_CHECKING:
     from harken.engines.placement.placement import Placement
 
-Row = tuple[Any, ...]
 
 ANSWER = "harken_answer"
 

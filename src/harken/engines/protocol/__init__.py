@@ -35,7 +35,6 @@ from harken.engines.protocol.queries import (
     BrokenOff,
     Evaluate,
     Query,
-    Row,
     TooManyRows,
 )
 from harken.engines.protocol.store import DirectAccess, Found, Numbers, Store, damaged
@@ -47,6 +46,7 @@ from harken.engines.protocol.transactions import (
     TransactionEnd,
     Transactions,
 )
+from harken.values.rows import Row
 
 __all__ = [
     "NO_ANSWERS",

@@ -12,9 +12,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from harken.engines.protocol.queries import Query, Row
+from harken.engines.protocol.queries import Query
 from harken.ir.relations import Relation
 from harken.planner.screen import Alternative, Screener
+from harken.values.rows import Row
 
 
 @dataclass(frozen=True, slots=True)

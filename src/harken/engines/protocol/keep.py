@@ -22,12 +22,13 @@ from harken.calculus.rounds import Rounds
 from harken.calculus.stored_recursion import Maintenance
 from harken.calculus.totals import Summary
 from harken.engines.protocol.capture import Delta
-from harken.engines.protocol.queries import Query, Row
+from harken.engines.protocol.queries import Query
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
 from harken.planner.prepare import Plan
+from harken.values.rows import Row
 
-Source = TypeVar("Source", contravariant=True)
+BuiltFrom = TypeVar("BuiltFrom", contravariant=True)
 Change = TypeVar("Change", contravariant=True)
 
 
@@ -61,7 +62,7 @@ class Size:
         return Size(self.rows + other.rows, self.bytes + other.bytes)
 
 
-class Kept(Protocol[Source, Change]):
+class Kept(Protocol[BuiltFrom, Change]):
     """Derived state that is kept.
 
     Law: while it holds, it is what `build` would make now. It does not hold before it is built,
@@ -72,7 +73,7 @@ class Kept(Protocol[Source, Change]):
     @property
     def name(self) -> str: ...
 
-    def build(self, source: Source) -> None:
+    def build(self, source: BuiltFrom) -> None:
         """Make it anew; it may turn out that it cannot be kept, and does not hold."""
 
     def follow(self, change: Change, delta: Delta) -> bool:

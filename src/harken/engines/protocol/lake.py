@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from harken.engines.protocol.queries import Query, Row
+from harken.engines.protocol.queries import Query
 from harken.engines.reach import Reach
 from harken.engines.tally import Tally
 from harken.ir.relations import Relation
 from harken.planner.prepare import Plan
+from harken.values.rows import Row
 
 
 class Fetch(Protocol):

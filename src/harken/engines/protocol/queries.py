@@ -12,8 +12,7 @@ from typing import Any, Protocol
 
 from harken.ir.relations import Relation
 from harken.planner.prepare import Plan
-
-Row = tuple[Any, ...]
+from harken.values.rows import Row
 
 
 class TooManyRows(Exception):

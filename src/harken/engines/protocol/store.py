@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from harken.engines.protocol.queries import Row
 from harken.errors import HarkenError, StorageError
 from harken.ir.relations import Relation
+from harken.values.rows import Row
 
 
 def damaged(detail: str) -> StorageError:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from harken.engines.protocol.queries import Row
 from harken.limits import Watch
+from harken.values.rows import Row
 
 
 class TransactionEnd(Protocol):

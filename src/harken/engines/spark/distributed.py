@@ -33,12 +33,12 @@ from harken.ir.clauses import stored_relations
 from harken.ir.relations import Relation
 from harken.planner.prepare import Plan
 from harken.values.encoding import LARGEST, SMALLEST, WIDE
+from harken.values.rows import Row
 from harken.values.types import NUMBER, Type, decimal_digits, is_decimal
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-Row = tuple[Any, ...]
 
 MOST_PUSHED = 100_000
 """More keys than these are not worth testing for in every scan."""

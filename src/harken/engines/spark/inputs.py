@@ -18,11 +18,10 @@ from harken.engines.tally import Tally
 from harken.ir.relations import Relation
 from harken.planner.demand import Demand
 from harken.planner.prepare import Plan
+from harken.values.rows import Row
 
 if TYPE_CHECKING:
     from harken.engines.spark.reader import LakeReader
-
-Row = tuple[Any, ...]
 
 
 class VersionedTable(Protocol):

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from harken.engines.spark import functions
+from harken.values.rows import Row
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-Row = tuple[Any, ...]
 
 
 def rows(frames: Sequence[DataFrame]) -> list[list[Row]]:

@@ -21,7 +21,7 @@ from harken.engines.sqlite.grouping import Grouping
 from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.lookups import Lookup
 from harken.engines.sqlite.native_grouping import GroupBy
-from harken.engines.sqlite.select import Apart, Select, Source
+from harken.engines.sqlite.select import Apart, FromItem, Select
 from harken.engines.sqlite.slots import FROM_ROW, Slots, last_row
 from harken.errors import SafetyFault
 from harken.ir.clauses import (
@@ -217,10 +217,10 @@ class Compiler:
             select.tests.append(_exists(self._existence(atom, environment)))
             return
         if definition is None:
-            select.sources.append(Source(self.table(relation), alias))
+            select.sources.append(FromItem(self.table(relation), alias))
         else:
             rows = self._derived(atom, definition, outer)
-            select.sources.append(Source(rows, alias, self._apart(definition)))
+            select.sources.append(FromItem(rows, alias, self._apart(definition)))
         self.aliases[alias] = relation
         select.columns.append(f"{alias}.c0")
         for position, term in enumerate(atom.terms):
@@ -247,7 +247,7 @@ class Compiler:
     def _foreign(self, atom: Atom, alias: str, select: Select, environment: Environment) -> None:
         inputs = atom.relation.inputs
         given = ", ".join(self.term(t, environment).checked().text for t in atom.terms[:inputs])
-        select.sources.append(Source(f"{quote(foreign_module(atom.relation))}({given})", alias))
+        select.sources.append(FromItem(f"{quote(foreign_module(atom.relation))}({given})", alias))
         select.columns.append(f"{alias}.c{inputs}")
         for position, term in enumerate(atom.terms[inputs:], start=inputs):
             column = Sql(f"{alias}.c{position}", atom.relation.columns[position].type)

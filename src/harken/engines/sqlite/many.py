@@ -18,7 +18,7 @@ from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout
 from harken.ir.relations import Relation
 
-Row = Sequence[Any]
+Values = Sequence[Any]
 
 BATCH = 64
 """Rows per statement. Larger batches are not faster, and the remainder goes row by row."""
@@ -26,22 +26,22 @@ MOST_VALUES = 32_766
 """The most values in one SQLite statement."""
 
 
-def insert(connection: Connection, relation: Relation, rows: Iterable[Row]) -> None:
+def insert(connection: Connection, relation: Relation, rows: Iterable[Values]) -> None:
     _run(connection, relation, _insertions(relation), rows)
 
 
-def add(connection: Connection, relation: Relation, rows: Iterable[Row]) -> None:
+def add(connection: Connection, relation: Relation, rows: Iterable[Values]) -> None:
     """Insert rows, each replacing the one with its key, if any."""
     _run(connection, relation, _additions(relation), rows)
 
 
-def remove(connection: Connection, relation: Relation, rows: Iterable[Row]) -> None:
+def remove(connection: Connection, relation: Relation, rows: Iterable[Values]) -> None:
     """Remove rows; of a bag, as many copies as given."""
     _run(connection, relation, _removals(relation), rows)
 
 
 def _run(
-    connection: Connection, relation: Relation, statements: tuple[str, str], rows: Iterable[Row]
+    connection: Connection, relation: Relation, statements: tuple[str, str], rows: Iterable[Values]
 ) -> None:
     one, many = statements
     size = _size(relation)
@@ -52,7 +52,7 @@ def _run(
             connection.run(many, tuple(chain.from_iterable(batch)))
 
 
-def _batches(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
+def _batches(rows: Iterable[Values], size: int) -> Iterator[list[Values]]:
     left = iter(rows)
     while batch := list(islice(left, size)):
         yield batch

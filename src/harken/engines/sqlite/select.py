@@ -25,7 +25,7 @@ class Apart(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FromItem:
     """What a SELECT reads: a table, or the rows of another SELECT."""
 
     rows: str
@@ -50,7 +50,7 @@ class Select:
     overflow does not wait for the joins, so that they stay free to use it early.
     """
 
-    sources: list[Source] = field(default_factory=list)
+    sources: list[FromItem] = field(default_factory=list)
     columns: list[str] = field(default_factory=list)
     """A column of each source, used to say that a row of it has been found."""
     joins: list[Sql] = field(default_factory=list)

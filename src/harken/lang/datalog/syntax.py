@@ -263,10 +263,12 @@ class Override:
     span: Span = field(compare=False, repr=False)
 
 
-Step: TypeAlias = Monitor | Commit | Change | Query
+ScriptStep: TypeAlias = Monitor | Commit | Change | Query
 Structure: TypeAlias = Component | Instance | Override
 """What is gone when components are expanded."""
-Statement: TypeAlias = Declaration | TypeDeclaration | Rule | Directive | Step | Ignored | Structure
+Statement: TypeAlias = (
+    Declaration | TypeDeclaration | Rule | Directive | ScriptStep | Ignored | Structure
+)
 
 
 # --- variables -----------------------------------------------------------------------------

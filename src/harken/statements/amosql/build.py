@@ -77,7 +77,7 @@ class Builder:
 
     # --- statements ------------------------------------------------------------------------
 
-    def statement(self, node: syntax.Statement, scope: Scope) -> steps.Step:
+    def statement(self, node: syntax.Statement, scope: Scope) -> steps.CompiledStep:
         match node:
             case syntax.ExpressionStatement():
                 return self._expression(node, scope)
@@ -112,7 +112,7 @@ class Builder:
             raise outside(node)
         raise not_inside("rule's action" if self._rule else "procedure", node)
 
-    def _expression(self, node: syntax.ExpressionStatement, scope: Scope) -> steps.Step:
+    def _expression(self, node: syntax.ExpressionStatement, scope: Scope) -> steps.CompiledStep:
         call = self._procedure_call(node.expression, scope)
         if call is not None:
             return call
@@ -120,7 +120,7 @@ class Builder:
         evaluation = self.query(query, scope)
         return steps.ShowRows(evaluation, self._labels(query, len(evaluation.types)))
 
-    def _update(self, node: syntax.Update, scope: Scope) -> steps.Step:
+    def _update(self, node: syntax.Update, scope: Scope) -> steps.CompiledStep:
         translator = self._translator()
         literals, terms = translator.values(node.target.arguments, scope)
         arguments = [translator.draft.argument(term) for term in terms]
@@ -149,7 +149,7 @@ class Builder:
             known = self._targets[function.id] = find_target(function, self._catalog, span)
         return known
 
-    def _assign(self, node: syntax.Assign, scope: Scope) -> steps.Step:
+    def _assign(self, node: syntax.Assign, scope: Scope) -> steps.CompiledStep:
         produce = self._produce(node.value, scope)
         if isinstance(node.target, syntax.InterfaceVariable):
             if self._function is not None:
@@ -171,7 +171,7 @@ class Builder:
             return steps.Evaluate(self.query(node, scope))
         return steps.Evaluate(self.values((node,), scope, [type_] if type_ else None))
 
-    def _instances(self, node: syntax.CreateInstances, scope: Scope) -> steps.Step:
+    def _instances(self, node: syntax.CreateInstances, scope: Scope) -> steps.CompiledStep:
         type_ = self._surrogate(node.type, node.span)
         self._refuse_twice(node)
         targets = [self._property(type_, name, node.span) for name in node.properties]
@@ -244,7 +244,7 @@ class Builder:
                 )
         return evaluation
 
-    def _block(self, node: syntax.Block, scope: Scope) -> steps.Step:
+    def _block(self, node: syntax.Block, scope: Scope) -> steps.CompiledStep:
         inner = scope.child()
         made = []
         for statement in node.statements:
@@ -262,14 +262,14 @@ class Builder:
                 raise declared_twice(name, declaration.span)
             scope.names[name] = Local(name, type_)
 
-    def _if(self, node: syntax.If, scope: Scope) -> steps.Step:
+    def _if(self, node: syntax.If, scope: Scope) -> steps.CompiledStep:
         truth = syntax.Literal(True, span=node.condition.span)
         query = syntax.Query((truth,), (), node.condition, span=node.condition.span)
         then = self.statement(node.then, scope)
         otherwise = self.statement(node.otherwise, scope) if node.otherwise else None
         return steps.If(self.query(query, scope), then, otherwise)
 
-    def _for_each(self, node: syntax.ForEach, scope: Scope) -> steps.Step:
+    def _for_each(self, node: syntax.ForEach, scope: Scope) -> steps.CompiledStep:
         names = tuple(variable.name or variable.type for variable in node.variables)
         items = tuple(
             syntax.Name(name, span=variable.span)
@@ -281,7 +281,7 @@ class Builder:
             inner.names[name] = Local(name, self._type(variable.type, variable.span))
         return steps.ForEach(names, rows, self.statement(node.body, inner))
 
-    def _return(self, node: syntax.Return, scope: Scope) -> steps.Step:
+    def _return(self, node: syntax.Return, scope: Scope) -> steps.CompiledStep:
         if self._function is None:
             raise outside(node)
         results = [column.type for column in self._function.results]
@@ -292,7 +292,9 @@ class Builder:
             return steps.Return(steps.Evaluate(self.query(node.value, scope, results)))
         return steps.Return(steps.Evaluate(self.values((node.value,), scope, results)))
 
-    def _activation(self, node: syntax.Activate | syntax.Deactivate, scope: Scope) -> steps.Step:
+    def _activation(
+        self, node: syntax.Activate | syntax.Deactivate, scope: Scope
+    ) -> steps.CompiledStep:
         if node.name not in self._catalog.rules:
             raise unknown_rule(node.name, self._catalog.rules, node.span)
         self.called.add(f"rule {node.name}")

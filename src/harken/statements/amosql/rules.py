@@ -157,7 +157,7 @@ def compile_rule(
 
 def compile_action(
     rule: Rule, node: syntax.Statement, engine: Engine, catalog: Catalog
-) -> tuple[steps.Step, Dependencies]:
+) -> tuple[steps.CompiledStep, Dependencies]:
     """The steps of the action, with the condition's variables as its locals."""
     builder = Builder(engine, catalog, function=_as_procedure(rule), rule=True)
     scope = Scope()

@@ -38,7 +38,7 @@ class Session:
         self._rules = rules
         self._watch = runtime.engine.connection.watch
         self._builder: Builder | None = None
-        self._steps: dict[tuple[Any, ...], steps.Step] = {}
+        self._steps: dict[tuple[Any, ...], steps.CompiledStep] = {}
         self._epoch = -1
 
     def run(self, text: str, options: RunOptions = NO_OPTIONS) -> None:
@@ -116,11 +116,11 @@ class Session:
         except RollbackRequest:
             self._transactions.rollback()
 
-    def _step_again(self, step: steps.Step, parsed: Parsed) -> steps.Step:
+    def _step_again(self, step: steps.CompiledStep, parsed: Parsed) -> steps.CompiledStep:
         """The schema may have changed while the transaction waited for another writer."""
         return step if self._epoch == self._runtime.catalog.epoch else self._step(parsed)
 
-    def _read(self, step: steps.Step, parsed: Parsed, frame: Frame) -> None:
+    def _read(self, step: steps.CompiledStep, parsed: Parsed, frame: Frame) -> None:
         """Run a query. Another process may change the schema under a plan just made: then the
         query is planned again, once, against the new one."""
         epoch = self._runtime.catalog.epoch
@@ -134,7 +134,7 @@ class Session:
                 raise
             self._step(parsed).run(self._runtime, frame)
 
-    def _step(self, parsed: Parsed) -> steps.Step:
+    def _step(self, parsed: Parsed) -> steps.CompiledStep:
         catalog = self._runtime.catalog
         if self._epoch != catalog.epoch or self._builder is None:
             self._steps.clear()
@@ -158,7 +158,7 @@ class Session:
         """None for a variable without a value: the statement may be the one that gives it."""
         return self._runtime.types_of_variable(name)
 
-    def _build_located(self, parsed: Parsed) -> steps.Step:
+    def _build_located(self, parsed: Parsed) -> steps.CompiledStep:
         """A cached tree has the places of the first text of its shape; an error needs its own."""
         try:
             return self._build(parsed, parsed.statement)
@@ -166,7 +166,7 @@ class Session:
             self._build(parsed, reparse(parsed))
             raise  # too much for SQLite, but only with its constants taken out
 
-    def _build(self, parsed: Parsed, node: syntax.Statement) -> steps.Step:
+    def _build(self, parsed: Parsed, node: syntax.Statement) -> steps.CompiledStep:
         def interface(variable: syntax.InterfaceVariable) -> Argument:
             slot = variable.slot
             name = variable.name if slot is None else parsed.variables[slot]

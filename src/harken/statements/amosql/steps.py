@@ -32,7 +32,7 @@ PYTHON_FRAMES = 40 * CALL_DEPTH
 """Enough for that many procedures, each with its statements nested a few deep."""
 
 
-class Step(Protocol):
+class CompiledStep(Protocol):
     def run(self, runtime: Runtime, frame: Frame) -> None: ...
 
 
@@ -286,7 +286,7 @@ class Procedure:
     """The compiled body of a procedure."""
 
     function: Function
-    steps: tuple[Step, ...]
+    steps: tuple[CompiledStep, ...]
 
     def call(
         self, runtime: Runtime, frame: Frame, values: tuple[Any, ...]
@@ -303,7 +303,7 @@ class Procedure:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    steps: tuple[Step, ...]
+    steps: tuple[CompiledStep, ...]
 
     def run(self, runtime: Runtime, frame: Frame) -> None:
         for step in self.steps:
@@ -313,8 +313,8 @@ class Block:
 @dataclass(frozen=True, slots=True)
 class If:
     condition: Evaluation
-    then: Step
-    otherwise: Step | None
+    then: CompiledStep
+    otherwise: CompiledStep | None
 
     def run(self, runtime: Runtime, frame: Frame) -> None:
         if self.condition.stored(frame):
@@ -327,7 +327,7 @@ class If:
 class ForEach:
     names: tuple[str, ...]
     rows: Evaluation
-    body: Step
+    body: CompiledStep
 
     def run(self, runtime: Runtime, frame: Frame) -> None:
         outside = dict(frame.locals)

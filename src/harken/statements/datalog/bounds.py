@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from harken.errors import IntegrityError
 from harken.ir.schema import Function
 from harken.lang.datalog.kinds import UNSIGNED, Types
 from harken.statements.datalog.text import kept
-
-Row = tuple[Any, ...]
+from harken.values.rows import Row
 
 
 def check_bounds(function: Function, rows: Sequence[Row]) -> None:

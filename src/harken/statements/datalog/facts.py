@@ -21,9 +21,10 @@ from harken.lang.datalog.kinds import NUMBER_KIND, SYMBOL, Kind
 from harken.lang.datalog.known_relations import KnownRelation, relation_named, relation_of
 from harken.lang.datalog.translate import LARGEST, SMALLEST, Translator
 from harken.statements.datalog.clauses import facts_relation
-from harken.statements.datalog.reading import Reading, Row
+from harken.statements.datalog.reading import Reading
 from harken.statements.datalog.schema import Schema
 from harken.values.encoding import encode
+from harken.values.rows import Row
 
 
 class Facts:

@@ -18,8 +18,8 @@ from harken.lang.datalog.kinds import FLOAT, NUMBER_KIND, SYMBOL, UNSIGNED, Kind
 from harken.lang.datalog.known_relations import KnownRelation
 from harken.values.builtin_functions import show_number
 from harken.values.encoding import encode_integer, encode_number, encode_text
+from harken.values.rows import Row
 
-Row = tuple[Any, ...]
 NOTHING = "()"
 TRUE, FALSE = frozenset({"true", "1", "yes"}), frozenset({"false", "0", "no"})
 KNOWN = {

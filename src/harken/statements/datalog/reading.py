@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
@@ -20,9 +19,8 @@ from harken.lang.datalog.known_relations import KnownRelation
 from harken.lang.datalog.translate import Translator
 from harken.planner.prepare import prepare
 from harken.statements.datalog.relations import CatalogRelations
+from harken.values.rows import Row
 from harken.values.types import BOOLEAN, Type
-
-Row = tuple[Any, ...]
 
 QUERY, ALL = "the query", "all of these"
 """Names that no relation can have."""

@@ -16,7 +16,8 @@ from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import Table
 from harken.statements.sql.conflicts import Conflicts, written
 from harken.statements.sql.reading import Found
-from harken.statements.sql.row_changes import Chosen, Row
+from harken.statements.sql.row_changes import Chosen
+from harken.values.rows import Row
 from harken.values.types import Type
 
 

@@ -20,7 +20,8 @@ from harken.lang.sql.program_draft import Table
 from harken.lang.sql.types import type_name
 from harken.statements.sql.constraints import keys_of
 from harken.statements.sql.reading import Found
-from harken.statements.sql.row_changes import Row, RowChanges
+from harken.statements.sql.row_changes import RowChanges
+from harken.values.rows import Row
 
 CHUNK = 200
 """So many rows are written out in one query."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from sqlglot import exp
 
@@ -25,9 +24,9 @@ from harken.planner.change_methods import How, looked_at, untold
 from harken.planner.prepare import prepare
 from harken.statements.sql.views import Translation, translate_query
 from harken.values.encoding import encode
+from harken.values.rows import Row
 from harken.values.types import TEXT, Type
 
-Row = tuple[Any, ...]
 CACHED = 512
 """So many queries are kept compiled."""
 

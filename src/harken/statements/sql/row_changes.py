@@ -23,9 +23,9 @@ from harken.statements.language import check_rows
 from harken.statements.records import refuse_rows
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.storing import converter
+from harken.values.rows import Row
 from harken.values.types import Type
 
-Row = tuple[Any, ...]
 Chosen = tuple[Row, tuple[Any, ...]]
 """A row, and what is computed of it."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import Any
 
 from sqlglot import exp
 
@@ -28,8 +27,7 @@ from harken.statements.sql.materialized_views import compile_kept, put_rows, row
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.row_changes import defaults
 from harken.statements.sql.views import check_view, read_view, refuse_equal_names
-
-Row = tuple[Any, ...]
+from harken.values.rows import Row
 
 LONGEST_NAME = 200
 PROPERTIES = (
