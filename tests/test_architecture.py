@@ -6,6 +6,7 @@ import besides itself. Every import statement counts, also one inside a function
 """
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -203,6 +204,18 @@ def test_only_tests_of_the_whole_lie_beside_the_folders() -> None:
     beside = {path.stem for path in TESTS.glob("*.py")} - {"__init__", "conftest"}
     strange = {name for name in beside if not name.startswith("test_")}
     assert not strange, f"put these into models, generators or harness: {sorted(strange)}"
+
+
+@pytest.mark.parametrize("name", ["Row", "Step", "Source"])
+def test_a_general_name_means_one_thing(name: str) -> None:
+    """One word for one thing: a name that could mean anything is defined once."""
+    defines = re.compile(rf"^(class {name}\b|{name}(: \w+)? = )", re.MULTILINE)
+    found = [
+        str(path.relative_to(SRC))
+        for path in SRC.glob("harken/**/*.py")
+        if defines.search(path.read_text("utf-8"))
+    ]
+    assert len(found) == 1, found
 
 
 def test_module_names_say_what_is_inside() -> None:
