@@ -15,7 +15,7 @@ import pytest
 
 import harken
 from harken import Database, Subscription
-from harken.maintenance import chooser
+from harken.maintenance import tuning
 from tests.generators.sql_scripts import Script, Transaction
 from tests.harness.sql_pairs import Difference, Pair
 
@@ -34,7 +34,7 @@ class Life(Pair):
     def run(self) -> Counter[str]:
         with pytest.MonkeyPatch.context() as patch:
             if self.script.keeps_totals:
-                patch.setattr(chooser, "KEEP_FROM", 0.0)
+                patch.setattr(tuning, "LEAST_GROUP_MEMBERS", 0.0)
             return super().run()
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 import harken
-from harken.maintenance import counting, investment
+from harken.maintenance import tuning
 from harken.maintenance.nodes import ViewNode
 from tests.generators.datalog_programs import Maker, RandomProgram, text_of
 from tests.laws.test_recursive_views import Client, Shape, graph_program, random_clock, transaction
@@ -75,13 +75,13 @@ def test_counting_tells_the_difference_of_recomputations(first: int) -> None:
 
 @pytest.mark.parametrize("first", range(0, 18, AT_ONCE))
 def test_whenever_it_begins_and_ends(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "LEAST", 0.0)
-    monkeypatch.setattr(counting, "SETTLED", 3)
-    monkeypatch.setattr(counting, "UNWATCHED", 1)
-    monkeypatch.setattr(counting, "SHARE", 50.0)
-    monkeypatch.setattr(investment, "FIRST_TRIAL", 0.0)
-    monkeypatch.setattr(investment, "ROW", 0.0)
-    monkeypatch.setattr(counting, "PATIENCE", 1)
+    monkeypatch.setattr(tuning, "COUNTING_OVERHEAD", 0.0)
+    monkeypatch.setattr(tuning, "SETTLED_AFTER", 3)
+    monkeypatch.setattr(tuning, "UNTIMED_CHANGES", 1)
+    monkeypatch.setattr(tuning, "COUNTING_INVESTMENT", 50.0)
+    monkeypatch.setattr(tuning, "FIRST_INVESTMENT", 0.0)
+    monkeypatch.setattr(tuning, "BUILD_SECONDS_PER_ROW", 0.0)
+    monkeypatch.setattr(tuning, "COUNTING_PATIENCE", 1)
     counted: Counter[bool] = Counter()
     for seed in range(first, first + AT_ONCE):
         program, random = shaped(seed)

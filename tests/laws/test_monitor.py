@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 import harken
 from harken import Change, Database, HarkenError, Subscription
-from harken.maintenance import chooser
+from harken.maintenance import tuning
 from tests.laws import test_rules as rules
 
 Row = tuple[Any, ...]
@@ -105,8 +105,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def no_change_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chooser, "SMALL_CHANGE", 0)
-    monkeypatch.setattr(chooser, "KEEP_FROM", 0)
+    monkeypatch.setattr(tuning, "SMALL_CHANGE", 0)
+    monkeypatch.setattr(tuning, "LEAST_GROUP_MEMBERS", 0)
 
 
 class Client:

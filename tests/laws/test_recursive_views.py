@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 import harken
-from harken.maintenance import recursive_nodes
+from harken.maintenance import tuning
 from tests.generators.datalog_programs import (
     Const,
     Lit,
@@ -295,8 +295,8 @@ def test_a_choice_by_experience_tells_the_same_whatever_it_chooses(
     first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ways are changed often: rows are stored, used, not used and dropped within a few changes."""
-    monkeypatch.setattr(recursive_nodes, "FIRST_LIMIT", 0.05)
-    monkeypatch.setattr(recursive_nodes, "SHORTEST", 0.0)
+    monkeypatch.setattr(tuning, "FIRST_REDERIVATION_LIMIT", 0.05)
+    monkeypatch.setattr(tuning, "SHORTEST_LIMIT", 0.0)
     for seed in range(first, first + AT_ONCE):
         program, random = small_program(1_000 + seed)
         text = text_of(program, random)

@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 import harken
 from harken import Database, HarkenError
-from harken.maintenance import chooser
+from harken.maintenance import tuning
 
 Row = tuple[Any, ...]
 Acted = dict[str, Counter[Row]]
@@ -299,8 +299,8 @@ scenarios = given(
 @pytest.fixture
 def no_change_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `adaptive` choose also when little changed, and keep totals of small groups."""
-    monkeypatch.setattr(chooser, "SMALL_CHANGE", 0)
-    monkeypatch.setattr(chooser, "KEEP_FROM", 0)
+    monkeypatch.setattr(tuning, "SMALL_CHANGE", 0)
+    monkeypatch.setattr(tuning, "LEAST_GROUP_MEMBERS", 0)
 
 
 @some

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from harken.engines.sqlite import engine
-from harken.maintenance import chooser
+from harken.maintenance import tuning
 from tests.generators.sql_scripts import Script, Scripts
 from tests.generators.sql_shrinking import shrink, text_of
 from tests.harness.sql_lives import Life
@@ -107,7 +107,7 @@ def break_off(seed: int, transactions: int) -> Counter[str]:
     """Whenever that happens: see `haste`."""
     script = Scripts(Random(seed)).script(views=4, transactions=transactions)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chooser, "SMALL_CHANGE", 1)
+        patch.setattr(tuning, "SMALL_CHANGE", 1)
         return Pair(replace(script, strategy="adaptive"), Random(seed)).run()
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import harken
+from harken.maintenance import tuning
 from harken.maintenance.recursive_choice import RecursionUpdate
-from harken.maintenance.recursive_nodes import SHARE, RecursiveNode
+from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
 
 PROGRAM = """
@@ -76,7 +77,7 @@ def course(monkeypatch: pytest.MonkeyPatch) -> Iterator[Course]:
 
 def test_rows_are_stored_when_going_without_has_taken_many_times_as_long(course: Course) -> None:
     course.takes[Strategy.MATERIALIZED] = 0.25
-    many = int(STORING / SHARE)
+    many = int(STORING / tuning.RECURSION_INVESTMENT)
     course.change(many)
     assert not course.is_stored
     course.change(2 * many)

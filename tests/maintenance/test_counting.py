@@ -14,7 +14,7 @@ from harken.cli import app
 from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
 from harken.ir.safety import required_inputs
-from harken.maintenance import counting
+from harken.maintenance import tuning
 from harken.maintenance.counting import Tally
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import ViewNode
@@ -151,7 +151,7 @@ def test_auto_counts_when_looking_for_others_has_taken_long() -> None:
             db.datalog(f"{'+-'[number % 2]}e(0, 9).")
             if not tally.is_counting:
                 break
-        assert number == counting.PATIENCE - 1
+        assert number == tuning.COUNTING_PATIENCE - 1
         assert "derivations are not counted" in str(db.explain("p", verbose=True))
         db.datalog("-e(2, 0). -e(2, 1). -e(2, 2). -e(2, 3). -e(2, 4).")
         (change,) = view.changes()
@@ -185,7 +185,7 @@ def test_differentials_that_take_little_count_as_well() -> None:
         for seconds in (0.0005, 0.00005, 0.00005, 0.00005):
             tally.note_differentials(others, 1, seconds, is_fresh=False)
     tally.begin()
-    for _ in range(counting.PATIENCE):
+    for _ in range(tuning.COUNTING_PATIENCE):
         assert not tally.wants_no_counting
         tally.note_counting(ours, others, 1, 0.00015, is_fresh=False)
     assert tally.wants_no_counting
@@ -198,7 +198,7 @@ def test_a_way_that_is_settled_is_watched_now_and_then() -> None:
         if tally.is_watched():
             watched += 1
             tally.note_differentials(case, 1, 0.001, is_fresh=False)
-    assert watched < 1000 / counting.UNWATCHED
+    assert watched < 1000 / tuning.UNTIMED_CHANGES
     assert 0.9 < tally.spent < 1.1
 
 

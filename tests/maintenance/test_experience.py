@@ -17,9 +17,8 @@ import pytest
 import harken
 from harken import Database
 from harken.engines.protocol import BrokenOff
-from harken.maintenance import measurement_store
-from harken.maintenance.chooser import UNWATCHED
-from harken.maintenance.decisions import REMEMBERED_DECISIONS, Because, Decision, DecisionLog
+from harken.maintenance import measurement_store, tuning
+from harken.maintenance.decisions import Because, Decision, DecisionLog
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import DerivedNode, Node, TotalsNode
 from harken.maintenance.strategies import Strategy
@@ -277,12 +276,12 @@ def test_where_there_is_nothing_to_choose_the_nodes_are_not_timed(db: Database) 
     summed(db)
     assert ways(db, SMALL) == BY_TOTALS
     db.internals.connection.working_time = clock = Counting()
-    for _ in range(UNWATCHED // 2):
+    for _ in range(tuning.UNTIMED_WAVES // 2):
         ways(db, SMALL)
-    assert clock.looks == UNWATCHED // 2 * 2  # the beginning and the end
-    for _ in range(UNWATCHED):
+    assert clock.looks == tuning.UNTIMED_WAVES // 2 * 2  # the beginning and the end
+    for _ in range(tuning.UNTIMED_WAVES):
         ways(db, SMALL)
-    assert clock.looks > (UNWATCHED // 2 + UNWATCHED) * 2
+    assert clock.looks > (tuning.UNTIMED_WAVES // 2 + tuning.UNTIMED_WAVES) * 2
 
 
 def calm(db: Database) -> bool:
@@ -513,7 +512,7 @@ def test_equal_decisions_in_a_row_are_one_entry_with_a_count() -> None:
     assert (entry.times, entry.seconds) == (10, 9.0)
     for n in range(20):
         log.add("v", Decision(Strategy.NAIVE, list(Because)[n % 7]))
-    assert len(log.of("v")) == REMEMBERED_DECISIONS
+    assert len(log.of("v")) == tuning.REMEMBERED_DECISIONS
 
 
 def test_deciding_changes_nothing(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 import harken
-from harken.maintenance import wave_plan
+from harken.maintenance import tuning
 from harken.maintenance.nodes import ViewNode
 from harken.maintenance.strategies import FROM_SCRATCH
 
@@ -76,9 +76,11 @@ def test_the_plan_is_made_when_going_without_has_taken_as_long(
 ) -> None:
     fill(db, 4)
     db.sql(f"CREATE MATERIALIZED VIEW v AS {chained('joined', 4)}")
-    monkeypatch.setattr(wave_plan, "SHORT_PLAN", 0.0)
+    monkeypatch.setattr(tuning, "SHORT_PLANNING", 0.0)
     monkeypatch.setattr(db.internals.network.chooser, "naive_seconds", lambda node: 1.0)
-    monkeypatch.setattr(wave_plan, "LITERALS", 2.5 / node_length(db, 4) ** 2)
+    monkeypatch.setattr(
+        tuning, "PLANNING_SECONDS_PER_SQUARED_LITERAL", 2.5 / node_length(db, 4) ** 2
+    )
     random = Random(1)
     for number in range(4):
         change_all(db, 4, random)

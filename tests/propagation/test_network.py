@@ -10,7 +10,7 @@ import pytest
 
 import harken
 from harken import Database
-from harken.maintenance import chooser
+from harken.maintenance import tuning
 
 SCHEMA = """
 create type item properties (name charstring, quantity integer, frequency integer, stock integer);
@@ -169,7 +169,7 @@ def test_nodes_go_with_the_last_rule(db: Database) -> None:
 
 @pytest.fixture
 def large_groups(db: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
-    monkeypatch.setattr(chooser, "KEEP_FROM", 2.0)
+    monkeypatch.setattr(tuning, "LEAST_GROUP_MEMBERS", 2.0)
     db.amosql(
         "create function total() -> integer as select sum(select quantity(i) for each item i);"
         "create function most() -> integer as select max(select quantity(i) for each item i);"
@@ -218,7 +218,7 @@ def test_an_aggregate_among_the_members_of_another_has_no_totals(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The totals of the sum are read in its place, and nothing reads those of the maximum."""
-    monkeypatch.setattr(chooser, "KEEP_FROM", 0.0)
+    monkeypatch.setattr(tuning, "LEAST_GROUP_MEMBERS", 0.0)
     most = "max(select quantity(j) for each item j where next(j) = g)"
     members = f"select quantity(i) for each item i where next(i) = g and quantity(i) < {most}"
     db.amosql(
@@ -270,7 +270,7 @@ def test_a_sum_that_leaves_the_range_is_an_error_that_loses_nothing(
 def test_another_process_makes_what_is_kept_invalid(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chooser, "KEEP_FROM", 2.0)
+    monkeypatch.setattr(tuning, "LEAST_GROUP_MEMBERS", 2.0)
     path = str(tmp_path / "shared.db")
     with harken.connect(path) as one, harken.connect(path) as other:
         one.amosql(SCHEMA)

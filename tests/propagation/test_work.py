@@ -11,7 +11,7 @@ import pytest
 
 import harken
 from harken import Database
-from harken.maintenance import chooser
+from harken.maintenance import tuning
 
 SCHEMA = """
 create type grp properties (name charstring);
@@ -103,7 +103,7 @@ def work(groups: int, size: int, view: str) -> list[int]:
 
 @pytest.fixture(autouse=True)
 def never_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chooser, "KEEP_FROM", float("inf"))
+    monkeypatch.setattr(tuning, "LEAST_GROUP_MEMBERS", float("inf"))
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -23,6 +23,7 @@ from harken.calculus.totals import Totals
 from harken.engines.protocol import Statistics
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Relation
+from harken.maintenance import tuning
 from harken.maintenance.decisions import Because, Decision, DecisionLog, TakenDecision
 from harken.maintenance.measurement_store import MeasurementStore
 from harken.maintenance.measurements import Experience
@@ -31,42 +32,6 @@ from harken.maintenance.strategies import Strategy
 from harken.planner.cost import CostModel
 from harken.planner.network import Part
 from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
-
-MANY = 1_000.0
-"""Changed rows, for which an estimate is made beside the one for a single row."""
-SMALL_CHANGE = 100
-"""So few changed rows are never worth a look at the estimates."""
-SMALL_PART = 0.01
-"""Nor is so small a part of the rows."""
-KEEP_FROM = 5.0
-"""Totals are kept of groups that have more members than this, about."""
-JOINED = 5.0
-"""Members that are made by a join count so many times: for a change the join finds the groups, and
-then it finds the members of each in both states."""
-FLOOD = 0.3
-"""Totals are not followed when so large a part of a relation changed, rows that came and went: a
-changed row costs about three times as much as a row of the whole (`bench sql-sweep`)."""
-COPY_LIMIT = 1_000_000
-"""A copy of the old state has at most so many rows."""
-MOST_FAR_GROUPS = 500_000
-"""Totals of what is far away are kept of at most so many groups: each of them comes here."""
-OUTDATED = 2.0
-"""Estimates are made anew when a relation has become so many times larger or smaller."""
-
-ROW = 2e-6
-"""So many seconds naive evaluation takes for each row of the tables, where it was not measured."""
-UNWATCHED = 50
-"""After a change for which there was nothing to choose, so many no larger are not looked at."""
-OTHERWISE = 4.0
-"""A screener is chosen anew when transactions change so many times more rows, or fewer."""
-MANY_FAR = 20_000
-"""With more changed rows than these in relations far away, both ways are Spark's. Either evaluates
-the old state; besides, differentials join the change with the rest, and naive evaluation all rows.
-"""
-CHANGED_ROW = 0.65
-"""What a row of a change costs there, with its other half, beside a row of the relation: measured
-with `bench lake`, where the two ways meet at three quarters of the rows."""
-
 
 SMALL = {
     each: Decision(each, Because.SMALL_CHANGE)
@@ -129,12 +94,12 @@ class Chooser:
     ) -> Decision:
         """Differentials or recomputing, by the cost model; `sizes` are those of the Δ-sets that the
         node reads, `changed` those of all that changed."""
-        if sum(sizes.values()) < SMALL_CHANGE or self._is_small_part(node, changed):
+        if sum(sizes.values()) < tuning.SMALL_CHANGE or self._is_small_part(node, changed):
             return SMALL[incremental]
         far = self._far_changes(node, sizes)
-        if sum(far.values()) > MANY_FAR:
+        if sum(far.values()) > tuning.LARGE_LAKE_CHANGE:
             whole = sum(self.statistics.rows(node.part.influents[name]) for name in far)
-            expected = CHANGED_ROW * sum(far.values())
+            expected = tuning.LAKE_CHANGE_ROW_COST * sum(far.values())
         else:
             costs = self.costs(node)
             whole, expected = costs.whole, costs.by_differentials(sizes)
@@ -153,7 +118,7 @@ class Chooser:
         be wrong by any factor, so they are asked only when there is something to choose."""
         stored = node.part.stored
         return all(
-            size <= SMALL_PART * self.statistics.rows(stored[name])
+            size <= tuning.SMALL_SHARE * self.statistics.rows(stored[name])
             for name, size in changed.items()
             if name in stored
         )
@@ -187,7 +152,8 @@ class Chooser:
         known = self.experience(node)
         if known is not None and known.naive_seconds is not None:
             return known.naive_seconds
-        return ROW * sum(self.statistics.sizes(node.part.stored).values())
+        rows = self.statistics.sizes(node.part.stored)
+        return tuning.RECOMPUTE_SECONDS_PER_ROW * sum(rows.values())
 
     def is_settled(self, changed: Collection[str], size: int) -> bool:
         """Were changes of these relations, of this size, followed faster than recomputing takes?"""
@@ -205,8 +171,10 @@ class Chooser:
         """A change of these was followed faster than recomputing takes: so will be the next, unless
         it is larger."""
         before = self._settled.get(frozenset(changed))
-        largest = max(size, SMALL_CHANGE - 1, before.size if before is not None else 0)
-        self._settled[frozenset(changed)] = _Settled(UNWATCHED, largest, recompute_seconds)
+        largest = max(size, tuning.SMALL_CHANGE - 1, before.size if before is not None else 0)
+        self._settled[frozenset(changed)] = _Settled(
+            tuning.UNTIMED_WAVES, largest, recompute_seconds
+        )
 
     def begin_experience(self, node: Monitored) -> Experience:
         rows = self.statistics.sizes(node.part.stored)
@@ -245,9 +213,9 @@ class Chooser:
                     program = _change_of(part, name)
                     few, many = (
                         CostModel(self.statistics, delta_size=size).program(program).cost
-                        for size in (1.0, MANY)
+                        for size in (1.0, tuning.ESTIMATED_CHANGE)
                     )
-                    each_row[name] = (many - few) / (MANY - 1)
+                    each_row[name] = (many - few) / (tuning.ESTIMATED_CHANGE - 1)
                     once[name] = few - each_row[name]
         whole = CostModel(self.statistics).program(_from_scratch(node)).cost
         return Costs(once, each_row, whole, self.statistics.sizes(node.part.stored))
@@ -266,18 +234,19 @@ class Chooser:
         if self.is_of_far(node) and not self._counts_far():
             return False  # to keep them, all members would have to come here once
         changes = self._transactions(node)
-        if node.failed_at and changes < 2 * node.failed_at:
+        if node.failed_at and changes < tuning.ASK_AGAIN_FACTOR * node.failed_at:
             return False
         if isinstance(node.totals, FirstRows | Derivations):
             return True
-        if not node.asked_at or changes >= 2 * node.asked_at:
+        if not node.asked_at or changes >= tuning.ASK_AGAIN_FACTOR * node.asked_at:
             node.asked_at = max(1, changes)
             members = self.members(node)
-            weight = JOINED * max(1.0, members) if _is_joined(node) else members
-            node.wanted = weight >= KEEP_FROM
+            weighed = tuning.JOINED_MEMBER_WEIGHT * max(1.0, members)
+            weight = weighed if _is_joined(node) else members
+            node.wanted = weight >= tuning.LEAST_GROUP_MEMBERS
             if node.wanted and self.is_of_far(node):
                 rows = CostModel(self.statistics).program(node.part.program).rows
-                node.wanted = rows <= MOST_FAR_GROUPS * max(1.0, members)
+                node.wanted = rows <= tuning.MOST_LAKE_GROUPS * max(1.0, members)
         return node.wanted
 
     def note_failure(self, node: TotalsNode) -> None:
@@ -298,8 +267,8 @@ class Chooser:
         if self.forced is not None:
             return False
         return any(
-            sizes.get(name, 0) > SMALL_CHANGE
-            and sizes[name] > FLOOD * self.statistics.rows(relation)
+            sizes.get(name, 0) > tuning.SMALL_CHANGE
+            and sizes[name] > tuning.BULK_SHARE * self.statistics.rows(relation)
             for name, relation in node.part.stored.items()
         )
 
@@ -327,12 +296,14 @@ class Chooser:
         if updates is None:
             return False
         now = max(1.0, updates.lately)
-        return not screener.changes / OTHERWISE < now < screener.changes * OTHERWISE
+        factor = now / screener.changes
+        return not 1 / tuning.SCREENER_DRIFT < factor < tuning.SCREENER_DRIFT
 
 
 def _is_other(now: float, then: float) -> bool:
     """Has a relation become many times larger or smaller?"""
-    return 1 + now > OUTDATED * (1 + then) or 1 + then > OUTDATED * (1 + now)
+    growth = tuning.OUTDATED_GROWTH
+    return 1 + now > growth * (1 + then) or 1 + then > growth * (1 + now)
 
 
 def _is_joined(node: TotalsNode) -> bool:

@@ -13,27 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from harken.maintenance import tuning
 from harken.maintenance.investment import Outlay
 from harken.maintenance.measurements import Case, Experience
-
-SHARE = 0.25
-"""When counting all derivations once takes no more than this part of what differentials took, it
-is done: it rarely takes longer than they, so little is lost."""
-LEAST, BESIDE = 0.0002, 0.0001
-"""Counting takes about so many seconds whatever changed: differentials that take fewer are no
-reason to count. About so many of them are not in what it is measured to take."""
-PATIENCE = 8
-"""After so many changes in a row that differentials would have found sooner, it is ended."""
-SETTLED, UNWATCHED = 16, 7
-"""When as many changes have gone the same way, so many are not watched between those that are: to
-watch takes time, too."""
-REMEMBERED = 16
-"""One change may take many times as long as another: what they take is the mean of so many."""
 
 
 @dataclass(slots=True)
 class Tally(Outlay):
-    share: float = field(default_factory=lambda: SHARE)
+    share: float = field(default_factory=lambda: tuning.COUNTING_INVESTMENT)
     is_counting: bool = False
     worse: int = 0
     """How many changes in a row took longer than by differentials."""
@@ -43,7 +30,7 @@ class Tally(Outlay):
     """How many changes have gone the same way, and there was no reason to leave it."""
     _unwatched: int = 0
     _stored: frozenset[str] = frozenset()
-    _took: Experience = field(default_factory=lambda: Experience({}, memory=REMEMBERED))
+    _took: Experience = field(default_factory=lambda: Experience({}, memory=tuning.COUNTING_MEMORY))
 
     def is_watched(self) -> bool:
         """Is it remembered what the next change takes?"""
@@ -66,8 +53,9 @@ class Tally(Outlay):
         if is_fresh:
             return
         self._took.note(case, size, seconds)
-        if seconds > LEAST:
-            self.spent += seconds * (1 if self.same < SETTLED else 1 + UNWATCHED)
+        if seconds > tuning.COUNTING_OVERHEAD:
+            untimed = 0 if self.same < tuning.SETTLED_AFTER else tuning.UNTIMED_CHANGES
+            self.spent += seconds * (1 + untimed)
         self._go_on()
 
     def note_counting(
@@ -76,7 +64,7 @@ class Tally(Outlay):
         """`other` is the same change by differentials."""
         if is_fresh:
             return
-        self._took.note(case, size, seconds + BESIDE)
+        self._took.note(case, size, seconds + tuning.UNTIMED_COUNTING_OVERHEAD)
         is_worse = self._took.expected(case, size) > self._took.expected(other, size) > 0
         self.worse = self.worse + 1 if is_worse else 0
         if is_worse:
@@ -85,7 +73,7 @@ class Tally(Outlay):
 
     def _go_on(self) -> None:
         self.same += 1
-        self._unwatched = UNWATCHED if self.same > SETTLED else 0
+        self._unwatched = tuning.UNTIMED_CHANGES if self.same > tuning.SETTLED_AFTER else 0
 
     @property
     def wants_counting(self) -> bool:
@@ -94,7 +82,7 @@ class Tally(Outlay):
 
     @property
     def wants_no_counting(self) -> bool:
-        return self.is_counting and (self.is_outdated or self.worse >= PATIENCE)
+        return self.is_counting and (self.is_outdated or self.worse >= tuning.COUNTING_PATIENCE)
 
     def begin(self) -> None:
         self.is_counting, self.worse, self.same = True, 0, 0

@@ -18,14 +18,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from harken.maintenance import tuning
 from harken.maintenance.strategies import Strategy
 
 if TYPE_CHECKING:
     from harken.maintenance.nodes import TotalsNode
     from harken.maintenance.round_nodes import RoundsNode
-
-REMEMBERED_DECISIONS = 4
-"""The log keeps so many decisions of each node; equal ones in a row are one entry with a count."""
 
 
 class Because(StrEnum):
@@ -147,7 +145,7 @@ class DecisionLog:
     def add(self, node_id: str, decision: Decision) -> None:
         taken = self._by_node.get(node_id)
         if taken is None:
-            taken = self._by_node[node_id] = deque(maxlen=REMEMBERED_DECISIONS)
+            taken = self._by_node[node_id] = deque(maxlen=tuning.REMEMBERED_DECISIONS)
         if taken:
             last, before = taken[-1], taken[-1].decision
             if before is decision or (

@@ -11,19 +11,10 @@ Law: to try and fail costs no more than a part of what going without has cost.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from harken.maintenance import tuning
 from harken.maintenance.measurements import Experience
-
-FIRST_TRIAL = 0.004
-"""When going without has taken so many seconds it is tried to make it, for as long as a share of
-that."""
-AGAIN = 2
-"""If it takes longer, it is tried again when going without has taken so many times as long."""
-ROW = 1e-6
-"""Nor is it tried before it could be done if each row of the relations below took so long."""
-LOOKED_AT = 16
-"""After so many changes it is looked whether the relations have grown, so that all is different."""
 
 
 @dataclass(slots=True)
@@ -32,13 +23,15 @@ class Outlay:
     """Of the seconds that going without has taken, so many may go into making it."""
     spent: float = 0.0
     """The seconds that going without has taken."""
-    trial: float = FIRST_TRIAL
+    trial: float = field(default_factory=lambda: tuning.FIRST_INVESTMENT)
     was_useless: bool = False
     """Was it kept before, and let go of because it was of no use?"""
     known: Experience | None = None
     _left: int = 0
 
-    def experience(self, renew: Callable[[], Experience], memory: int = 2) -> Experience:
+    def experience(
+        self, renew: Callable[[], Experience], memory: int = tuning.MEMORY
+    ) -> Experience:
         """What is known, made anew when the relations have changed a good deal."""
         self._left -= 1
         if self.known is None or self._left < 0:
@@ -46,14 +39,15 @@ class Outlay:
             if known is not self.known:
                 known.memory = memory
                 self.spent, self.was_useless = 0.0, False
-                self.trial = max(FIRST_TRIAL, ROW * known.now / self.share)
-            self.known, self._left = known, LOOKED_AT
+                build_seconds = tuning.BUILD_SECONDS_PER_ROW * known.now
+                self.trial = max(tuning.FIRST_INVESTMENT, build_seconds / self.share)
+            self.known, self._left = known, tuning.GROWTH_CHECK_INTERVAL
         return self.known
 
     @property
     def was_looked_at(self) -> bool:
         """Was it looked just now whether the relations have grown?"""
-        return self._left == LOOKED_AT
+        return self._left == tuning.GROWTH_CHECK_INTERVAL
 
     @property
     def is_worth_a_try(self) -> bool:
@@ -65,4 +59,4 @@ class Outlay:
         return self.share * self.spent
 
     def took_too_long(self) -> None:
-        self.trial = self.spent * AGAIN
+        self.trial = self.spent * tuning.RETRY_FACTOR

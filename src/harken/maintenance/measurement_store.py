@@ -19,6 +19,7 @@ from collections.abc import Callable
 from harken.engines.protocol import Connection
 from harken.ir.clauses import Program
 from harken.ir.printer import print_program
+from harken.maintenance import tuning
 from harken.maintenance.measurements import Experience
 
 TABLE = "harken_measurements"
@@ -26,10 +27,6 @@ COLUMNS = (
     "(node TEXT PRIMARY KEY, program TEXT NOT NULL, machine TEXT NOT NULL, measured TEXT NOT NULL)"
     " STRICT"
 )
-MOST_NODES = 1_000
-"""Rows of the table: of more nodes than these the oldest measurements are deleted."""
-MOST_CHARACTERS = 20_000
-"""The measurements of one node: where there are more, they are not stored."""
 
 
 class MeasurementStore:
@@ -65,7 +62,7 @@ class MeasurementStore:
         for node_id, (program, measured) in self._unsaved.items():
             text = json.dumps(measured.to_json(), separators=(",", ":"))
             measured.is_news = False
-            if len(text) <= MOST_CHARACTERS:
+            if len(text) <= tuning.MOST_STORED_CHARACTERS:
                 row = (node_id, _digest(program), machine(), text)
                 self._connection.run(
                     f"INSERT OR REPLACE INTO main.{TABLE} VALUES (?, ?, ?, ?)", row
@@ -73,7 +70,7 @@ class MeasurementStore:
         self._unsaved.clear()
         self._connection.run(
             f"DELETE FROM main.{TABLE} WHERE rowid <= (SELECT max(rowid) FROM main.{TABLE}) - ?",
-            (MOST_NODES,),
+            (tuning.MOST_STORED_NODES,),
         )
 
     def _load(self) -> dict[str, tuple[str, str]]:

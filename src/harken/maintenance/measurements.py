@@ -16,37 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-LONGER = 2.0
-"""What was broken off is taken to last so many times as long."""
-SAMPLED = 20.0
-"""The first evaluation of a view may take many times as long as others: it has the plan to make,
-and the indexes are new. Differentials that take less than it by no more than this are reason to
-evaluate naively once more."""
-SAMPLED_FAR = 4.0
-"""The same where Spark evaluates, which cannot be broken off. In the lake all counts that they have
-taken since: it is found out once, and costs no more than a few times that."""
-FORGETTING, FORGETTING_DOUBTFUL = 0.97, 0.9
-"""What was passed over is thought a little faster each time, so that one day it is tried again;
-sooner if it was measured only once."""
-HOPED = 0.5
-"""The first time that rows came from the lake for it says less: it is thought to take this part."""
-GUESSED = 0.67
-"""What was never measured where Spark works may well take this part of the guess: it is found out,
-once."""
-TRYING, TRYING_DOUBTFUL = 0.02, 0.1
-"""So small a part of the time goes into trying again one of several ways; a larger one if it was
-tried no more often than"""
-DOUBTFUL = 3
-CLOSE = 0.5
-"""So close to each other, either way may in truth be the faster one."""
-SPARE = 1.25
-"""Differentials may take so many times as long as naive evaluation before they are broken off."""
-GROWING, GROWING_FAR = 0.5, 1.0
-"""Twice the rows take at least half as long again. Where Spark works, which cannot be broken off,
-the guess is what they would take if they went on to grow as they did."""
-
-NEWS = 2.0
-"""A measurement that differs from the stored one by this factor is stored again."""
+from harken.maintenance import tuning
 
 Case: TypeAlias = tuple[str, frozenset[str]]
 """How the change was computed, and the stored relations that had changed."""
@@ -68,7 +38,7 @@ class Taken:
 
     @property
     def at_least(self) -> float:
-        return LONGER * self.seconds if self.broken_off else self.seconds
+        return tuning.INTERRUPTED_FACTOR * self.seconds if self.broken_off else self.seconds
 
 
 @dataclass(slots=True)
@@ -88,7 +58,7 @@ class Experience:
     """Are any of the relations far away?"""
     by_spark: bool = True
     """If so, was the first evaluation Spark's? Otherwise rows had to come here for it."""
-    memory: int = 2
+    memory: int = tuning.MEMORY
     """The mean of so many of the last changes of a size is what one is thought to take: of more,
     where changes of one size may take very different times."""
     taken: dict[Case, dict[int, Taken]] = field(default_factory=dict)
@@ -150,16 +120,17 @@ class Experience:
         if not self.is_first or self.naive is None:
             return False
         if not self.is_far:
-            return SAMPLED * spent > self.naive
+            return tuning.SAMPLE_FACTOR * spent > self.naive
         self.spent += spent
-        return (SAMPLED_FAR if self.by_spark else SAMPLED) * self.spent > self.naive
+        factor = tuning.LAKE_SAMPLE_FACTOR if self.by_spark else tuning.SAMPLE_FACTOR
+        return factor * self.spent > self.naive
 
     @property
     def budget(self) -> float:
         """How long differentials may take: somewhat longer, for of what is broken off close to
         its end, it is never known."""
         naive = self.naive_seconds
-        return SPARE * naive if naive is not None else math.inf
+        return tuning.TIME_LIMIT_FACTOR * naive if naive is not None else math.inf
 
     def note(
         self,
@@ -175,8 +146,8 @@ class Experience:
         before = known.get(size.bit_length())
         times = 0 if has_fetched and before is None and not broken_off else 1
         if before is not None and not before.broken_off:
-            if broken_off and self.memory > 2:
-                seconds, broken_off = LONGER * seconds, False
+            if broken_off and self.memory > tuning.MEMORY:
+                seconds, broken_off = tuning.INTERRUPTED_FACTOR * seconds, False
             if not broken_off:
                 times = min(before.times + 1, self.memory)
                 mean = before.seconds * size / before.size
@@ -239,15 +210,16 @@ class Experience:
         for case in cases:
             found = self.taken.get(case, {}).get(place)
             if case != best and found is not None:
-                is_doubtful = found.times <= DOUBTFUL and not found.broken_off
-                found.credit += (TRYING_DOUBTFUL if is_doubtful else TRYING) * seconds
+                is_doubtful = found.times <= tuning.FEW_RUNS and not found.broken_off
+                new, old = tuning.NEW_EXPLORATION_SHARE, tuning.EXPLORATION_SHARE
+                found.credit += (new if is_doubtful else old) * seconds
         return best
 
     def try_again(self, case: Case, size: int) -> None:
         """A way that was passed over is being tried: what it took long ago counts for less."""
         found = self.taken.get(case, {}).get(size.bit_length())
         if found is not None:
-            found.credit, found.times = 0.0, min(found.times, DOUBTFUL)
+            found.credit, found.times = 0.0, min(found.times, tuning.FEW_RUNS)
 
     def prefers_naive(self, case: Case, size: int) -> bool | None:
         """Is recomputing the faster way? None if that is not known."""
@@ -260,8 +232,10 @@ class Experience:
         known = self.taken.get(case, {}).get(size.bit_length())
         differentials = self.expected(case, size)
         if known is not None and known.times == 0:
-            return HOPED * differentials
-        return GUESSED * differentials if known is None and self.is_far else differentials
+            return tuning.FIRST_FETCH_DISCOUNT * differentials
+        if known is None and self.is_far:
+            return tuning.LAKE_GUESS_DISCOUNT * differentials
+        return differentials
 
     def forget(self, case: Case, size: int) -> None:
         """The strategy that was passed over, and may well have been the faster one, is thought a
@@ -274,9 +248,9 @@ class Experience:
         if differentials > naive:
             if known is not None:
                 is_doubtful = known.times <= 1 and not known.broken_off
-                known.seconds *= FORGETTING_DOUBTFUL if is_doubtful else FORGETTING
-        elif differentials > CLOSE * naive:
-            self.naive *= FORGETTING
+                known.seconds *= tuning.SINGLE_RUN_DECAY if is_doubtful else tuning.DECAY
+        elif differentials > tuning.CLOSE_RATIO * naive:
+            self.naive *= tuning.DECAY
 
     def lines(self) -> Iterator[str]:
         """For `explain`."""
@@ -292,13 +266,13 @@ class Experience:
 
 
 def _is_news(seconds: float, stored: float) -> bool:
-    return not stored / NEWS <= seconds <= stored * NEWS
+    return not stored / tuning.STORE_AGAIN_FACTOR <= seconds <= stored * tuning.STORE_AGAIN_FACTOR
 
 
 def _beyond(smaller: list[Taken], size: int, is_far: bool) -> float:
     """For more rows than ever: by how the seconds grew last, or no longer than the last time. Far
     away, what had to be broken off takes as much longer as there are more rows."""
-    last, growing = smaller[-1], GROWING_FAR if is_far else GROWING
+    last, growing = smaller[-1], tuning.LAKE_GROWTH if is_far else tuning.GROWTH
     if last.broken_off:
         return last.at_least * (size / last.size if is_far else 1.0)
     slopes = [

@@ -29,6 +29,7 @@ from harken.errors import SafetyFault
 from harken.ir.clauses import Definition, Program, stored_relations, written_out
 from harken.ir.relations import Relation
 from harken.ir.schema import Schema
+from harken.maintenance import tuning
 from harken.maintenance.counting import Tally
 from harken.maintenance.measurements import Experience
 from harken.maintenance.strategies import FROM_SCRATCH, Strategy
@@ -37,8 +38,6 @@ from harken.planner.network import Part
 from harken.planner.prepare import prepare, prepare_change
 from harken.values.rows import Row
 
-LONGEST = 3_000
-"""A statement of more literals than these takes SQLite seconds to prepare, or for ever."""
 ENDLESS = sys.maxsize
 """The length of one that SQLite has refused."""
 
@@ -171,9 +170,10 @@ class Monitored:
         Where everything is made of one relation that changed, each mention of it, in both states
         of the others, adds to what is looked at again."""
         length = self.length(strategy, changed)
-        return length > LONGEST and length > 2 * self.length(
-            Strategy.NAIVE, frozenset(self.part.stored)
-        )
+        if length <= tuning.LONGEST_STATEMENT:
+            return False
+        recomputing = self.length(Strategy.NAIVE, frozenset(self.part.stored))
+        return length > tuning.LONGER_STATEMENT_FACTOR * recomputing
 
     def is_refused(
         self, fault: SafetyFault, strategy: str, changed: frozenset[str], planning: Planning
@@ -199,7 +199,7 @@ class Monitored:
         known = self.lengths.get(key)
         if known is None:
             known = self._term_count(strategy, changed)
-            if known <= LONGEST:
+            if known <= tuning.LONGEST_STATEMENT:
                 known = written_out(self._stated(strategy, changed))
             self.lengths[key] = known
         return known

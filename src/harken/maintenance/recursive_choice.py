@@ -14,10 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harken.engines.protocol import BrokenOff, TooManyRows
-from harken.maintenance.chooser import COPY_LIMIT, Chooser
+from harken.maintenance import tuning
+from harken.maintenance.chooser import Chooser
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import Planning
-from harken.maintenance.recursive_nodes import NEAR, REMEMBERED, TAKEN_IN, RecursiveNode
+from harken.maintenance.recursive_nodes import TAKEN_IN, RecursiveNode
 from harken.maintenance.strategies import Strategy
 
 
@@ -78,7 +79,7 @@ class RecursionUpdate:
         self.case = self.changed.union(f"{each} lost" for each in lost)
         known = course.experience(
             lambda: self.chooser.experience(node) or self.chooser.begin_experience(node),
-            REMEMBERED,
+            tuning.RECURSION_MEMORY,
         )
         was_stored = node.kept_rows.holds()
         stored = node.kept_rows if was_stored else None
@@ -133,7 +134,7 @@ class RecursionUpdate:
         way = Strategy.EXTERNAL if strategy == TAKEN_IN else strategy
         if not known.is_measured(case, self.size) or not course.is_cold(way):
             return False
-        if took <= NEAR * known.expected(case, self.size):
+        if took <= tuning.RECOMPUTE_TRIAL_FACTOR * known.expected(case, self.size):
             return True
         course.staying = 0
         return False
@@ -147,7 +148,7 @@ class RecursionUpdate:
             rows.drop()
             course.give_up_rows(known)
         elif (strategy == Strategy.NAIVE or course.was_looked_at) and rows.is_larger_than(
-            COPY_LIMIT
+            tuning.MOST_COPIED_ROWS
         ):
             rows.drop()
 

@@ -28,8 +28,9 @@ from harken.engines.protocol import (
 from harken.errors import TypeFault
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
+from harken.maintenance import tuning
 from harken.maintenance.investment import Outlay
-from harken.maintenance.measurements import SPARE, Case, Experience
+from harken.maintenance.measurements import Case, Experience
 from harken.maintenance.nodes import DerivedNode, Planning, StoredRows
 from harken.maintenance.strategies import Strategy
 from harken.planner.network import Part
@@ -40,37 +41,6 @@ TAKEN_IN = "external, with a stored copy"
 STRATEGIES = ("auto", Strategy.COUNTING, Strategy.EXTERNAL, Strategy.MATERIALIZED, Strategy.NAIVE)
 
 
-FIRST_LIMIT = 0.25
-"""So many seconds rederivation may take where it is not known what naive evaluation does."""
-FIRST_LIMIT_FAR = 5.0
-"""The same where all from scratch is for Spark, or takes whole relations from the lake."""
-SHORTEST = 0.002
-"""Nor is it broken off before it has taken so long."""
-SHARE = 0.1
-"""When to store the rows takes no more than this part of what going without took, it is done."""
-NEAR = 4.0
-"""To compute all rows is tried once for each kind of change, if it has taken no more than so many
-times as long as another way: it may be the faster one."""
-LATER = 4.0
-"""Rows that were stored and dropped are stored again when going without has taken so many times as
-long as before."""
-FAVOUR = 3.0
-"""What stored rows have saved counts for them, up to so many times what it takes to store them: one
-change that takes very long with them is no reason to drop them."""
-PREPARED = 0.005
-"""SQLite prepares statements again that were not in use for a while: what takes fewer seconds than
-these seems to take twice as long."""
-TRIAL, WARM = 4, 2
-"""So a way that was passed over goes so many changes in a row, and of the last ones it is
-remembered what they took."""
-SETTLED, UNWATCHED = 16, 7
-"""When as many changes have gone the same way, with stored rows, without a doubt, so many go it
-unwatched between those that are chosen for: choosing takes time, too."""
-REMEMBERED = 32
-"""An edge at the root of a tree takes a thousand times as long as one at a leaf: one change says
-little about the next."""
-
-
 @dataclass(slots=True)
 class Mean:
     """Of the last times."""
@@ -79,7 +49,7 @@ class Mean:
     times: int = 0
 
     def note(self, seconds: float) -> None:
-        self.times = min(self.times + 1, REMEMBERED)
+        self.times = min(self.times + 1, tuning.RECURSION_MEMORY)
         self.seconds += (seconds - self.seconds) / self.times
 
 
@@ -88,7 +58,7 @@ class Course(Outlay):
     """Which way a node goes when it may choose, by what the ways have taken before. What may be
     kept are the rows; rederivation goes without."""
 
-    share: float = field(default_factory=lambda: SHARE)
+    share: float = field(default_factory=lambda: tuning.RECURSION_INVESTMENT)
     regret: float = 0.0
     """The seconds by which changes with stored rows have taken longer than without."""
     last: str = ""
@@ -116,7 +86,7 @@ class Course(Outlay):
         settles = stored and strategy == self.last != Strategy.EXTERNAL and not self.staying
         self.same = self.same + 1 if settles else 0
         self.largest = max(size, self.largest) if settles else 0
-        self.unwatched = UNWATCHED if self.same >= SETTLED else 0
+        self.unwatched = tuning.UNTIMED_CHANGES if self.same >= tuning.SETTLED_AFTER else 0
         self.last = strategy
 
     def choose(
@@ -136,7 +106,8 @@ class Course(Outlay):
         if is_tried:
             ways.append((Strategy.NAIVE, changed))
         way = known.best_of(ways, size, _trial)
-        if not is_tried and naive is not None and NEAR * known.expected(way, size) > naive:
+        longest = tuning.RECOMPUTE_TRIAL_FACTOR * known.expected(way, size)
+        if not is_tried and naive is not None and naive < longest:
             return Strategy.NAIVE
         best = Strategy.EXTERNAL if way[0] == TAKEN_IN else way[0]
         fastest = min(ways, key=lambda each: known.expected(each, size))
@@ -148,16 +119,22 @@ class Course(Outlay):
 
     def is_cold(self, strategy: str) -> bool:
         """Were the statements of this way not in use for a while?"""
-        return bool(self.staying) and (strategy != self.last or self.staying >= WARM)
+        is_early = self.staying >= tuning.WARM_TRIAL_CHANGES
+        return bool(self.staying) and (strategy != self.last or is_early)
 
     def limit(self, known: Experience, changed: frozenset[str], size: int, stored: bool) -> float:
         """How long rederivation may take before another way is gone instead."""
         naive = known.naive_seconds
-        first = FIRST_LIMIT_FAR if known.is_far else FIRST_LIMIT
-        limit = first if naive is None else SPARE * naive
+        first = (
+            tuning.FIRST_LAKE_REDERIVATION_LIMIT
+            if known.is_far
+            else tuning.FIRST_REDERIVATION_LIMIT
+        )
+        limit = first if naive is None else tuning.TIME_LIMIT_FACTOR * naive
         if stored and known.is_measured((Strategy.MATERIALIZED, changed), size):
-            limit = min(limit, SPARE * known.expected((Strategy.MATERIALIZED, changed), size))
-        return max(limit, SHORTEST)
+            expected = known.expected((Strategy.MATERIALIZED, changed), size)
+            limit = min(limit, tuning.TIME_LIMIT_FACTOR * expected)
+        return max(limit, tuning.SHORTEST_LIMIT)
 
     def note_without(self, seconds: float) -> None:
         """A change took so long without stored rows."""
@@ -168,7 +145,7 @@ class Course(Outlay):
         seconds -= known.expected(case, size)
         if len(self.above) == 2:
             seconds += self.above[True].seconds - self.above[False].seconds
-        least = -FAVOUR * (known.naive_seconds or 0.0)
+        least = -tuning.MOST_SAVINGS * (known.naive_seconds or 0.0)
         self.regret = max(least, self.regret + seconds)
 
     def note_above(self, seconds: float, stored: bool) -> None:
@@ -180,7 +157,8 @@ class Course(Outlay):
     def give_up_rows(self, known: Experience) -> None:
         """Stored rows were of no use: they are tried again when going without has taken longer."""
         enough = (known.naive_seconds or 0.0) / self.share
-        self.regret, self.spent, self.trial = 0.0, 0.0, LATER * max(self.trial, enough)
+        self.regret, self.spent = 0.0, 0.0
+        self.trial = tuning.REBUILD_FACTOR * max(self.trial, enough)
 
     def wants_no_rows(self, known: Experience) -> bool:
         """Have stored rows cost as much more as it takes to store them again?"""
@@ -189,7 +167,7 @@ class Course(Outlay):
 
 def _trial(seconds: float) -> int:
     """So many changes in a row are a trial of a way that is thought to take so long."""
-    return TRIAL if seconds < PREPARED else 1
+    return tuning.TRIAL_CHANGES if seconds < tuning.COLD_STATEMENT_SECONDS else 1
 
 
 @dataclass(slots=True, eq=False)

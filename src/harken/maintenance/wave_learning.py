@@ -16,19 +16,13 @@ from typing import TypeVar
 
 from harken.engines.protocol import BrokenOff, Connection
 from harken.errors import HarkenError, SafetyFault
+from harken.maintenance import tuning
 from harken.maintenance.chooser import Chooser
-from harken.maintenance.measurements import SPARE
 from harken.maintenance.nodes import DerivedNode, Node, TotalsNode, ViewNode
 from harken.maintenance.strategies import FROM_SCRATCH, Strategy
 from harken.maintenance.wave_measurements import WaveMeasurements
 
 T = TypeVar("T")
-
-WORTHWHILE = 0.001
-"""Shorter runs, in seconds, are recorded only where there is a measurement to compare them with."""
-PLANNING = 0.5
-"""The longest that planning takes, in seconds: a run that was broken off later is recorded though
-it includes planning."""
 
 
 class TookTooLong(Exception):
@@ -113,7 +107,7 @@ class WaveLearning:
             return
         spent = measured.spent(node)
         is_told = isinstance(node, DerivedNode) or measured.experience(node) is not None
-        if spent >= WORTHWHILE or (measured.is_large and is_told):
+        if spent >= tuning.SHORTEST_RECORDED_RUN or (measured.is_large and is_told):
             self._note(node, strategy, spent)
 
     def note_broken_off(self, node: Node, strategy: Strategy) -> None:
@@ -121,7 +115,7 @@ class WaveLearning:
 
     def _note(self, node: Node, strategy: Strategy, spent: float, broken_off: bool = False) -> None:
         known = self.measured.note_experience(node)
-        too_long = broken_off and spent >= PLANNING
+        too_long = broken_off and spent >= tuning.LONGEST_PLANNING
         if too_long or self._fresh.isdisjoint(self.measured.with_below(node)):
             has_fetched = self._connection.fetched > self._fetched
             known.note(*self.measured.case(node, strategy), spent, broken_off, has_fetched)
@@ -129,7 +123,7 @@ class WaveLearning:
 
     def _note_naive(self, node: Node, took: float) -> None:
         known = self.measured.experience(node)
-        if known is None and took >= WORTHWHILE:
+        if known is None and took >= tuning.SHORTEST_RECORDED_RUN:
             known = self.measured.note_experience(node)
         if known is not None:
             known.note_naive(took)
@@ -176,14 +170,14 @@ class WaveLearning:
         if known is None or self.measured.prefers_recomputing(node):
             return
         spent = self.measured.spent(node)
-        if spent < WORTHWHILE or not known.wants_sample(spent):
+        if spent < tuning.SHORTEST_RECORDED_RUN or not known.wants_sample(spent):
             return
         try:
             work, fetched = query(node), self._connection.fetched
         except SafetyFault:  # there is no statement for it
             return
         known.is_first, node.is_fresh = node.is_fresh, False
-        took = self._timed(SPARE * spent, work)
+        took = self._timed(tuning.TIME_LIMIT_FACTOR * spent, work)
         if took is not None:  # fetching rows makes it longer than it will be
             known.note_naive(took, is_first=self._connection.fetched > fetched)
             self._chooser.learnt(node, known)

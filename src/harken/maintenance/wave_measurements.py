@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from harken.engines.protocol import Connection
-from harken.maintenance.chooser import SMALL_CHANGE, Chooser
+from harken.maintenance import tuning
+from harken.maintenance.chooser import Chooser
 from harken.maintenance.measurements import Case, Experience
 from harken.maintenance.nodes import DerivedNode, Node, TotalsNode
 from harken.maintenance.strategies import FROM_SCRATCH, Strategy
@@ -80,7 +81,7 @@ class WaveMeasurements:
 
     @property
     def is_large(self) -> bool:
-        return self.size >= SMALL_CHANGE
+        return self.size >= tuning.SMALL_CHANGE
 
     # --- which way is faster -----------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from harken.engines.protocol import Connection
+from harken.maintenance import tuning
 from harken.maintenance.chooser import Chooser
 from harken.maintenance.decisions import Because, Decision
 from harken.maintenance.nodes import DerivedNode, Node, TotalsNode, ViewNode
@@ -32,16 +33,6 @@ from harken.planner.network import Part, Reason
 
 T = TypeVar("T")
 
-SEVERAL = 3
-"""Plans for this many changed relations, of which there are many combinations, are made when they
-pay; plans for fewer are made at once."""
-LITERALS = 5e-6
-"""Planning takes this many seconds, times the square of the literals in the statement."""
-SHORT_PLAN = 0.1
-"""Plans that take fewer seconds are made at once."""
-BUILT_AGAIN = 3.0
-"""The cost of totals that were not followed, in recomputations: they are built again, and what
-reads them is recomputed twice."""
 
 FORCED = Decision(Strategy.NAIVE, Because.FORCED)
 CLOCK = Decision(Strategy.NAIVE, Because.CLOCK)
@@ -168,7 +159,7 @@ class WavePlan:
         if not node.table.holds():
             return Decision(Strategy.SKIPPED, Because.NOT_BUILT, build=(node,))
         changed = frozenset(self.sizes.keys() & node.part.influents.keys())
-        waited = self._awaited(node, Strategy.FOLLOWED, changed, BUILT_AGAIN)
+        waited = self._awaited(node, Strategy.FOLLOWED, changed, tuning.REBUILT_TOTALS_COST)
         if waited is not None:
             return waited.instead(Strategy.SKIPPED)
         return FOLLOWED
@@ -260,11 +251,15 @@ class WavePlan:
     ) -> Decision | None:
         """Is a plan for this combination of changed relations still to be made, and does that take
         longer than recomputing has taken for want of it, `times` this one included?"""
-        if len(changed) < SEVERAL or node.is_planned(strategy, changed) or self._is_bound(node):
+        if (
+            len(changed) < tuning.MANY_CHANGED_RELATIONS
+            or node.is_planned(strategy, changed)
+            or self._is_bound(node)
+        ):
             return None
-        to_plan = LITERALS * node.length(strategy, changed) ** 2
+        to_plan = tuning.PLANNING_SECONDS_PER_SQUARED_LITERAL * node.length(strategy, changed) ** 2
         waited = node.waited.get(changed, 0.0) + times * self.chooser.naive_seconds(node)
-        if to_plan < SHORT_PLAN or waited >= to_plan:
+        if to_plan < tuning.SHORT_PLANNING or waited >= to_plan:
             return None
         numbers = {"plan_seconds": to_plan, "waited_seconds": waited}
         return Decision(Strategy.NAIVE, Because.PLAN_TOO_LONG, numbers, awaited=changed)

@@ -15,7 +15,8 @@ from functools import partial
 from harken.calculus.counting import Derivations
 from harken.engines.protocol import MemberChanges, Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
-from harken.maintenance.chooser import COPY_LIMIT, Chooser
+from harken.maintenance import tuning
+from harken.maintenance.chooser import Chooser
 from harken.maintenance.decisions import Because, Decision
 from harken.maintenance.nodes import DerivedNode, Planning, TotalsNode
 from harken.maintenance.recursive_choice import RecursionUpdate
@@ -148,9 +149,9 @@ class DerivedChanges:
             node.table.revoke()
             return self._fill(node, wave, decision)
         node.follow(changed, self._planning)
-        if node.table.size() > COPY_LIMIT:
+        if node.table.size() > tuning.MOST_COPIED_ROWS:
             node.table.drop()
-            node.refused = f"there are more than {COPY_LIMIT} rows"
+            node.refused = f"there are more than {tuning.MOST_COPIED_ROWS} rows"
         return decision
 
     def _recur(
@@ -223,7 +224,7 @@ class DerivedChanges:
             copy.follow(None, node.delta)
         elif copy is not None:
             copy.build(self._planning.compile(node.part.program))
-            if copy.size() > COPY_LIMIT:
+            if copy.size() > tuning.MOST_COPIED_ROWS:
                 copy.drop()
                 node.copy = None
 

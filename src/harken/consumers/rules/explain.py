@@ -15,7 +15,7 @@ from harken.engines.protocol import Engine, KeptCounts
 from harken.engines.reach import Reach, described
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
-from harken.maintenance import chooser
+from harken.maintenance import tuning
 from harken.maintenance.decisions import Decision
 from harken.maintenance.nodes import DerivedNode, Monitored, Node, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode
@@ -311,7 +311,7 @@ class _Nodes:
                 return f"first rows {verb}{rows}, in their order"
             return (
                 f"totals {verb}{rows}: a group has {members:.0f} members, about, and the limit "
-                f"is {chooser.KEEP_FROM:.0f}"
+                f"is {tuning.LEAST_GROUP_MEMBERS:.0f}"
             )
         if isinstance(node, RecursiveNode) and node.refused is None:
             if not node.kept_rows.holds():
