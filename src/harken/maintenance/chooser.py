@@ -5,7 +5,12 @@ once. The measurements of a node say what both took before; without measurements
 estimates it from the sizes and fan-outs of the data. `WavePlan` has the decisions of one wave.
 
     chooser.decisions(node_id)      the last few decisions of a node, with what they took
-    chooser.would_choose(...)       the decision for a change of these sizes, by the same code
+    chooser.version                 rises whenever a decision may come out otherwise than before
+    chooser.note_change(...)        a wave, decided or repeated, has seen a change of a relation
+
+A wave that was not timed (`WaveMeasurements.is_timed`) may be repeated without deciding while
+`version` stands. A repeated wave tells `note_change`, and `note_settled` if `is_settled`, what it
+did, so that a decision that is due for another look raises the version.
 
 Law: a decision never changes an answer, only what it takes.
 """
@@ -61,8 +66,8 @@ class Chooser:
         self.statistics = statistics
         self._is_far = is_far
         self._counts_far = counts_far
-        self.forced: str | None = None
-        """`incremental` or `naive`, whatever it costs."""
+        self._forced: str | None = None
+        self.version = 0
         self.store = store
         self._is_experienced = False
         self.log = DecisionLog()
@@ -73,8 +78,33 @@ class Chooser:
         """Is it known of any view what recomputing takes?"""
         return self._is_experienced or self.store.has_any
 
+    @property
+    def forced(self) -> str | None:
+        """`incremental` or `naive`, whatever it costs."""
+        return self._forced
+
+    @forced.setter
+    def forced(self, strategy: str | None) -> None:
+        self._forced = strategy
+        self.raise_version()
+
+    def raise_version(self) -> None:
+        """Decisions may come out otherwise from now on."""
+        self.version += 1
+
+    def note_change(self, name: str, size: int) -> None:
+        """A transaction changed so many rows of a stored relation. What depends on how often and
+        how much it was changed is decided again each time that has doubled."""
+        self.statistics.note(name, size)
+        updates = self.statistics.updates[name]
+        # Without a branch: a transaction takes the same steps, however many came before.
+        self.version += _doubled(updates.rows - size, updates.rows)
+        self.version += _doubled(updates.transactions - 1, updates.transactions)
+
     def note_experienced(self) -> None:
-        self._is_experienced = True
+        if not self._is_experienced:
+            self._is_experienced = True
+            self.raise_version()
 
     def learnt(self, node: Node, known: Experience) -> None:
         """Something was measured of a node."""
@@ -143,6 +173,7 @@ class Chooser:
         rows = self.statistics.sizes(node.part.stored)
         if any(_is_other(now, known.rows.get(name, -1.0)) for name, now in rows.items()):
             node.experience = None
+            self.raise_version()
             return None
         known.now = sum(rows.values())
         return known
@@ -166,6 +197,9 @@ class Chooser:
         settled.left -= 1
         if seconds > settled.recompute_seconds:
             del self._settled[frozenset(changed)]
+            self.raise_version()
+        elif settled.left == 0:  # the next change is measured again
+            self.raise_version()
 
     def stop_measuring(self, changed: Collection[str], size: int, recompute_seconds: float) -> None:
         """A change of these was followed faster than recomputing takes: so will be the next, unless
@@ -189,6 +223,7 @@ class Chooser:
         self.note_experienced()
         self.learnt(node, known)
         self._settled.clear()
+        self.raise_version()
 
     # --- estimates -------------------------------------------------------------------------
 
@@ -243,16 +278,19 @@ class Chooser:
             members = self.members(node)
             weighed = tuning.JOINED_MEMBER_WEIGHT * max(1.0, members)
             weight = weighed if _is_joined(node) else members
-            node.wanted = weight >= tuning.LEAST_GROUP_MEMBERS
+            was_wanted, node.wanted = node.wanted, weight >= tuning.LEAST_GROUP_MEMBERS
             if node.wanted and self.is_of_far(node):
                 rows = CostModel(self.statistics).program(node.part.program).rows
                 node.wanted = rows <= tuning.MOST_LAKE_GROUPS * max(1.0, members)
+            if node.wanted is not was_wanted:
+                self.raise_version()
         return node.wanted
 
     def note_failure(self, node: TotalsNode) -> None:
         """The totals cannot be computed: that is tried again when the members have changed as often
         again."""
         node.failed_at = max(1, self._transactions(node))
+        self.raise_version()
 
     def _transactions(self, node: TotalsNode) -> int:
         """How many transactions have changed what the members are made of."""
@@ -304,6 +342,11 @@ def _is_other(now: float, then: float) -> bool:
     """Has a relation become many times larger or smaller?"""
     growth = tuning.OUTDATED_GROWTH
     return 1 + now > growth * (1 + then) or 1 + then > growth * (1 + now)
+
+
+def _doubled(before: int, now: int) -> bool:
+    """Has a number passed a power of two?"""
+    return before.bit_length() < now.bit_length()
 
 
 def _is_joined(node: TotalsNode) -> bool:

@@ -148,11 +148,21 @@ class WaveLearning:
         for node in considered:
             if isinstance(node, ViewNode):
                 self._sample(node, query)
+        self._raise_version_if_turned()
         if all(map(self._is_clear, considered)):
             known = filter(None, map(measured.experience, considered))
             naive = [each.naive_seconds for each in known if each.naive_seconds is not None]
             fastest = min(naive, default=math.inf)
             self._chooser.stop_measuring(measured.incoming, measured.size, fastest)
+
+    def _raise_version_if_turned(self) -> None:
+        """Would the next wave like this one decide otherwise about a node?"""
+        measured = self.measured
+        for node in measured.considered.values():
+            verdict = measured.verdict(node, measured.expected_strategy(node))
+            if verdict is not measured.prefers_recomputing(node):
+                self._chooser.raise_version()
+                return
 
     def _note_passed_over(self, node: Node) -> None:
         measured = self.measured

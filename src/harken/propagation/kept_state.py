@@ -31,6 +31,8 @@ class KeptState:
                 self.store_rounds(each)
         for node in wave.to_turn:
             self.turn(node)
+        if wanted or wave.to_turn:
+            self._chooser.raise_version()
 
     def build_kept(self, node: ViewNode) -> None:
         """Build what a new view wants to keep, so that it is there for the first change."""

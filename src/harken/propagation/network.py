@@ -163,7 +163,7 @@ class Network:
         plan = WavePlan(connection, self.chooser, graph, dict(sizes), sizes)
         wave = Wave(set(stored), set(stored), sizes=sizes, plan=plan)
         for name, size in sizes.items():
-            self.chooser.statistics.note(name, size)
+            self.chooser.note_change(name, size)
             wave.reach(name, graph.affects.get(name, {}).values())
         if sum(wave.sizes.values()) > MANY_CHANGED:
             self._engine.measure()

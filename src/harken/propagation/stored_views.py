@@ -33,7 +33,7 @@ class StoredViews:
         readers = self._graph.affects.get(relation.id)
         if readers:
             size = self._note(relation, change, relation.id in wave.stored)
-            self._chooser.statistics.note(relation.id, size)
+            self._chooser.note_change(relation.id, size)
             wave.take_in(relation.id, size)
             wave.reach(relation.id, readers.values())
 
