@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from harken.engines import machine
+
 pytest_plugins = ["tests.harness.commands", "tests.harness.databases"]
 
 if TYPE_CHECKING:
@@ -44,6 +46,11 @@ JAVA_OPTIONS = (
 )
 """Most of what tests run, runs once: Java's second compiler would only take time from it. With room
 for the code and for young objects, neither is swept again and again."""
+
+
+def pytest_configure() -> None:
+    """Sessions that tests make themselves take the packaged Java where the machine has none."""
+    machine.choose_java()
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups

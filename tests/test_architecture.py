@@ -17,7 +17,7 @@ import pytest
 SRC = Path(__file__).parents[1] / "src"
 TESTS = Path(__file__).parent
 
-GROUND = {"errors", "limits", "stack", "settings"}
+GROUND = {"errors", "limits", "packages", "stack", "settings"}
 LANGUAGE = GROUND | {"values", "ir"}
 CORE = LANGUAGE | {"calculus", "planner"}
 ENGINE = CORE | {"engines", "engines.protocol"}
@@ -29,6 +29,7 @@ STATEMENTS = {"statements", "statements.amosql", "statements.sql", "statements.d
 PLAN = {
     "errors": set(),
     "stack": set(),
+    "packages": {"errors"},
     "settings": {"errors"},
     "limits": {"errors"},
     "values": {"errors", "limits"},

@@ -1,16 +1,12 @@
-"""Harken watches data and acts on change."""
+"""Harken watches data and acts on change.
 
+Law: `import harken` loads the errors and nothing else. Every other public name is loaded from its
+module when it is first used, so a program that only mentions Harken starts at once.
+"""
+
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from harken.api.connect import connect
-from harken.api.database import Database
-from harken.api.handles import FunctionHandle, NoValue
-from harken.consumers.monitors.log import Keep
-from harken.consumers.monitors.subscription import Subscription
-from harken.consumers.rules.detached import DetachedAction
-from harken.database.changes import Change
-from harken.database.objects import Object
-from harken.database.results import Result, Results
 from harken.errors import (
     ArithmeticFault,
     ClockWarning,
@@ -30,8 +26,18 @@ from harken.errors import (
 )
 
 if TYPE_CHECKING:
+    from harken.api.connect import connect
+    from harken.api.database import Database
+    from harken.api.handles import FunctionHandle, NoValue
     from harken.client.client import Client
     from harken.client.copies import Copy
+    from harken.consumers.monitors.log import Keep
+    from harken.consumers.monitors.subscription import Subscription
+    from harken.consumers.rules.detached import DetachedAction
+    from harken.database.changes import Change
+    from harken.database.objects import Object
+    from harken.database.results import Result, Results
+    from harken.engines.packaged_java import java_home
 
 __all__ = [
     "ArithmeticFault",
@@ -62,17 +68,36 @@ __all__ = [
     "TypeFault",
     "ValueFault",
     "connect",
+    "java_home",
 ]
 
 __version__ = "0.1.0"
 
-_LATER = {"Client": "harken.client.client", "Copy": "harken.client.copies"}
+_MODULES = {
+    "Change": "harken.database.changes",
+    "Client": "harken.client.client",
+    "Copy": "harken.client.copies",
+    "Database": "harken.api.database",
+    "DetachedAction": "harken.consumers.rules.detached",
+    "FunctionHandle": "harken.api.handles",
+    "Keep": "harken.consumers.monitors.log",
+    "NoValue": "harken.api.handles",
+    "Object": "harken.database.objects",
+    "Result": "harken.database.results",
+    "Results": "harken.database.results",
+    "Subscription": "harken.consumers.monitors.subscription",
+    "connect": "harken.api.connect",
+    "java_home": "harken.engines.packaged_java",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """What only clients of the service need is loaded when it is asked for."""
-    if name not in _LATER:
+    """Load a public name from its module at first use."""
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+    found = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return found
 
-    return getattr(import_module(_LATER[name]), name)
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

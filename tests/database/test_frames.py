@@ -121,4 +121,4 @@ def test_a_missing_library_is_named(db: Database, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(HarkenError) as caught:
         db.sql("SELECT id FROM t").to_polars()
     assert caught.value.code == "missing-package"
-    assert "pip install polars" in str(caught.value.hint)
+    assert caught.value.hint == "pip install 'harken[arrow]' polars"

@@ -16,6 +16,7 @@ from harken.api.step import Step, last_step, take_step
 from harken.database.arguments import check_flag, check_names, check_path, check_text, check_whole
 from harken.database.lake import register
 from harken.engines.protocol import LakeRelation
+from harken.packages import needs
 from harken.statements.declaring import declare_stored
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class LakeTables:
             columns = check_names(columns, "the columns")
         if version is not None:
             check_whole(version, "the version")
-        with internals.alone():
+        with needs("lake"), internals.alone():
             missing = register(
                 internals.runtime,
                 name,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import harken.api.languages  # noqa: F401  (which suffixes there are)
 from harken.cli.reporting import CommandError
 from harken.database.language import AMOSQL
 from harken.statements.language import language_of_suffix, languages

@@ -16,6 +16,7 @@ import typer
 from harken.cli.options import Format
 from harken.database.results import Result, to_json
 from harken.errors import HarkenError
+from harken.packages import missing_package
 
 
 class CommandError(HarkenError):
@@ -73,6 +74,9 @@ def as_ours(error: Exception) -> HarkenError:
     """What is not a Harken error is a bug of ours; HARKEN_DEBUG shows where."""
     if isinstance(error, HarkenError):
         return error
+    missing = missing_package(error) if isinstance(error, ModuleNotFoundError) else None
+    if missing is not None:
+        return missing
     if os.environ.get("HARKEN_DEBUG"):
         traceback.print_exception(error)
     return CommandError(

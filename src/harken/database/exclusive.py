@@ -15,6 +15,7 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from harken import limits
 from harken.errors import IntegrityError
+from harken.packages import missing_package
 
 
 class SessionLock:
@@ -70,11 +71,15 @@ R = TypeVar("R")
 def exclusive(
     method: Callable[Concatenate[Self, P], R],
 ) -> Callable[Concatenate[Self, P], R]:
-    """A method that only one thread at a time may be in."""
+    """A method that only one thread at a time may be in. If it needs a package that is not
+    installed, its error says how to install it."""
 
     @functools.wraps(method)
     def alone(self: Self, /, *given: P.args, **named: P.kwargs) -> R:
         with self.turn:
-            return method(self, *given, **named)
+            try:
+                return method(self, *given, **named)
+            except ModuleNotFoundError as error:
+                raise missing_package(error) or error from error
 
     return alone

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import html
 import importlib
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from harken.errors import EngineError, TypeFault
+from harken.errors import TypeFault
+from harken.packages import missing_package
 from harken.values.rows import Row
 from harken.values.types import TIMESTAMP, Type
 
@@ -25,7 +25,7 @@ SHOWN_ROWS = 20
 def to_arrow(
     columns: Sequence[str], types: Sequence[Type], rows: Sequence[Row], name: Callable[[Any], str]
 ) -> Any:
-    arrow = library("pyarrow", "makes Arrow tables")
+    arrow = library("pyarrow")
     fields = [arrow.field(*pair) for pair in zip(columns, map(_arrow_type, types), strict=True)]
     values = list(zip(*rows, strict=True)) or [()] * len(columns)
     arrays = [
@@ -56,8 +56,7 @@ def _arrow_type(type_: Type) -> Any:
 def to_pandas(table: Any) -> Any:
     """Integers and booleans stay what they are also where a column has NULL: pandas' own way would
     make numbers of them, and lose digits."""
-    pandas = library("pandas", "makes data frames")
-    arrow = library("pyarrow", "makes Arrow tables")
+    pandas, arrow = library("pandas"), library("pyarrow")
     frame = table.to_pandas(date_as_object=True)
     kept = {arrow.int64(): pandas.Int64Dtype(), arrow.bool_(): pandas.BooleanDtype()}
     for place, column in enumerate(table.columns):
@@ -68,19 +67,15 @@ def to_pandas(table: Any) -> Any:
 
 
 def to_polars(table: Any) -> Any:
-    return library("polars", "makes data frames").from_arrow(table)
+    return library("polars").from_arrow(table)
 
 
-def library(package: str, purpose: str) -> Any:
+def library(package: str) -> Any:
     """A package that Harken does not always bring."""
     try:
         return importlib.import_module(package)
-    except ImportError:
-        raise EngineError(
-            f"{package}, which {purpose}, is not installed",
-            code="missing-package",
-            hint=f"{sys.executable} -m pip install {package}",
-        ) from None
+    except ModuleNotFoundError as error:
+        raise missing_package(error) or error from None
 
 
 def to_html(

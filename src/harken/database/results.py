@@ -66,10 +66,12 @@ class Result:
 
     def to_pandas(self) -> Any:
         """A `pandas.DataFrame`; integers with NULL among them are of the type `Int64`."""
+        frames.library("pandas")
         return frames.to_pandas(self.to_arrow())
 
     def to_polars(self) -> Any:
         """A `polars.DataFrame`."""
+        frames.library("polars")
         return frames.to_polars(self.to_arrow())
 
     def _repr_html_(self) -> str:

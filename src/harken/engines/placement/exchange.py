@@ -9,6 +9,7 @@ Law: a pending change is in no version that the database stands on, and exactly 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -174,8 +175,6 @@ class Exchange:
         Where someone else has changed a table, the next step handles both changes; `give_way`
         leaves it to that silently.
         """
-        from harken.engines.placement.placed_relation import remove_files
-
         if self.connection.read_only:
             return
         for lake_relation in list(self._lake.lake_relations.values()):
@@ -189,7 +188,7 @@ class Exchange:
                     if not give_way:
                         raise
         for path in self._lake.places.gone():
-            remove_files(path)
+            shutil.rmtree(path, ignore_errors=True)
             self._in_transaction(lambda: self._lake.places.forget_gone(path))  # noqa: B023
 
     def _may_wait(self, lake_relation: PlacedRelation) -> bool:

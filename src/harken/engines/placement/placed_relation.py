@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
@@ -272,10 +271,6 @@ class PlacedRelation:
             return version
         table.remove_old_versions(max(0, version - VERSIONS_KEPT))
         return newest if not table.changes(version, newest).num_rows else version
-
-
-def remove_files(path: str) -> None:
-    shutil.rmtree(path, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from harken.engines import machine
 from harken.errors import EngineError
+from harken.packages import install_command
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -113,8 +114,9 @@ def check_python() -> None:
 
 
 def check_java() -> None:
+    machine.choose_java()
     path = machine.java_path()
-    hint = f"install Java {machine.OLDEST_JAVA} or newer, or set JAVA_HOME to it; try harken doctor"
+    hint = machine.java_remedy()
     if path is None:
         home = os.environ.get("JAVA_HOME")
         where = f"in JAVA_HOME ({home})" if home else "on the path"
@@ -234,7 +236,7 @@ def _start(settings: Mapping[str, str], log: IO[bytes]) -> SparkSession:
         raise EngineError(
             f"PySpark cannot be loaded: {error}",
             code="no-spark",
-            hint=f"{sys.executable} -m pip install 'pyspark>=4.3,<4.4' 'pandas<3'",
+            hint=install_command("pyspark"),
         ) from error
     if SparkContext._active_spark_context is not None:
         raise EngineError(

