@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,7 @@ def test_examples(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JAVA_HOME", os.environ.get("JAVA_HOME", ""))  # a page may change it
     text = page.read_text("utf-8")
     db = harken.connect()
     names: dict[str, Any] = {"__name__": "example", "db": db}
