@@ -181,7 +181,7 @@ def test_a_row_that_is_there_several_times_goes_once(tmp_path: Path) -> None:
 def test_a_program_without_views_to_watch_is_told_so(tmp_path: Path) -> None:
     result, told = watched(tmp_path, ".decl edge(x: symbol, y: symbol)", ".dl", "{}")
     assert [each["kind"] for each in told] == ["commit"]
-    assert "nothing of it is watched" in result.stderr
+    assert "has no views to watch" in result.stderr
 
 
 def test_a_view_over_the_clock_is_watched_with_a_warning(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_relations_in_the_lake_are_watched_with_spark(
         asked.append(spark)
         return spark
 
-    monkeypatch.setattr(running, "own_session", session)
+    monkeypatch.setattr(running, "command_line_spark", session)
     for limit in ("SMALL", "MOST_ROWS", "CACHE_ROWS"):
         monkeypatch.setattr(limits, limit, 0)
     result, told = watched(

@@ -130,7 +130,7 @@ def test_where_the_inputs_stand(command: Command, warehouse: Warehouse) -> None:
     assert heading.split() == ["relation", "kind", "version", "rows", "pending", "bytes", "path"]
     assert lines[0].startswith("stock     directory of files  1                2     0 ")
     assert lines[1].startswith("seen      written by Harken   not yet written  0     0        0 ")
-    assert last == "there was no step yet"
+    assert last == "no step has run yet"
     warehouse.arrive("second", "nib,3\n")
     command("pipeline", "run", *db)
     stock, seen, step = command("pipeline", "status", *db, "--format", "json").results
@@ -146,7 +146,7 @@ def test_nothing_in_the_lake(
 ) -> None:
     command("run", program("create type item;"), "--db", tmp_path / "plain.db")
     outcome = command("pipeline", "status", "--db", tmp_path / "plain.db")
-    assert outcome == (0, "nothing of this database is in the lake\n", "")
+    assert outcome == (0, "this database has no relations in the lake\n", "")
 
 
 def test_the_status_shows_a_full_outbox(command: Command, tmp_path: Path) -> None:

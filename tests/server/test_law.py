@@ -108,7 +108,7 @@ def law_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=[10_000, 400], ids=["much kept", "little kept"])
 def served(request: pytest.FixtureRequest, law_path: Path) -> Iterator[Served]:
-    served = Served(str(law_path), keep=Keep(bytes=request.param), room=3)
+    served = Served(str(law_path), keep=Keep(bytes=request.param), capacity=3)
     yield served
     served.stop()
 

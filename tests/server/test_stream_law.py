@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import harken
 from harken import Change, Copy, Database, Keep
 from harken.client.client import events_of
-from harken.server.events import HEARTBEAT, Quality
+from harken.server.events import HEARTBEAT, StreamOptions
 from harken.server.feeds import Feed
 from harken.server.service import Service
 
@@ -60,7 +60,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Client:
     """Its copies are what it has been sent up to the last id."""
 
-    def __init__(self, service: Service, number: int, quality: Quality) -> None:
+    def __init__(self, service: Service, number: int, quality: StreamOptions) -> None:
         self.service, self.quality = service, quality
         self.views, self.where = WISHES[number]
         self.copies = {view: Copy() for view in self.views}
@@ -117,7 +117,7 @@ def change_of(kind: str, told: dict[str, Any]) -> Change:
 class World:
     """A service, its clients, and another session that writes."""
 
-    def __init__(self, service: Service, db: Database, qualities: list[Quality]) -> None:
+    def __init__(self, service: Service, db: Database, qualities: list[StreamOptions]) -> None:
         self.service, self.db = service, db
         self.clients = [Client(service, n, quality) for n, quality in enumerate(qualities)]
 
@@ -130,7 +130,7 @@ class World:
                     else:
                         self.db.sql(f"DELETE FROM stock WHERE quantity = {quantity}")
             case "look":
-                await self.look()
+                await self.publish()
             case "take":
                 await self.clients[given].take()
             case "take all":
@@ -145,10 +145,10 @@ class World:
                     f"WHERE quantity < {given}"
                 )
 
-    async def look(self) -> None:
+    async def publish(self) -> None:
         """Until all feeds have what is in the file."""
         position = self.db.position
-        await self.service.look()
+        await self.service.publish()
         while any(feed.seen < position for feed in self.feeds()):
             await asyncio.sleep(0.001)
         await asyncio.sleep(0)
@@ -159,7 +159,7 @@ class World:
     async def end(self) -> None:
         """All that is new reaches all who are there, and all who come back."""
         for client in self.clients:
-            await self.look()
+            await self.publish()
             await client.take_all()
             await client.cut_off()
 
@@ -170,8 +170,8 @@ class World:
                 assert Counter(copy) == Counter(self.db.sql(f"SELECT * FROM {view}{where}").rows)
 
 
-async def live(path: str, acts: Any, keep: Keep, qualities: list[Quality]) -> None:
-    service = Service(path, keep=keep, room=2, heartbeat=0.01, look=3600)
+async def live(path: str, acts: Any, keep: Keep, qualities: list[StreamOptions]) -> None:
+    service = Service(path, keep=keep, capacity=2, heartbeat=0.01, poll_interval=3600)
     await service.start()
     try:
         with harken.connect(path) as db:
@@ -186,11 +186,11 @@ async def live(path: str, acts: Any, keep: Keep, qualities: list[Quality]) -> No
         await service.close()
 
 
-EVERYTHING = [Quality()] * len(WISHES)
+EVERYTHING = [StreamOptions()] * len(WISHES)
 MANY = ("write", [(True, (1, quantity)) for quantity in range(6)])
 BEHIND_THE_FEED = [MANY, ("look", None), ("take all", 0)]
 IN_THE_MIDDLE = [MANY, ("look", None), ("take", 2), ("cut off", 2), ("take", 2), ("take", 2)]
-QUALITY = st.builds(Quality, every=st.sampled_from([0.0, 0.001]))
+QUALITY = st.builds(StreamOptions, every=st.sampled_from([0.0, 0.001]))
 
 
 @example(acts=BEHIND_THE_FEED, keep=Keep(), qualities=EVERYTHING)
@@ -206,7 +206,7 @@ def test_a_copy_always_ends_as_the_view(
     tmp_path_factory: pytest.TempPathFactory,
     acts: Any,
     keep: Keep,
-    qualities: list[Quality],
+    qualities: list[StreamOptions],
 ) -> None:
     path = str(shutil.copy(template, tmp_path_factory.mktemp("law") / "shop.db"))
     asyncio.run(live(path, acts, keep, qualities))

@@ -41,14 +41,14 @@ def test_a_look_that_fails_is_repeated_and_logged_once(
     stream = served.stream(EVENTS)
     stream.take(1)
     failures = iter(range(5))
-    look = Tail._look
+    publish = Tail._publish_new
 
     def fail_at_first(tail: Tail) -> None:
         if next(failures, None) is not None:
             raise OSError("too many open files")
-        look(tail)
+        publish(tail)
 
-    monkeypatch.setattr(Tail, "_look", fail_at_first)
+    monkeypatch.setattr(Tail, "_publish_new", fail_at_first)
     served.put("ink", 3)
     assert stream.take(1)[0][0] == "change"
     assert [record.message for record in caplog.records] == [
@@ -224,7 +224,7 @@ def slow_stream(served: Served) -> Iterator[tuple[str, Any]]:
 
 
 def test_a_slow_client_reads_the_log_and_nobody_waits_for_it(serve: Serve) -> None:
-    served = serve(room=2, keep=Keep(bytes=2**30))
+    served = serve(capacity=2, keep=Keep(bytes=2**30))
     slow = slow_stream(served)
     next(slow)
     fill(served, 40)
@@ -235,7 +235,7 @@ def test_a_slow_client_reads_the_log_and_nobody_waits_for_it(serve: Serve) -> No
 
 
 def test_one_too_slow_for_the_log_begins_anew(serve: Serve) -> None:
-    served = serve(room=2, keep=Keep(bytes=3 * len(LONG)))
+    served = serve(capacity=2, keep=Keep(bytes=3 * len(LONG)))
     slow = slow_stream(served)
     next(slow)
     fill(served, 40)

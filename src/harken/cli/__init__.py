@@ -1,8 +1,8 @@
 """The `harken` command.
 
-Law: standard output holds results and nothing else; what went wrong goes to standard error, and
-the exit code is 0, 1 after an error, 2 for a wrong command line, or 130 after Ctrl-C. A person
-never sees a traceback unless they set HARKEN_DEBUG.
+Law: standard output holds results and nothing else; errors go to standard error, and the exit code
+is 0, 1 after an error, 2 for a wrong command line, or 130 after Ctrl-C. A user never sees a
+traceback unless HARKEN_DEBUG is set.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import typer
 import harken
 from harken.cli import actions, commands, running
 from harken.cli.options import Command, Group
-from harken.cli.reporting import as_ours, fail
+from harken.cli.reporting import fail, to_harken_error
 
 COMMANDS = (
     running.run,
@@ -41,14 +41,16 @@ for _command in COMMANDS:
     app.command(cls=Command)(_command)
 
 _pipeline = typer.Typer(
-    cls=Group, help="Take in what has changed in the lake.", no_args_is_help=True
+    cls=Group, help="Process what has changed in the lake.", no_args_is_help=True
 )
 _pipeline.command("run", cls=Command)(commands.pipeline_run)
 _pipeline.command("status", cls=Command)(commands.pipeline_status)
 app.add_typer(_pipeline, name="pipeline")
 
 _actions = typer.Typer(
-    cls=Group, help="What detached rules have not carried out.", no_args_is_help=True
+    cls=Group,
+    help="Actions of detached rules that have not been carried out.",
+    no_args_is_help=True,
 )
 _actions.command("list", cls=Command)(actions.list_actions)
 _actions.command("retry", cls=Command)(actions.retry)
@@ -64,7 +66,7 @@ def main() -> None:
     try:
         app()
     except Exception as error:
-        sys.exit(fail(as_ours(error), None))
+        sys.exit(fail(to_harken_error(error), None))
 
 
 def print_version(wanted: bool) -> None:
@@ -76,7 +78,8 @@ def print_version(wanted: bool) -> None:
 @app.callback()
 def harken_command(
     version: Annotated[
-        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Say which.")
+        bool,
+        typer.Option("--version", callback=print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Harken watches data and acts on change."""

@@ -1,4 +1,5 @@
-"""The commands that run no programs. Each imports what it needs, so that `run` starts quickly."""
+"""The commands that run no programs. Each imports what it needs when called, so that `run` starts
+quickly."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from harken.cli.options import (
     Story,
 )
 from harken.cli.reporting import reported, writer
-from harken.cli.sessions import opened, own_session, settings_of
+from harken.cli.sessions import command_line_spark, open_database, settings_of
 
 
 def shell(
@@ -29,7 +30,9 @@ def shell(
     from harken.shell import start
 
     settings = settings_of(set)
-    with harken.connect(db, engine=engine.value, spark=own_session, settings=settings) as database:
+    with harken.connect(
+        db, engine=engine.value, spark=command_line_spark, settings=settings
+    ) as database:
         database.find_modules_in(Path.cwd())
         raise typer.Exit(start(database))
 
@@ -38,14 +41,14 @@ def explain(
     name: Annotated[str, typer.Argument(help="A rule, view, relation or function.")],
     db: DatabaseFile,
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Also its clauses, differentials and SQL.")
+        bool, typer.Option("--verbose", help="Also show its clauses, differentials and SQL.")
     ] = False,
     format: Annotated[
-        ExplainFormat, typer.Option("--format", help="How it is printed.")
+        ExplainFormat, typer.Option("--format", help="The output format.")
     ] = ExplainFormat.TEXT,
 ) -> None:
     """Show what a view or rule reads, how its changes are found, and what is stored for it."""
-    with harken.connect(db, read_only=True, spark=own_session) as database:
+    with harken.connect(db, read_only=True, spark=command_line_spark) as database:
         print(database.explain(name, verbose=verbose, format=format.value))
 
 
@@ -56,18 +59,19 @@ def pipeline_run(
         float, typer.Option(min=0.0, help="Seconds between two steps of --watch.")
     ] = 1.0,
     strict: Annotated[
-        bool, typer.Option("--strict", help="With --watch: end at a file that cannot be read.")
+        bool, typer.Option("--strict", help="With --watch: stop at a file that cannot be read.")
     ] = False,
     format: Output = Format.TEXT,
 ) -> None:
-    """Take in what has changed in the inputs, as one transaction with all that rules do about it.
+    """Process the changes of the inputs in one transaction, together with what rules do in
+    response.
 
-    Standard output has what rules print, and a line for each step that found something new.
+    Standard output has what rules print, and a line for each step that found changes.
     """
     from harken.pipeline.run import keep_running, run_once
 
     as_json = format is Format.JSON
-    with reported(format), opened(db) as database, database.listening(writer(format)):
+    with reported(format), open_database(db) as database, database.listening(writer(format)):
         if watch:
             keep_running(database, every, as_json=as_json, strict=strict)
         else:
@@ -78,25 +82,27 @@ def pipeline_status(
     db: DatabaseFile,
     format: Output = Format.TEXT,
 ) -> None:
-    """Show where each relation in the lake stands."""
+    """Show the state of each relation in the lake."""
     from harken.pipeline.status import show_status
 
-    with reported(format), opened(db, read_only=True) as database:
+    with reported(format), open_database(db, read_only=True) as database:
         show_status(database, as_json=format is Format.JSON)
 
 
 def serve(
     db: DatabaseFile,
-    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes one that is free.")] = 8765,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 picks a free port.")] = 8765,
     token: Annotated[
-        str | None, typer.Option(help="What clients must show; also taken from HARKEN_TOKEN.")
+        str | None,
+        typer.Option(help="The token that clients must send; HARKEN_TOKEN by default."),
     ] = None,
     keep_seconds: Annotated[
-        float, typer.Option(min=0.001, help="How long changes are kept for clients that left.")
+        float,
+        typer.Option(min=0.001, help="How long changes are kept for clients that are away."),
     ] = harken.Keep().seconds,
     keep_bytes: Annotated[
-        int, typer.Option(min=1, help="How much of them is kept, for each view.")
+        int, typer.Option(min=1, help="How many bytes of changes are kept for each view.")
     ] = harken.Keep().bytes,
     engine: Home = Engine.RESIDENT,
     set: Overrides = None,
@@ -105,14 +111,14 @@ def serve(
     from harken.server.run import serve as run_server
 
     with reported(Format.TEXT):
-        opened(db).close()
+        open_database(db).close()
         run_server(
             db,
             host=host,
             port=port,
             token=token,
             keep=harken.Keep(keep_seconds, keep_bytes),
-            spark=own_session,
+            spark=command_line_spark,
             engine=engine.value,
             settings=settings_of(set, serving=True),
             tell=lambda line: print(line, flush=True),
@@ -124,39 +130,43 @@ def bench(
         list[str] | None,
         typer.Argument(
             help="point, load, query, inventory, many-rules, subscribers, lake, sql, closure, "
-            "counting; all unless told."
+            "counting; all by default."
         ),
     ] = None,
     items: Annotated[
-        list[int] | None, typer.Option(min=1, help="How many items or rules; may be repeated.")
+        list[int] | None,
+        typer.Option(min=1, help="The number of items or rules; may be repeated."),
     ] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="How often each is timed.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="How often to time each.")] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.svg", help="Draw the benchmarks inventory, lake and sql."),
+        typer.Option(metavar="FILE.svg", help="Plot the benchmarks inventory, lake and sql."),
     ] = None,
     scale: Annotated[
-        list[float] | None, typer.Option(min=0.001, help="Of TPC-H, for sql; may be repeated.")
+        list[float] | None,
+        typer.Option(min=0.001, help="The scale factor of TPC-H, for sql; may be repeated."),
     ] = None,
     query: Annotated[
-        list[str] | None, typer.Option(metavar="q01", help="For sql; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="q01", help="The query to run, for sql; may be repeated."),
     ] = None,
     change: Annotated[
         list[float] | None,
-        typer.Option(min=0, max=1, help="The share of the rows, for sql; may be repeated."),
+        typer.Option(min=0, max=1, help="The share of rows that change, for sql; may be repeated."),
     ] = None,
     all: Annotated[
         bool,
-        typer.Option("--all", help="Everything that the documents quote, as they do: hours."),
+        typer.Option("--all", help="Every benchmark as the documents quote it: takes hours."),
     ] = False,
     record: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.json", help="Keep the figures there, with the commit they are from."
+            metavar="FILE.json", help="Record the figures in this file, with the commit measured."
         ),
     ] = None,
     note: Annotated[
-        str, typer.Option(help="What to keep with them: what else the machine did, perhaps.")
+        str,
+        typer.Option(help="A note to record with them, such as what else the machine was doing."),
     ] = "",
     format: Output = Format.TEXT,
 ) -> None:
@@ -186,7 +196,7 @@ def bench(
 
 
 def doctor() -> None:
-    """See whether this machine has what Harken needs, and what to do if not."""
+    """Check whether this machine has what Harken needs, and say what to do if not."""
     from harken.doctor import examine, is_well, show
 
     findings = list(examine())

@@ -1,5 +1,4 @@
-"""What commands take: the options they share, the words an option may have, and the answer to an
-option that there is not."""
+"""The options and option values that commands share, and the answer to an unknown option."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 @contextmanager
 def options_listed(command: TyperCommand | TyperGroup, context: typer.Context) -> Iterator[None]:
-    """An option that resembles none of the command's is answered with all of them."""
+    """Answer an unknown option that resembles no other with a list of all options."""
     try:
         yield
     except Exception as error:
@@ -66,12 +65,13 @@ class Story(enum.StrEnum):
 
 
 DatabaseFile = Annotated[str, typer.Option("--db", help="The database file.", metavar="PATH")]
-Home = Annotated[Engine, typer.Option("--engine", help="Where relations that are created live.")]
+Home = Annotated[Engine, typer.Option("--engine", help="Where new relations are stored.")]
 FactDirectory = Annotated[
-    str, typer.Option("-F", "--fact-dir", metavar="DIR", help="Where Datalog's .input reads.")
+    str,
+    typer.Option("-F", "--fact-dir", metavar="DIR", help="Where Datalog's .input looks for files."),
 ]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Change a setting; may be repeated."),
 ]
-Output = Annotated[Format, typer.Option("--format", help="How results are printed.")]
+Output = Annotated[Format, typer.Option("--format", help="The output format.")]

@@ -1,5 +1,5 @@
-"""The text that a command reads: programs by the suffixes of their languages, and lines as they
-come. It is UTF-8, from a file or from standard input, which is written `-`."""
+"""The texts that a command reads: programs, whose suffix gives the language, and streams of lines.
+They are UTF-8, from a file or from standard input, which is written `-`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STDIN = "<stdin>"
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`source` is what errors call it; `language` the name of its language."""
+    """`source` is its name in errors; `language` the name of its language."""
 
     source: str
     text: str
@@ -37,7 +37,7 @@ def read_program(name: str) -> Program:
         known = ", ".join(
             f"{suffix} ({each.title})" for each in languages() for suffix in each.suffixes
         )
-        raise _located(name, "the suffix is of no language", "unknown-suffix", f"known: {known}")
+        raise _located(name, "no language has this suffix", "unknown-suffix", f"known: {known}")
     return Program(name, decode(data, name), language.name)
 
 
@@ -47,7 +47,7 @@ def beside(name: str) -> Path:
 
 
 def lines_of(name: str) -> Iterator[bytes]:
-    """The lines of a file, as they come."""
+    """The lines of a file or of standard input, as they arrive."""
     try:
         with sys.stdin.buffer if name == "-" else Path(name).open("rb") as lines:
             yield from lines
@@ -56,7 +56,7 @@ def lines_of(name: str) -> Iterator[bytes]:
 
 
 def decode(data: bytes, name: str, lines_before: int = 0) -> str:
-    """The text of a file; a byte-order mark at its beginning is no part of it."""
+    """Decode the text of a file, without the byte-order mark that it may start with."""
     try:
         return data.decode("utf-8" if lines_before else "utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""What a command says: each result on standard output, what went wrong on standard error.
+"""The output of a command: results on standard output, errors on standard error.
 
 With `--format json` an error is a line on standard output as well, where a program looks for it.
 """
@@ -36,13 +36,13 @@ def writer(format: Format) -> Callable[[Result], None]:
 
 @contextmanager
 def reported(format: Format, source: Callable[[], str | None] = lambda: None) -> Iterator[None]:
-    """An error in the block is told, and ends the command; `source` is what was read just then."""
+    """Report an error in the block and exit; `source` says what was being read."""
     try:
         yield
     except (BrokenPipeError, typer.Exit):
         raise
     except Exception as error:
-        raise typer.Exit(report(as_ours(error), source(), format)) from None
+        raise typer.Exit(report(to_harken_error(error), source(), format)) from None
 
 
 def report(error: HarkenError, source: str | None, format: Format) -> int:
@@ -70,8 +70,8 @@ def fail(error: HarkenError, source: str | None) -> int:
     return 1
 
 
-def as_ours(error: Exception) -> HarkenError:
-    """What is not a Harken error is a bug of ours; HARKEN_DEBUG shows where."""
+def to_harken_error(error: Exception) -> HarkenError:
+    """Any other exception is a bug in Harken; HARKEN_DEBUG shows its traceback."""
     if isinstance(error, HarkenError):
         return error
     missing = missing_package(error) if isinstance(error, ModuleNotFoundError) else None
@@ -82,5 +82,5 @@ def as_ours(error: Exception) -> HarkenError:
     return CommandError(
         f"{type(error).__name__}: {error}",
         code="internal",
-        hint="this is a bug in Harken: please report it, with what HARKEN_DEBUG=1 shows",
+        hint="this is a bug in Harken: please report it, with the output of HARKEN_DEBUG=1",
     )

@@ -20,14 +20,14 @@ from harken.cli.options import (
 )
 from harken.cli.programs import STDIN, beside, decode, lines_of, read_program
 from harken.cli.reporting import report, reported, writer
-from harken.cli.sessions import own_session, settings_of
+from harken.cli.sessions import command_line_spark, settings_of
 from harken.database.language import SQL
 from harken.database.results import to_json
 from harken.errors import HarkenError
 from harken.statements.language import language_named
 
 FATAL = ("closed", "disk-full", "disk-error", "storage", "no-memory")
-"""Errors of the machine: no other line would fare better."""
+"""Errors of the machine, which every other line would meet as well."""
 
 
 def run(
@@ -36,7 +36,7 @@ def run(
     engine: Home = Engine.RESIDENT,
     format: Output = Format.TEXT,
     trace: Annotated[
-        bool, typer.Option("--trace", help="Tell on standard error what each check phase does.")
+        bool, typer.Option("--trace", help="Print what each check phase does to standard error.")
     ] = False,
     facts: FactDirectory = ".",
     output: Annotated[
@@ -45,15 +45,15 @@ def run(
             "-D",
             "--output-dir",
             metavar="DIR",
-            help="Where Datalog's .output writes; - is standard output.",
+            help="Where Datalog's .output writes files; - is standard output.",
         ),
     ] = ".",
     set: Overrides = None,
 ) -> None:
     """Run programs one after the other, in one session.
 
-    Each that ends well is committed. At the first error that program is undone from its last
-    commit on, and the rest do not run.
+    A program that ends without an error is committed. At the first error that program is rolled
+    back to its last commit, and the rest do not run.
     """
     source: str | None = None
     with reported(format, lambda: source):
@@ -62,7 +62,7 @@ def run(
         source = db
         with (
             harken.connect(
-                db, engine=engine.value, spark=own_session, settings=settings
+                db, engine=engine.value, spark=command_line_spark, settings=settings
             ) as database,
             database.listening(writer(format)),
         ):
@@ -89,33 +89,33 @@ def watch(
     file: Annotated[str, typer.Argument(help="A program: its views are watched.")],
     changes: Annotated[
         str,
-        typer.Option("--changes", metavar="FILE", help="A transaction on each line, as JSON."),
+        typer.Option("--changes", metavar="FILE", help="One transaction per line, as JSON."),
     ],
     facts: FactDirectory = ".",
     strategy: Annotated[
-        Strategy, typer.Option(help="How the changes of views are found.")
+        Strategy, typer.Option(help="How the changes of views are computed.")
     ] = Strategy.AUTO,
     engine: Home = Engine.RESIDENT,
     strict: Annotated[
-        bool, typer.Option("--strict", help="End at the first line that cannot be done.")
+        bool, typer.Option("--strict", help="Stop at the first line that fails.")
     ] = False,
 ) -> None:
-    """Tell how the views of a program change with each transaction, as lines of JSON.
+    """Print how the views of a program change with each transaction, as lines of JSON.
 
-    A line of the file is `{"insert": {"edge": [["h", "d"]]}, "delete": {"edge": [["b", "c"]]}}`.
-    One that cannot be done is reported and skipped; the exit code is then 1.
+    A line of the file is `{"insert": {"edge": [["h", "d"]]}, "delete": {"edge": [["b", "c"]]}}`. A
+    line that fails is reported and skipped; the exit code is then 1.
     """
     from harken.api.watching import Watch
 
     source, number, skipped = file, 0, 0
     with reported(Format.JSON, lambda: source):
         program = read_program(file)
-        with harken.connect(engine=engine.value, spark=own_session) as database:
+        with harken.connect(engine=engine.value, spark=command_line_spark) as database:
             database.find_modules_in(beside(file))
             language = language_named(program.language)
             watching = Watch(database, language, lambda line: print(line, flush=True), _warn)
             if not watching.begin(program.text, file, facts, strategy.value):
-                print(f"{file} has no views: nothing of it is watched [warning]", file=sys.stderr)
+                print(f"{file} has no views to watch [warning]", file=sys.stderr)
             source = STDIN if changes == "-" else changes
             for line_number, line in enumerate(lines_of(changes), start=1):
                 if not line.strip():

@@ -1,4 +1,4 @@
-"""The database that a command works on, and the Spark it may need."""
+"""The database that a command works on, and the Spark session it may need."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from harken.cli.reporting import CommandError
 from harken.settings import Settings
 
 
-def opened(db: str, *, read_only: bool = False) -> harken.Database:
-    """A database that exists: one that was mistyped is not made."""
+def open_database(db: str, *, read_only: bool = False) -> harken.Database:
+    """Open an existing database: a mistyped path does not create one."""
     if not Path(db).exists():
         raise CommandError(
             f"there is no database {db}",
             code="cannot-open",
-            hint="`harken run FILE --db PATH` makes one",
+            hint="`harken run FILE --db PATH` creates one",
         )
-    return harken.connect(db, read_only=read_only, spark=own_session)
+    return harken.connect(db, read_only=read_only, spark=command_line_spark)
 
 
-def own_session() -> Any:
-    """The command line's own Spark, started when something needs it; it ends with the process."""
+def command_line_spark() -> Any:
+    """The command line's own Spark session, started when something needs it; it ends with the
+    process."""
     from harken.api.opening import spark_session
 
     return spark_session()

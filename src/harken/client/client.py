@@ -4,8 +4,8 @@
     for change in client.follow("low"):
         copy.apply(change)
 
-A stream that breaks is taken up again where it ended; if
-that is too long ago, the next change is a fresh one, with all rows.
+A stream that breaks is resumed where it ended. If those changes are no longer kept, the next change
+is a fresh one, with all rows.
 """
 
 from __future__ import annotations
@@ -39,19 +39,20 @@ from harken.values.rows import Row
 Where: TypeAlias = str | Mapping[str, Any] | None
 """A condition in SQL, or the values that some columns must have."""
 
-SILENCE_SECONDS = 60.0
-"""The service shows every so often that it is there; after so long without a word it is not."""
-PATIENCE_SECONDS = 0.2
+TIMEOUT_SECONDS = 60.0
+"""The service sends a heartbeat; after this many seconds of silence it counts as gone."""
+FIRST_RETRY_DELAY = 0.2
 BUSY = ("locked", "too-many")
-STRANGE = "not-harken"
-"""The code of answers that are not the service's: those of a proxy while it restarts, perhaps."""
-LONGEST_WAIT = 5.0
+NOT_HARKEN = "not-harken"
+"""The code of answers that did not come from the service, such as those of a proxy while it
+restarts."""
+MAX_RETRY_DELAY = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many rows of a view came and went, and where they are; of a fresh one, how many there
-    are."""
+    """How many rows of a view were inserted and deleted, and a link to them. If fresh, `plus` is
+    the number of all rows."""
 
     view: str
     plus: int
@@ -65,7 +66,7 @@ class Client:
     """The views of a service."""
 
     def __init__(
-        self, address: str, token: str | None = None, *, timeout: float = SILENCE_SECONDS
+        self, address: str, token: str | None = None, *, timeout: float = TIMEOUT_SECONDS
     ) -> None:
         check_text(address, "the address of a service")
         check_number(timeout, "the timeout", above=True, most=LONGEST_TIME)
@@ -79,7 +80,7 @@ class Client:
         if parts.scheme not in ("http", "https") or parts.hostname is None:
             raise _no_address(address)
         if token is not None and not token.isprintable():
-            raise ValueFault("a token is one line of letters and signs", code="bad-value")
+            raise ValueFault("a token is one line of printable characters", code="bad-value")
         kinds: dict[str, type[http.client.HTTPConnection]] = {
             "http": http.client.HTTPConnection,
             "https": http.client.HTTPSConnection,
@@ -91,30 +92,30 @@ class Client:
         self._timeout = timeout
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}".encode()}
 
-    # --- short questions -------------------------------------------------------------------
+    # --- requests --------------------------------------------------------------------------
 
     def views(self) -> list[dict[str, Any]]:
         """All views and tables: their names, kinds and columns."""
-        found: list[dict[str, Any]] = self._ask("GET", f"{API}/views")["views"]
+        found: list[dict[str, Any]] = self._call("GET", f"{API}/views")["views"]
         return found
 
     def snapshot(self, view: str, *, where: Where = None, keep: bool = False) -> Change:
-        """All rows of a view, as a change that is fresh. With `keep` what comes after it can be
-        asked for; without it that is so only if somebody follows the view."""
+        """All rows of a view, as a fresh change. With `keep` the service keeps the changes after
+        it; otherwise they are kept only while somebody follows the view."""
         check_flag(keep, "keep")
         condition = _condition(where)
         if keep:
-            return _snapshot(self._ask("POST", _address(view, "/keep"), {"where": condition}))
-        return _snapshot(self._ask("GET", _address(view, where=condition)))
+            return _snapshot(self._call("POST", _address(view, "/keep"), {"where": condition}))
+        return _snapshot(self._call("GET", _address(view, where=condition)))
 
     def changes(
         self, view: str, since: int, *, where: Where = None, net: bool = False
     ) -> list[Change]:
-        """What came after a position; with `net` as one change at most."""
+        """The changes after a position; with `net` merged into at most one."""
         check_flag(net, "net")
         check_whole(since, "the position")
-        asked = _address(view, "/changes", since=since, where=_condition(where), net=net or None)
-        found = self._ask("GET", asked)
+        path = _address(view, "/changes", since=since, where=_condition(where), net=net or None)
+        found = self._call("GET", path)
         read = _row_reader(found["columns"])
         return [_change(each, read) for each in found["changes"]]
 
@@ -124,20 +125,20 @@ class Client:
         insert: Mapping[str, Sequence[Sequence[Any]]] | None = None,
         delete: Mapping[str, Sequence[Sequence[Any]]] | None = None,
     ) -> int:
-        """Delete rows and insert rows, as one transaction; the position after it."""
+        """Delete rows and insert rows in one transaction; returns the position after it."""
         body = {"insert": _rows(insert), "delete": _rows(delete)}
-        return int(self._ask("POST", f"{API}/transactions", body)["position"])
+        return int(self._call("POST", f"{API}/transactions", body)["position"])
 
     def sql(self, text: str, values: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Row]:
-        """Run SQL: the rows of its last query. `values` are those of the parameters: a sequence for
-        `?`, a mapping for `:name`."""
+        """Run SQL and return the rows of its last query. `values` are the parameters: a sequence
+        for `?`, a mapping for `:name`."""
         check_text(text, "a program")
         given: dict[str, Any] = {"text": text}
         if isinstance(values, Mapping):
             given["values"] = {str(k): parameter_to_json(v) for k, v in values.items()}
         elif values is not None:
             given["values"] = [parameter_to_json(each) for each in values]
-        results = self._ask("POST", f"{API}/sql", given)["results"]
+        results = self._call("POST", f"{API}/sql", given)["results"]
         if not results:
             return []
         read = row_reader([column_type(name, nullable=True) for name in results[-1]["types"]])
@@ -153,31 +154,32 @@ class Client:
         where: Where = None,
         every: float = 0.0,
     ) -> Iterator[Change]:
-        """The changes of a view, as they are committed, without an end. Without `since` the first
-        is fresh, with all rows; so is each that follows a pause that was too long.
+        """The changes of a view as they are committed, without an end. Without `since` the first is
+        fresh, with all rows; so is the first after a pause that was too long.
 
-        With `every` there is one in so many seconds at most, the sum of what happened."""
-        wishes = {"where": _condition(where), "every": _interval(every)}
-        for changes in self._changes(_address(view, "/events", **wishes), since):
+        With `every` there is at most one in this many seconds, the sum of all that happened.
+        """
+        options = {"where": _condition(where), "every": _interval(every)}
+        for changes in self._changes(_address(view, "/events", **options), since):
             yield from changes
 
     def follow_all(
         self, views: Sequence[str], since: int | None = None, *, every: float = 0.0
     ) -> Iterator[list[Change]]:
-        """The changes of several views, in one stream: each time all that one transaction did to
-        them, or with `every` all that happened in an interval."""
+        """The changes of several views in one stream: each list holds what one transaction did to
+        them, or with `every` what happened in an interval."""
         names = [views] if isinstance(views, str) else views
-        asked = [("view", view) for view in check_names(names, "the views")]
-        asked += [("every", str(every))] if _interval(every) else []
-        yield from self._changes(f"{API}/events?{urlencode(asked)}", since)
+        path = [("view", view) for view in check_names(names, "the views")]
+        path += [("every", str(every))] if _interval(every) else []
+        yield from self._changes(f"{API}/events?{urlencode(path)}", since)
 
-    def _changes(self, asked: str, since: int | None) -> Iterator[list[Change]]:
-        """An event with an id ends what belongs together."""
+    def _changes(self, path: str, since: int | None) -> Iterator[list[Change]]:
+        """Group changes that belong together: an event with an id ends a group."""
         readers: dict[str, Callable[[Sequence[Any]], Row]] = {}
         found: list[Change] = []
-        for kind, place, data in self._events(asked, since):
+        for kind, place, data in self._events(path, since):
             if kind == "view":
-                found.clear()  # another connection: what was half is told again
+                found.clear()  # a new connection sends an unfinished group again
             if kind in ("view", "snapshot"):
                 readers[data["view"]] = _row_reader(data["columns"])
             if kind == "snapshot":
@@ -196,46 +198,47 @@ class Client:
         where: Where = None,
         every: float = 0.0,
     ) -> Iterator[Count]:
-        """As `follow`, but only how many rows came and went."""
-        wishes = {"where": _condition(where), "every": _interval(every), "counts": "true"}
-        asked = _address(view, "/events", **wishes)
-        for kind, _, data in self._events(asked, since):
+        """Like `follow`, but with the numbers of rows only."""
+        options = {"where": _condition(where), "every": _interval(every), "counts": "true"}
+        path = _address(view, "/events", **options)
+        for kind, _, data in self._events(path, since):
             if kind == "count":
                 yield Count(**{name: data[name] for name in Count.__slots__})
 
     def copy(self, view: str, *, where: Where = None) -> FollowedCopy:
-        """A copy of a view: `copy.refresh()` brings it up to date, `copy.follow()` keeps it so."""
+        """A copy of a view: `copy.refresh()` brings it up to date, `copy.follow()` keeps it up to
+        date."""
         return FollowedCopy(self, view, where)
 
     def _events(
-        self, asked: str, since: int | None
+        self, path: str, since: int | None
     ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
-        """All events, over as many connections as it takes, once there was one."""
+        """All events; reconnects as often as necessary, once the first event has arrived."""
         if since is not None:
             check_whole(since, "the position")
         last: str | None = None
         wait: float | None = None
         while True:
             start = "" if since is None or last is not None else f"since={since}"
-            join = "&" if "?" in asked else "?"
+            join = "&" if "?" in path else "?"
             try:
-                for kind, place, data in self._stream(f"{asked}{join}{start}", last):
-                    last, wait = place or last, PATIENCE_SECONDS
+                for kind, place, data in self._stream(f"{path}{join}{start}", last):
+                    last, wait = place or last, FIRST_RETRY_DELAY
                     if kind == "failed":
                         raise _error(data)
                     yield kind, place, data
             except (OSError, http.client.HTTPException) as error:
                 if wait is None:
-                    raise self._silent(error) from error
+                    raise self._no_answer(error) from error
             except HarkenError as error:
-                if wait is None or error.code not in {*BUSY, STRANGE}:
+                if wait is None or error.code not in {*BUSY, NOT_HARKEN}:
                     raise
-            wait = wait or PATIENCE_SECONDS
+            wait = wait or FIRST_RETRY_DELAY
             time.sleep(wait)
-            wait = min(2 * wait, LONGEST_WAIT)
+            wait = min(2 * wait, MAX_RETRY_DELAY)
 
     def _stream(
-        self, asked: str, last: str | None
+        self, path: str, last: str | None
     ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
         """The kind, the id and the data of each event of one connection."""
         headers = {"Accept": "text/event-stream"}
@@ -243,27 +246,27 @@ class Client:
             headers["Last-Event-ID"] = last
         connection = self._connect()
         try:
-            response = self._request(connection, "GET", asked, None, headers)
+            response = self._request(connection, "GET", path, None, headers)
             yield from events_of(response)
         finally:
             connection.close()
 
-    # --- requests --------------------------------------------------------------------------
+    # --- HTTP ------------------------------------------------------------------------------
 
     def _connect(self) -> http.client.HTTPConnection:
         return self._kind(self._host, self._port, timeout=self._timeout)
 
-    def _ask(self, method: str, asked: str, body: Any = None) -> Any:
+    def _call(self, method: str, path: str, body: Any = None) -> Any:
         connection = self._connect()
         try:
-            response = self._request(connection, method, asked, body, {})
+            response = self._request(connection, method, path, body, {})
             return self._json(response)
         except (OSError, http.client.HTTPException) as error:
-            raise self._silent(error) from error
+            raise self._no_answer(error) from error
         finally:
             connection.close()
 
-    def _silent(self, error: Exception) -> StorageError:
+    def _no_answer(self, error: Exception) -> StorageError:
         return StorageError(
             f"the service at {self._place} does not answer: {error}",
             code="cannot-open",
@@ -274,7 +277,7 @@ class Client:
         self,
         connection: http.client.HTTPConnection,
         method: str,
-        asked: str,
+        path: str,
         body: Any,
         headers: Mapping[str, str],
     ) -> http.client.HTTPResponse:
@@ -282,7 +285,7 @@ class Client:
         given: dict[str, str | bytes] = {**self._headers, **headers}
         if sent is not None:
             given["Content-Type"] = "application/json"
-        connection.request(method, self._base + asked, sent, given)
+        connection.request(method, self._base + path, sent, given)
         response = connection.getresponse()
         if response.status != 200:
             raise _error(self._json(response))
@@ -296,16 +299,16 @@ class Client:
         except ValueError:
             pass
         raise StorageError(
-            f"what is at {self._place} answers {response.status} {response.reason}".rstrip()
-            + ", and not as Harken does",
-            code=STRANGE,
-            hint="look at the address, and at any server that stands between",
+            f"the server at {self._place} answers {response.status} {response.reason}".rstrip()
+            + ", which is not an answer of Harken",
+            code=NOT_HARKEN,
+            hint="check the address, and any proxy in between",
         )
 
 
 def _no_address(address: str) -> StorageError:
     return StorageError(
-        f"{address} is no address of a service",
+        f"{address} is not the address of a service",
         code="cannot-open",
         hint='as "http://127.0.0.1:8765"',
     )
@@ -330,7 +333,7 @@ def _interval(every: float) -> float | None:
 
 
 class FollowedCopy(Copy):
-    """A copy that its client brings up to date."""
+    """A copy that its client keeps up to date."""
 
     def __init__(self, client: Client, view: str, where: Where) -> None:
         super().__init__()
@@ -338,16 +341,16 @@ class FollowedCopy(Copy):
         self.apply(client.snapshot(view, where=where, keep=True))
 
     def refresh(self) -> list[Change]:
-        """Take in all that has happened; what that was."""
+        """Apply all changes since the last refresh, and return them."""
         found = self._client.changes(self._view, self.position, where=self._where)
-        if any(change.fresh for change in found):  # changes may be kept no longer: begin again
+        if any(change.fresh for change in found):  # the changes may no longer be kept: start over
             found = [self._client.snapshot(self._view, where=self._where, keep=True)]
         for change in found:
             self.apply(change)
         return found
 
     def follow(self, *, every: float = 0.0) -> Iterator[Change]:
-        """Take in each change as it comes, and pass it on."""
+        """Apply each change as it arrives, and pass it on."""
         found = self._client.follow(self._view, self.position, where=self._where, every=every)
         for change in found:
             self.apply(change)
@@ -357,7 +360,7 @@ class FollowedCopy(Copy):
 def events_of(
     lines: Iterator[bytes] | http.client.HTTPResponse,
 ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
-    """Server-sent events: a line for each field, and an empty one at the end of each."""
+    """Parse server-sent events: a line for each field, and an empty line after each event."""
     fields: dict[str, str] = {}
     for line in lines:
         text = line.decode().rstrip("\n").rstrip("\r")
@@ -394,7 +397,7 @@ def _rows(tables: Mapping[str, Sequence[Sequence[Any]]] | None) -> dict[str, Any
     for name, rows in tables.items():
         check_text(name, "the name of a table")
         if not isinstance(rows, Iterable) or not all(isinstance(r, list | tuple) for r in rows):
-            raise TypeFault(f"the rows of {name} are a list of tuples", code="bad-value")
+            raise TypeFault(f"the rows of {name} must be a list of tuples", code="bad-value")
     return {name: rows_json([tuple(row) for row in rows]) for name, rows in tables.items()}
 
 

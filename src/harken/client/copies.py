@@ -35,9 +35,9 @@ class Copy:
         for row in change.minus:
             if self._rows[row] <= 0:
                 raise ValueFault(
-                    f"{row} is not in the copy, and cannot go",
+                    f"{row} is not in the copy, so it cannot be removed",
                     code="bad-value",
-                    hint="a copy begins with a fresh change, and takes each change once",
+                    hint="a copy starts with a fresh change, and takes each change once",
                 )
             self._rows[row] -= 1
             if not self._rows[row]:
@@ -45,7 +45,7 @@ class Copy:
         self.position = change.position
 
     def __iter__(self) -> Iterator[Row]:
-        """Each row as often as it is there."""
+        """Each row as many times as the view has it."""
         return self._rows.elements()
 
     def __len__(self) -> int:

@@ -1,1 +1,1 @@
-"""The database: catalog, objects, transactions, statements and procedures over an engine."""
+"""The database: catalog, objects and transactions over an engine."""

@@ -1,6 +1,6 @@
-"""What a rule does, ready to run.
+"""The protocol of compiled actions.
 
-A front end compiles the action of a rule; whoever carries it out knows it by this protocol.
+A front end compiles the action of a rule; consumers run it through this protocol.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ class Action(Protocol):
 
 
 class RollbackRequest(Exception):
-    """A `rollback` inside a procedure: unwinds to the session, which undoes the transaction."""
+    """Raised by `rollback` inside a procedure. It unwinds to the session, which rolls back the
+    transaction."""
 
 
 class TransactionUndone(IntegrityError):
-    """An action has asked for the whole transaction to be undone, not only its statement."""
+    """An action asked for the whole transaction to be rolled back, not only its statement."""

@@ -1,10 +1,10 @@
 """The catalog: types and functions, kept in the database as objects with stored functions.
 
 `name(type)`, `supertypes(type)`, `arguments(function)` and the rest are ordinary relations, so
-queries over the schema need nothing of their own. In memory the catalog is only a reading of them:
-after a rollback it is read again.
+queries over the schema need nothing special. The catalog in memory is a cache of them, and is read
+again after a rollback.
 
-Law: for every user function the catalog's memory and its relations say the same.
+Law: for every user function the cache and the relations agree.
 """
 
 from __future__ import annotations
@@ -82,26 +82,26 @@ class Catalog:
         self._engine = engine
         self._compile = compile_function
         self.home = home_of(engine.connection)
-        """What the handles of objects say they belong to."""
+        """The database that object handles belong to."""
         self._memory = Memory()
         self._compiled: dict[str, tuple[Definition, ...]] = {}
         self._session: dict[str, Function] = {}
-        """The Python functions that only this session knows, by id."""
+        """Python functions known to this session only, by id."""
         self._session_overloads: dict[str, dict[str, Function]] = {}
-        """The same by name, and then by id: names are looked up in every statement."""
+        """The same by name, then by id: names are looked up in every statement."""
         self._next_oid = FIRST_USER_OID
         self._saved_oid = FIRST_USER_OID
         self.hierarchy = Hierarchy({})
         self.version = 0
         self.epoch = 0
-        """Changes with every change of the schema in memory; plans are kept per epoch."""
+        """Increases with every change of the schema in memory; plans are cached per epoch."""
         self.translations: dict[tuple[str, str], Any] = {}
-        """What stored definitions were translated to, by owner and text; the language that did it
-        knows whether that still holds."""
+        """Compiled definitions, by owner and text. The language that compiled them knows whether
+        they are still valid."""
         self.changed = False
-        """Has the open transaction changed the schema?"""
+        """Whether the open transaction has changed the schema."""
         self.when_reloaded: Callable[[], None] = lambda: None
-        """Told whenever the schema was read again."""
+        """Called whenever the schema was read again."""
 
     # --- Schema ----------------------------------------------------------------------------
 
@@ -173,8 +173,8 @@ class Catalog:
         return Definition(TYPES_OF, tuple(clauses), exclusive=True)
 
     def named(self, name: str) -> tuple[Function, ...]:
-        """What a person means by `name` or `type.name`: their own before built-in ones. A relation
-        in an instance of a component has a dot in its name."""
+        """The functions that `name` or `type.name` refers to: user functions before built-in ones.
+        A relation in an instance of a component has a dot in its name."""
         qualifier, _, plain = name.rpartition(".")
         found = self.overloads(plain)
         if qualifier:
@@ -233,7 +233,7 @@ class Catalog:
         return [rule for rule, dependencies in known if name in dependencies.functions]
 
     def properties_of(self, type_name: str) -> list[Function]:
-        """The functions that came with `create type ... properties`."""
+        """The functions declared by `create type ... properties`."""
         owners = self._memory.properties.items()
         return [self.function(function_id) for function_id, owner in owners if owner == type_name]
 
@@ -254,7 +254,7 @@ class Catalog:
     # --- loading ---------------------------------------------------------------------------
 
     def initialise(self) -> None:
-        """Make the relations of the catalog in a new database."""
+        """Create the catalog's relations in a new database."""
         self._engine.numbers.create({"version": 0, "next_oid": FIRST_USER_OID})
         self._engine.create(extent_relation(OBJECT))
         self._engine.create(extent_relation(TYPE), (OBJECT.name,))
@@ -269,8 +269,8 @@ class Catalog:
             self._write_function(replace(function, oid=number), single_valued=False)
 
     def reload(self) -> None:
-        """Read the catalog from its relations, all of them in the same state: another process may
-        be changing the schema."""
+        """Read the catalog from its relations, all in one snapshot: another process may be changing
+        the schema."""
         try:
             with self._engine.connection.snapshot():
                 memory = read_memory(self._engine)
@@ -294,30 +294,30 @@ class Catalog:
         return found
 
     def is_stale(self) -> bool:
-        """Has another process changed the schema since it was read?"""
+        """Whether another process changed the schema since it was read."""
         return self._meta("version") != self.version
 
     # --- changing --------------------------------------------------------------------------
 
     def allocate(self, how_many: int) -> int:
-        """The first of so many new object numbers."""
+        """Reserve object numbers; returns the first."""
         first = self._next_oid
         self._next_oid += how_many
         return first
 
     def save_counter(self) -> None:
-        """Before a commit: numbers once given are never given again."""
+        """Called before a commit: a number once given to an object is never used again."""
         if self._next_oid != self._saved_oid:
             self._engine.numbers.raise_to("next_oid", self._next_oid)
             self._saved_oid = self._next_oid
 
     def refresh_counter(self) -> None:
-        """At the start of a transaction: another process may have given numbers."""
+        """Called at the start of a transaction: another process may have used numbers."""
         self._saved_oid = self._meta("next_oid")
         self._next_oid = max(self._next_oid, self._saved_oid)
 
     def touch(self) -> None:
-        """The schema changed: forget what was compiled against the old one."""
+        """The schema changed: drop everything compiled against the old one."""
         self.changed = True
         self.epoch += 1
         self._compiled.clear()
@@ -351,7 +351,7 @@ class Catalog:
         single_valued: bool = False,
         property_of: str | None = None,
     ) -> Function:
-        """Write a function down; one with the same signature is replaced."""
+        """Store a function, replacing one with the same signature."""
         if self.has_function(function.id) and function.id not in self._session:
             self._erase(self.function(function.id))
         function = replace(function, oid=self.allocate(1))
@@ -364,7 +364,7 @@ class Catalog:
         return function
 
     def revise_function(self, function: Function, dependencies: Dependencies) -> None:
-        """Let a function have other columns; the object that stands for it stays."""
+        """Give a function other columns; it remains the same object."""
         self._erase(self.function(function.id))
         self._remember(self._write_function(function, False, dependencies), dependencies)
         self.touch()
@@ -381,8 +381,8 @@ class Catalog:
             self._remove_session_function(function)
             self.epoch += 1
             return
-        # The table goes last: deleting an object looks at all that is watched, and a screener
-        # may still mention it.
+        # The table goes last: deleting an object looks at everything watched, and a screener may
+        # still mention the table.
         self._erase(function)
         if function.kind is FunctionKind.STORED:
             assert function.relation is not None
@@ -431,7 +431,7 @@ class Catalog:
         self.touch_rules()
 
     def touch_rules(self) -> None:
-        """The rules changed, and with them the network of every session; no plan did."""
+        """Rules changed, so every session rebuilds its network; plans stay valid."""
         self.changed = True
         self._write_version()
 
@@ -440,7 +440,7 @@ class Catalog:
         del self._session_overloads[function.name][function.id]
 
     def add_session_function(self, function: Function) -> None:
-        """A Python function known to this session only."""
+        """Add a Python function known to this session only."""
         overloads = self._session_overloads.get(function.name, {})
         for known in [each for each in overloads.values() if each.variadic]:
             self._remove_session_function(known)
@@ -450,8 +450,9 @@ class Catalog:
         self._compiled.clear()
 
     def provisional(self, function: Function, dependencies: Dependencies) -> None:
-        """Let a function be seen in memory before it is written (its own body may call it). It
-        has the object of the one that it replaces, which goes when it is written."""
+        """Make a function visible in memory before it is stored, because its own body may call it.
+        It takes over the object of the function it replaces, which is removed when the new one is
+        stored."""
         known = self._memory.functions.get(function.name, {}).get(function.id)
         self._remember(replace(function, oid=known.oid if known else 0), dependencies)
         self._compiled.clear()
@@ -463,7 +464,7 @@ class Catalog:
         self._memory.dependencies[function.id] = dependencies
 
     def _erase(self, function: Function) -> None:
-        """Its rows in the catalog's relations go with the object."""
+        """The function's rows in the catalog's relations go with the object."""
         self._engine.remove_row(extent_relation(OBJECT), (function.oid,))
         overloads = self._memory.functions[function.name]
         overloads.pop(function.id, None)

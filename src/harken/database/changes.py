@@ -1,7 +1,7 @@
-"""A change as its client gets it, and as it is before that: stored rows with their types.
+"""A change as its client receives it, and as it is stored: encoded rows with their types.
 
-The types belong to it. A function may be defined again with other results, and what it lost is then
-of other types than what it gained.
+The types are part of a stored change. A function may be redefined with other results, and then the
+rows it lost have other types than the rows it gained.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ NULLABLE = " or NULL"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a view gained and lost in one transaction. Its rows are the arguments and the results
-    of the function; of a bag they stand there as often as they came or went.
+    """What a view gained and lost in one transaction. A row has the arguments and the results of
+    the function; in a bag it appears as often as it was inserted or deleted.
 
-    A `fresh` one takes the place of all that came before: `plus` are all rows of the view."""
+    A `fresh` change replaces everything before it: `plus` has all rows of the view.
+    """
 
     view: str
     plus: list[Row]
@@ -45,7 +46,7 @@ class Change:
 
     @property
     def position(self) -> int:
-        """Where a client stands that has applied it: it may go on from there another time."""
+        """The position of a client that has applied this change: it can resume from there."""
         return self.transaction
 
     def json_line(self) -> str:
@@ -105,7 +106,8 @@ def _read_type(text: str) -> Type:
 
 
 def netted(changes: Sequence[Change]) -> Change | None:
-    """All of these as one: what came and went again is not in it. None if nothing is left.
+    """Merge changes into one. A row that was inserted and deleted again is not in it; None if
+    nothing is left.
 
     >>> netted([Change("v", [(1,), (2,)], [], 4), Change("v", [(3,)], [(1,)], 5)])
     Change(view='v', plus=[(2,), (3,)], minus=[], transaction=5)
@@ -125,14 +127,14 @@ def netted(changes: Sequence[Change]) -> Change | None:
 
 
 def net_change(types: Types, weights: Mapping[Row, int], fresh: bool = False) -> StoredChange:
-    """What is left of gains (weights above nothing) and losses (below), each row so many times."""
+    """The change for net weights: positive ones are insertions, negative ones deletions."""
     gained = Counter({row: weight for row, weight in weights.items() if weight > 0})
     lost = Counter({row: -weight for row, weight in weights.items() if weight < 0})
     return StoredChange(stored_rows(types, gained), stored_rows(types, lost), fresh)
 
 
 def stored_rows(types: Types, rows: Counter[Row]) -> StoredRows:
-    """Stored values are ordered as the values are, objects by their age, NULL before all."""
+    """Sorted rows: stored values in the order of the values, objects by age, NULL first."""
 
     def place(row: Row) -> Row:
         return tuple((value is not None, value) for value in row)

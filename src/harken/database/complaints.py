@@ -1,4 +1,4 @@
-"""Errors about functions and rules that statements and consumers report in the same words."""
+"""Errors about functions and rules that several statements and consumers report."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def unknown_rule(name: str, known: Iterable[str], span: Span | None) -> NameFaul
 
 def cannot_be_watched(function: Function, span: Span | None) -> SafetyFault:
     return SafetyFault(
-        f"{function.id} has values for arguments that are nowhere stored, so nobody can see it "
-        "change",
+        f"changes of {function.id} cannot be watched: it has values for arguments that are not "
+        "stored anywhere",
         code="unsafe",
         span=span,
-        hint="name the stored functions that it is computed from",
+        hint="use the stored functions that it is computed from",
     )

@@ -1,4 +1,4 @@
-"""The order in which functions are compiled again after one of them has changed."""
+"""The order in which dependent functions are recompiled after one of them has changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harken.ir.schema import Function
 
 
 def dependents_in_order(catalog: Catalog, name: str) -> list[Function]:
-    """All that depend on functions of a name, each after those that it depends on."""
+    """All functions that depend on functions of this name, each after those that it depends on."""
     if not catalog.dependents(name):
         return []
     readers: dict[str, list[Function]] = {}

@@ -1,7 +1,7 @@
-"""An expression or query of a statement, ready to run: the bridge from syntax to engine.
+"""A compiled expression or query of a statement: the bridge from syntax to engine.
 
-What is only constants and parameters is answered at once; everything else is a plan that the
-engine compiled once and runs with other values each time.
+Constants and parameters alone are evaluated directly; everything else is a plan that the engine
+prepares once and runs with different values.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from harken.values.types import Type
 
 
 class ParameterOrigin(Protocol):
-    """Where the value of a parameter comes from: a `literal` of the text, an `interface` variable
-    or a `local` one, and its slot or name."""
+    """Where a parameter gets its value: from a `literal` in the text, an `interface` variable or a
+    `local` one, with its slot or name."""
 
     @property
     def kind(self) -> str: ...
@@ -31,7 +31,7 @@ class ParameterOrigin(Protocol):
 
 @dataclass(slots=True)
 class Frame:
-    """The values a statement runs with: those cut out of its text, and local variables."""
+    """The values of one run: the literals taken from its text, and local variables."""
 
     interface: dict[str, Any]
     literals: Sequence[Any] = ()
@@ -58,17 +58,17 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """`terms` are set if nothing needs computing, else `query` is."""
+    """`terms` is set if there is nothing to compute, otherwise `query`."""
 
     types: tuple[Type, ...]
     sources: tuple[ParameterOrigin, ...]
     terms: tuple[Term, ...] | None
     query: Query | None
     home: str | None = None
-    """The database of the objects among the values."""
+    """The database of any objects among the values."""
 
     def stored(self, frame: Frame) -> list[tuple[Any, ...]]:
-        """The rows as the engine stores them."""
+        """The rows as stored values."""
         values = [frame.value(source) for source in self.sources]
         if self.query is not None:
             return self.query.rows(values)
@@ -86,13 +86,13 @@ def _encoded(term: Term, values: Sequence[Any]) -> Any:
             return encoder(term.type)(values[term.index])
         case Constant():
             return encode(term.value, term.type)
-    raise ValueError(f"{term} is not known before the query runs")
+    raise ValueError(f"{term} has no value before the query runs")
 
 
 def decode_rows(
     rows: list[tuple[Any, ...]], types: Sequence[Type], home: str | None = None
 ) -> list[tuple[Any, ...]]:
-    """Stored rows as Python values; what leaves Harken says which `home` its objects have."""
+    """Decode stored rows; objects that leave Harken carry their `home`."""
     turns = [_turn(type_, home) for type_ in types]
     if not any(turns):
         return rows

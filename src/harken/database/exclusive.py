@@ -1,8 +1,8 @@
-"""One thread at a time: a session is not shared.
+"""Guards a session against use by several threads at once.
 
 Law: while one thread is in a method of a session, or in a `with db.transaction()` block, a call
-from another thread is refused before it does anything. Handing a session over between two calls is
-allowed.
+from another thread is refused before it does anything. Using a session from different threads one
+after the other is allowed.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from harken.packages import missing_package
 
 
 class SessionLock:
-    """Whose turn it is in a session. The same thread may enter again: a foreign function does."""
+    """The lock of a session. The same thread may enter again, as a foreign function does."""
 
     def __init__(self, watch: limits.Watch) -> None:
         self._watch = watch
         self._guests = threading.local()
         lock = threading.RLock()
         self.acquire = lock.acquire
-        """Called with False, it says whether it is this thread's turn; with `release`, for the hot
-        paths, where a `with` would cost as much as the work."""
+        """With False, it says whether this thread got the lock; with `release` for the hot paths,
+        where a `with` would cost as much as the work."""
         self.release = lock.release
 
     def __enter__(self) -> None:
@@ -35,7 +35,8 @@ class SessionLock:
             return
         if limits.current() is not self._watch:
             raise other_thread()
-        # Under a time limit a foreign function runs in a thread of its own, for the one that waits.
+        # Under a time limit a foreign function runs in a thread of its own, on behalf of the thread
+        # that waits.
         self._guests.depth = getattr(self._guests, "depth", 0) + 1
 
     def __exit__(
@@ -71,8 +72,8 @@ R = TypeVar("R")
 def exclusive(
     method: Callable[Concatenate[Self, P], R],
 ) -> Callable[Concatenate[Self, P], R]:
-    """A method that only one thread at a time may be in. If it needs a package that is not
-    installed, its error says how to install it."""
+    """Decorates a method that only one thread at a time may execute. If the method needs a package
+    that is not installed, its error says how to install it."""
 
     @functools.wraps(method)
     def alone(self: Self, /, *given: P.args, **named: P.kwargs) -> R:

@@ -1,9 +1,9 @@
 """Rows as tables of other libraries: Arrow, pandas, Polars, and HTML for a notebook.
 
-Arrow comes first and the others are made from it, so that types and NULLs are the same in all of
-them. Each library is imported when it is asked for: Harken itself needs none of them.
+The others are made from Arrow, so that types and NULLs are the same in all of them. Each library is
+imported on first use: Harken itself needs none of them.
 
-Law: the rows of the table are the rows, in their order. An object is the text that it prints as.
+Law: the table has exactly the rows, in their order. An object becomes the text that it prints as.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harken.values.rows import Row
 from harken.values.types import TIMESTAMP, Type
 
 SHOWN_ROWS = 20
-"""How many rows a notebook shows."""
+"""The number of rows that a notebook shows."""
 
 
 def to_arrow(
@@ -54,8 +54,8 @@ def _arrow_type(type_: Type) -> Any:
 
 
 def to_pandas(table: Any) -> Any:
-    """Integers and booleans stay what they are also where a column has NULL: pandas' own way would
-    make numbers of them, and lose digits."""
+    """Integer and boolean columns keep their type even with NULLs: pandas' default would make them
+    floats and lose digits."""
     pandas, arrow = library("pandas"), library("pyarrow")
     frame = table.to_pandas(date_as_object=True)
     kept = {arrow.int64(): pandas.Int64Dtype(), arrow.bool_(): pandas.BooleanDtype()}
@@ -70,8 +70,13 @@ def to_polars(table: Any) -> Any:
     return library("polars").from_arrow(table)
 
 
+<<<<<<< HEAD
 def library(package: str) -> Any:
     """A package that Harken does not always bring."""
+=======
+def library(package: str, purpose: str) -> Any:
+    """Import an optional package."""
+>>>>>>> adff11c (Server, client, commands, shell, pipeline and database say in plain English what they do)
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as error:
@@ -81,7 +86,7 @@ def library(package: str) -> Any:
 def to_html(
     columns: Sequence[str], types: Sequence[Type], rows: Sequence[Sequence[str]], count: int
 ) -> str:
-    """A table for a notebook: the first rows, as text, and how many there are."""
+    """A table for a notebook: the first rows as text, and the number of all rows."""
     typed = [*map(str, types), *[""] * (len(columns) - len(types))]
     head = "".join(
         f"<th>{html.escape(name)}<br><small>{html.escape(type_)}</small></th>"

@@ -15,7 +15,7 @@ def store(
     dependencies: Dependencies | None = None,
     resident: bool = False,
 ) -> Function:
-    """`resident` says that it stays here even where everything else goes to the lake."""
+    """`resident` keeps it here even where new relations go to the lake."""
     made = runtime.catalog.add_function(
         function, dependencies or Dependencies(), property_of=property_of
     )

@@ -1,11 +1,11 @@
-"""Values as JSON, and JSON as values again, by the types of their columns.
+"""Encodes values as JSON, and decodes them by the types of their columns.
 
-JavaScript reads every JSON number as a double, so what a double would change goes as text: an
-integer beyond 2^53 and every decimal, with all its digits. A date is its ISO text, a timestamp too,
-with a space; an object is `#[type number]`, as it is printed. See docs/json.md.
+JavaScript reads every JSON number as a double, so values that a double would change are sent as
+strings: integers beyond 2^53, and every decimal, with all its digits. Dates and timestamps are ISO
+strings, timestamps with a space; an object is `#[type number]`, as it prints. See docs/json.md.
 
-Law: what is read with the types of the columns is what was written, also if JavaScript read it and
-wrote it again in between.
+Law: decoding with the types of the columns gives back what was encoded, even after a round trip
+through JavaScript.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from harken.values.types import (
 
 NameObject = Callable[[Object], str]
 LARGEST_EXACT = 2**53 - 1
-"""The largest integer up to which a double, and so JavaScript, has every integer."""
+"""Up to this integer, a double (and so JavaScript) has every integer."""
 MOST_DIGITS = 40
-"""Digits of an integer that are looked at: more than 64 bits have."""
+"""More digits than any 64-bit integer has; longer numbers are not parsed."""
 WIDEST = 60
-"""How many characters of a wrong value an error shows."""
+"""Characters of a wrong value that an error shows."""
 _OBJECT = re.compile(r"#\[(\w+) (\d+)\]")
 _INTEGER = re.compile(r"-?[0-9]{1,40}")
 _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]{1,4})?")
 
 
 def json_value(value: Any, name_object: NameObject = repr) -> Any:
-    """What `json.dumps` is to write for a value.
+    """The value to pass to `json.dumps`.
 
     >>> json_value(decimal.Decimal("205039.00")), json_value(7), json_value(9007199254740993)
     ('205039.00', 7, '9007199254740993')
@@ -69,14 +69,14 @@ def json_value(value: Any, name_object: NameObject = repr) -> Any:
 
 
 def read_json(text: str | bytes, **how: Any) -> Any:
-    """JSON with the digits of its numbers as they are written: a decimal may come as a number."""
+    """Parse JSON without losing digits: a decimal may be a JSON number."""
     return json.loads(text, parse_float=_exact, **how)
 
 
 def _exact(digits: str) -> decimal.Decimal | float:
     try:
         return decimal.Decimal(digits)
-    except decimal.InvalidOperation:  # an exponent without end
+    except decimal.InvalidOperation:  # an endless exponent
         return float(digits)
 
 
@@ -85,7 +85,7 @@ def column_type(name: str, nullable: bool) -> Type:
 
 
 def row_reader(types: Sequence[Type]) -> Callable[[Sequence[Any]], Row]:
-    """Turns a row of JSON into one of Python values."""
+    """Returns a function that decodes a row of JSON."""
     readers = [reader(type_) for type_ in types]
 
     def read(row: Sequence[Any]) -> Row:
@@ -154,7 +154,7 @@ def _finite(value: float | decimal.Decimal) -> float:
 
 
 def shown(value: Any) -> str:
-    """A wrong value in a message as it was sent, cut off if it is long.
+    """A wrong value in a message, shortened if it is long.
 
     >>> print(shown(decimal.Decimal("1E+400")), shown(True), shown("a"), shown([1, None]))
     1E+400 true "a" [1, null]
@@ -168,9 +168,9 @@ def shown(value: Any) -> str:
 
 def _written(type_: Type) -> str | None:
     if type_.surrogate:
-        return f'an object is written as it is printed: "#[{type_.name} 7]"'
+        return f'write an object as it is printed: "#[{type_.name} 7]"'
     if is_decimal(type_):
-        return 'as "12.50", a text with all its digits'
+        return 'write it as a text with all its digits: "12.50"'
     return {DATE: 'as "2026-01-31"', TIMESTAMP: 'as "2026-01-31 12:00:00"'}.get(type_)
 
 
@@ -189,7 +189,7 @@ _READ: dict[str, Callable[[str], Any]] = {
 
 
 def parameter_to_json(value: Any) -> Any:
-    """A value of a parameter; what JSON has no type for says its type.
+    """Encodes the value of a parameter. If JSON has no such type, the type is named.
 
     >>> parameter_to_json([1, decimal.Decimal("2.50"), datetime.date(2026, 1, 31)])
     [1, {'decimal': '2.50'}, {'date': '2026-01-31'}]
@@ -203,7 +203,7 @@ def parameter_to_json(value: Any) -> Any:
 
 
 def parameter_from_json(value: Any) -> Any:
-    """What `parameter_to_json` wrote; anything else as it is.
+    """Decodes what `parameter_to_json` encoded; anything else is unchanged.
 
     >>> parameter_from_json({"decimal": "2.50"})
     Decimal('2.50')
@@ -217,7 +217,7 @@ def parameter_from_json(value: Any) -> Any:
         return _READ[name](text)
     except (ValueError, KeyError, TypeError, decimal.InvalidOperation):
         raise ValueFault(
-            f"{value} is not a value of a parameter",
+            f"{value} is not the value of a parameter",
             code="bad-value",
             hint='write {"decimal": "2.50"}, {"date": "2026-01-31"} or '
             '{"timestamp": "2026-01-31T12:00:00+00:00"}',

@@ -1,7 +1,8 @@
-"""Tables that exist as functions.
+"""Existing tables registered as functions.
 
 `db.lake("quantity", path, key=["item"])` makes the columns of a table a function from its key to
-the rest. Harken reads such a table at a version; steps take its changes in (`intake`).
+the other columns. Harken reads such a table at a version; a step moves it to the next one
+(`intake`).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[^\W\d]\w*")
 Declare = Callable[[Runtime, Function], Function]
-"""Writes down a stored function whose rows are already somewhere."""
+"""Stores the definition of a function whose rows exist already."""
 
 
 def register(
@@ -41,8 +42,8 @@ def register(
     version: int | None = None,
     declare: Declare,
 ) -> str | None:
-    """Make a table, a directory or a DataFrame a function; says which of its rows the function
-    does not have, if there are any."""
+    """Register a table, a directory or a DataFrame as a function; returns a note about rows that
+    the function does not have, if any."""
     from harken.engines.arrow_rows import type_of_column
 
     _check_name(name)
@@ -72,7 +73,7 @@ def attach(
     schema: Any,
     declare: Declare,
 ) -> None:
-    """Let a function have the rows of a table; `columns` are those of the table that are its."""
+    """Back a function with the rows of a table; `columns` are the table's names for its columns."""
     key = columns[: len(function.parameters)] or columns
     found = _described(runtime, source, key, format, schema)
     _keep(runtime, function, found, columns, key, declare)
@@ -104,7 +105,7 @@ def _keep(
 
 
 def _chosen(given: Sequence[str], key: Sequence[str], columns: Sequence[str] | None) -> list[str]:
-    """The key, then the other columns that are wanted."""
+    """The key, then the other requested columns."""
     _check_distinct(given, "in the table, if capitals do not count")
     _check_distinct(columns or (), "among the columns")
     wanted = list(columns) if columns is not None else list(given)
@@ -141,7 +142,7 @@ def _register_again(
     columns: Sequence[str] | None,
     unique: bool,
 ) -> None:
-    """After reopening, a DataFrame is given again; everything else is found by its path."""
+    """After reopening, a DataFrame must be passed again; other sources are found by their path."""
     lake_relation = (
         runtime.engine.lake_relations.get(known.relation.id) if known.relation is not None else None
     )
@@ -159,10 +160,11 @@ def _register_again(
         options["columns"]
     ):
         raise NameFault(
-            f"{known.name} was registered with other columns, or another key",
+            f"{known.name} was registered with other columns or another key",
             code="exists",
-            hint="delete the function first, or call db.lake with what it was registered with: "
-            f"key={options['key']}, columns={options['columns']}, unique={options['unique']}",
+            hint="delete the function first, or call db.lake as it was registered: "
+            f"key={options['key']}, columns={options['columns']}, "
+            f"unique={options['unique']}",
         )
     if not isinstance(source, str | Path):
         lake_relation.reopen(source)
@@ -188,7 +190,11 @@ def _function(name: str, columns: list[Column], inputs: int, unique: bool) -> Fu
 
 def _check_name(name: str) -> None:
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise NameFault(f"{name!r} cannot name a function", code="bad-name", hint="use a word")
+        raise NameFault(
+            f"{name!r} cannot be the name of a function",
+            code="bad-name",
+            hint="use a single word",
+        )
 
 
 def _check_distinct(names: Sequence[str], where: str) -> None:
@@ -203,13 +209,13 @@ def _check_distinct(names: Sequence[str], where: str) -> None:
 
 def _check_key(key: Sequence[str]) -> None:
     if isinstance(key, str) or not key:
-        raise TypeFault("the key is a list of columns", code="arity", hint='key=["item"]')
+        raise TypeFault("the key must be a list of columns", code="arity", hint='key=["item"]')
     twice = [name for i, name in enumerate(key) if name in key[:i]]
     if twice:
         raise TypeFault(f"{twice[0]} is twice in the key", code="arity", hint="name it once")
 
 
 def _plain(column: str) -> str:
-    """A column's name as AMOSQL can write it."""
+    """The name of a column spelled as AMOSQL allows it."""
     word = re.sub(r"\W", "_", column).lower()
     return word if NAME.fullmatch(word) else f"c_{word}"

@@ -1,7 +1,7 @@
-"""Where tables of others may lie: the setting `lake_roots`.
+"""Where external tables may be: the setting `lake_roots`.
 
-Law: a location is looked at only if, with all symbolic links followed, it lies in one of the roots.
-What is said about one that does not is the same whether anything is there or not.
+Law: a location is looked at only if it is in one of the roots after all symbolic links are
+resolved. The error for any other location is the same whether something exists there or not.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ EVERYWHERE = Path("/")
 
 
 class Roots:
-    """Directories of this machine, and addresses elsewhere such as `s3://bucket/sales`."""
+    """Directories on this machine, and addresses such as `s3://bucket/sales`."""
 
     def __init__(self, roots: Sequence[str]) -> None:
         self._directories = [Path(each).resolve() for each in roots if REMOTE not in each]
         self._addresses = [urlsplit(each) for each in roots if REMOTE in each]
 
     def locate(self, location: str, span: Span | None = None) -> str:
-        """The directory or address that a location means, if it may be read."""
+        """Resolve a location to a directory or address, if it may be read."""
         local = _local_path(location)
         if local is None:
             if not any(_lies_below(urlsplit(location), root) for root in self._addresses):
@@ -39,8 +39,8 @@ class Roots:
     def check_contents(
         self, place: str, files: Callable[[], Iterable[str]], span: Span | None = None
     ) -> None:
-        """Nothing in an allowed directory leads out of the roots: no symbolic link in it, and none
-        of the files that its log names."""
+        """Check that nothing in an allowed directory leads outside the roots: neither a symbolic
+        link nor a file named in its log."""
         if REMOTE in place or EVERYWHERE in self._directories:
             return
         named = (Path(place, unquote(_local_path(file) or file)) for file in files())
@@ -49,16 +49,16 @@ class Roots:
                 raise _not_allowed(place, span)
 
     def _resolved(self, path: str | Path) -> Path | None:
-        """None if it is outside of the roots, or no path at all."""
+        """None if it is outside the roots, or not a valid path."""
         try:
             found = Path(path).resolve()
-        except (OSError, RuntimeError, ValueError):  # a loop of links, or a NUL
+        except (OSError, RuntimeError, ValueError):  # a cycle of links, or a NUL
             return None
         return found if any(found.is_relative_to(root) for root in self._directories) else None
 
 
 def _local_path(location: str) -> str | None:
-    """A location of this machine; None for an address elsewhere.
+    """The path of a location on this machine; None for an address elsewhere.
 
     >>> _local_path("data/sales"), _local_path("file:///data/a%20b"), _local_path("s3://bucket/a")
     ('data/sales', '/data/a b', None)
@@ -104,6 +104,6 @@ def _not_allowed(location: str, span: Span | None) -> LanguageError:
         f"tables at {location} are not allowed here",
         code="not-allowed",
         span=span,
-        hint="whoever starts Harken can allow it: --set lake_roots=PLACE, where PLACE is a "
-        "directory or an address such as s3://bucket/sales",
+        hint="whoever starts Harken can allow it with --set lake_roots=PLACE, where PLACE is "
+        "a directory or an address such as s3://bucket/sales",
     )

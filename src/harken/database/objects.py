@@ -20,9 +20,9 @@ from harken.values.types import FUNCTION, OBJECT, RULE, TYPE, Type
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Object:
-    """A handle on an object. Two handles are equal iff they stand for the same object.
+    """A handle on an object. Two handles are equal iff they refer to the same object.
 
-    `home` is the database it belongs to; None, in a handle that nobody but its user made, is any.
+    `home` is the database it belongs to; None, in a handle that a user made, matches any database.
     """
 
     oid: int
@@ -51,14 +51,15 @@ class Objects:
         self._catalog = catalog
         self._types: dict[int, frozenset[str]] = {}
         self.deletions = 0
-        """How many objects this session has deleted, also where that was undone."""
+        """The number of objects deleted in this session, including deletions that were rolled
+        back."""
 
     @property
     def home(self) -> str:
         return self._catalog.home
 
     def forget(self) -> None:
-        """Types may have changed: by another process, by a rollback, by a statement."""
+        """Types may have changed: by another process, a rollback or a statement."""
         self._types.clear()
 
     def create(self, type_: Type) -> Object:
@@ -82,7 +83,8 @@ class Objects:
         self.forget()
 
     def remove_type(self, oid: int, type_: Type) -> None:
-        """Takes the subtypes, and what functions say of the object as one of that type, along."""
+        """Also removes the object from all subtypes, and the rows that functions have for it as one
+        of these types."""
         self.refuse_system(type_, "removed")
         self._refuse_system_object(oid)
         self._index_mentions(type_.name)
@@ -101,7 +103,7 @@ class Objects:
         self.forget()
 
     def types_of(self, oid: int) -> frozenset[str]:
-        """The most specific types of an object; none if it does not exist."""
+        """The most specific types of an object; empty if it does not exist."""
         known = self._types.get(oid)
         if known is None:
             known = self._catalog.hierarchy.most_specific(self._extents_with(oid))
@@ -115,7 +117,7 @@ class Objects:
         return Object(oid, min(types) if types else "object", self.home)
 
     def encoder(self, type_: Type) -> Encoder:
-        """How a value that Python code gives becomes a stored one."""
+        """A function that encodes Python values of this type."""
         if not type_.surrogate:
             return encoder(type_)
         home = self.home
@@ -132,7 +134,7 @@ class Objects:
         return number
 
     def own(self, value: Any) -> Any:
-        """The value, unless it is an object of another database."""
+        """Return the value, unless it is an object of another database."""
         if isinstance(value, Object) and value.home not in (self.home, None):
             raise ValueFault(
                 f"{value!r} is an object of another database",
@@ -142,7 +144,8 @@ class Objects:
         return value
 
     def _extents_with(self, oid: int) -> Iterable[str]:
-        """Walk the hierarchy from the top: an object outside a type is outside its subtypes."""
+        """From the top of the hierarchy down: an object that is not of a type is of none of its
+        subtypes."""
         found: set[str] = set()
         waiting = [OBJECT.name]
         while waiting:
@@ -153,7 +156,8 @@ class Objects:
         return found
 
     def _index_mentions(self, type_name: str) -> None:
-        """SQLite looks for rows that mention a deleted object: let it search, not scan."""
+        """SQLite looks for rows that mention a deleted object: let it use an index instead of a
+        scan."""
         hierarchy = self._catalog.hierarchy
         concerned = hierarchy.ancestors(type_name) | set(hierarchy.descendants(type_name))
         self._engine.indexes.ensure(
@@ -166,7 +170,7 @@ class Objects:
     def refuse_system(self, type_: Type, what: str) -> None:
         if not type_.surrogate or type_ in (OBJECT, TYPE, FUNCTION, RULE):
             raise IntegrityError(
-                f"objects of type {type_} cannot be {what} by hand",
+                f"objects of type {type_} cannot be {what} directly",
                 code="in-use",
                 hint="use a type made with `create type`",
             )
@@ -174,7 +178,7 @@ class Objects:
     def _refuse_system_object(self, oid: int) -> None:
         if self.types_of(oid) & {TYPE.name, FUNCTION.name, RULE.name}:
             raise IntegrityError(
-                "types and functions are changed with statements of their own",
+                "types and functions have statements of their own",
                 code="in-use",
                 hint="use `create`, `delete type` and `delete function`",
             )

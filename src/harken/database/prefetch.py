@@ -1,8 +1,8 @@
-"""Statements that are going to run for many tuples, one after the other: the action of a rule, the
-body of a loop. What they read of the lake is fetched for many tuples at once.
+"""Fetches rows of the lake for statements that run once for each of many tuples, such as the action
+of a rule or the body of a loop: one fetch for many tuples.
 
-Law: it only brings rows to hand that may be needed, so whatever it leaves out is fetched later, and
-whatever it brings in vain changes no answer.
+Law: it only fetches rows that may be needed. What it leaves out is fetched later, and what it
+fetches in vain changes no answer.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from harken.errors import HarkenError
 from harken.values.rows import Row
 
 LOT = 5_000
-"""So many tuples are looked at together."""
+"""Tuples that are looked at together."""
 
 
 def foreseen(
     runtime: Runtime, step: Any, rows: Sequence[Row], frame_of: Callable[[Row], Frame]
 ) -> Iterable[Row]:
-    """The rows, in their order, each with what the step is going to read at hand."""
+    """The rows in their order; the lake rows that the step will read for each have been fetched."""
     if not runtime.engine.has_lake or len(rows) < 2:
         return rows
     return _lots(runtime, step, rows, frame_of)
@@ -53,13 +53,13 @@ def _foresee(runtime: Runtime, part: Any, frames: Sequence[Frame]) -> None:
         else:
             part.foresee(runtime, frames)
     except HarkenError:
-        # Asked too early: a variable has no value yet, or what is computed from it fails. If the
-        # step itself fails, it says so.
+        # Too early: a variable has no value yet, or computing one fails. If the step itself fails,
+        # it reports the error.
         return
 
 
 def _parts(node: Any) -> Iterator[Any]:
-    """The evaluations in a step, and the steps in it that know better."""
+    """The evaluations in a step, and inner steps that prefetch for themselves."""
     if isinstance(node, Evaluation):
         yield node
     elif isinstance(node, tuple):

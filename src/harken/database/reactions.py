@@ -1,7 +1,7 @@
-"""What reacts to the changes of a session: the network, the check phase, and the consumers.
+"""Everything that reacts to changes in a session: the network, the check phase, and the consumers.
 
-Consumers register here; the transaction tells all of them what happens to it, in the order in which
-they were registered. Nothing here knows what a consumer is for.
+Consumers register here, and the transaction notifies all of them in the order of registration.
+Nothing here knows what a consumer is for.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ class Reactions:
         self.check_phase = CheckPhase(self.network, self.trace)
 
     def _is_told(self, relation: Relation) -> bool:
-        """Rules without parameters take no triggers: there may be ten thousand of them. Nor do
-        tables that only the network writes; where rows refer to objects, SQLite deletes them."""
+        """Rules without parameters need no triggers: there may be ten thousand of them. Nor do
+        tables that only the network writes, except where rows refer to objects, because SQLite
+        deletes those."""
         if is_activations(relation):
             return not relation.inputs
         catalog = self._runtime.catalog
@@ -51,13 +52,13 @@ class Reactions:
     # --- the schema --------------------------------------------------------------------------
 
     def synchronise(self) -> None:
-        """Let the network be what the catalog and the consumers say; Δ-sets stay."""
+        """Bring the network in line with the catalog and the consumers; Δ-sets stay."""
         self.network.graph.release_missing()
         for consumer in self._consumers:
             consumer.synchronise()
 
     def refresh(self) -> None:
-        """Another session has committed, and left the schema as it was."""
+        """Another session committed, without changing the schema."""
         for consumer in self._consumers:
             consumer.refresh()
 
@@ -66,12 +67,12 @@ class Reactions:
             consumer.before_schema_change(names)
 
     def reads(self, function: Function) -> bool:
-        """Does anything that is watched depend on a foreign function?"""
+        """Whether anything watched depends on a foreign function."""
         return function.relation is not None and bool(self.network.graph.reading(function.relation))
 
     def foreign_changed(self, function: Function) -> None:
-        """Other Python is behind a foreign function: nothing computed by the old one is right. To
-        rules that is no event."""
+        """A foreign function has a new implementation, so nothing computed with the old one is
+        valid. For rules this is not an event."""
         if function.relation is None:
             return
         views = self.network.graph.reading(function.relation)
@@ -90,8 +91,8 @@ class Reactions:
             self.check_phase.run(IMMEDIATE)
 
     def check(self) -> None:
-        """The check phase before a commit. What consumers write down in it for later may be watched
-        in turn."""
+        """The check phase before a commit. Consumers may write rows in it, which may be watched in
+        turn."""
         self._check()
         while self._record():
             self._check()
@@ -133,18 +134,18 @@ class Reactions:
         self.check_phase.forget()
 
     def clear_network(self) -> None:
-        """Let go of the whole network: `synchronise` makes it anew when the catalog was read."""
+        """Discard the whole network: `synchronise` rebuilds it once the catalog was read."""
         self.network.graph.clear()
         for consumer in self._consumers:
             consumer.after_clearing()
 
     def restore_tables(self) -> None:
-        """Tables were undone: let consumers have theirs, before the network is looked at."""
+        """After a rollback, consumers restore their tables before anyone looks at the network."""
         for consumer in self._consumers:
             consumer.after_undo()
 
     def after_undo(self) -> None:
-        """Triggers and Δ-sets were undone with the rest: see that they fit what is left."""
+        """Triggers and Δ-sets were rolled back too: make them fit what remains."""
         if not self.network.graph.is_empty or self._runtime.catalog.rules:
             self.synchronise()
             self.network.graph.capture_again()

@@ -1,7 +1,7 @@
-"""What a statement gives back, as Python values, as lines of text, and as JSON.
+"""The result of a statement, as Python values, as lines of text, and as JSON.
 
 A row prints as `<"AMOS">` or `<:toys, 10500>`: an object by the interface variable that holds it,
-else as `#[item 42]`.
+otherwise as `#[item 42]`.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from harken.values.types import Type
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`kind` is `rows` (a query) or `print`; the values of a print are its one row. `types` are
-    those of the columns. Iterating over it gives its rows."""
+    """`kind` is `rows` (a query) or `print`, whose one row holds the printed values. `types` are
+    those of the columns. Iterating gives the rows."""
 
     kind: str
     columns: tuple[str, ...]
@@ -40,12 +40,12 @@ class Result:
         return len(self.rows)
 
     def one(self) -> Row:
-        """The only row; anything but one is an error."""
+        """The only row; an error unless there is exactly one."""
         if len(self.rows) != 1:
             raise ValueFault(
                 f"the result has {counted(len(self.rows), 'row')}, not one",
                 code="many-values" if self.rows else "no-value",
-                hint="`rows` is the list of all of them",
+                hint="`rows` has all of them",
             )
         return self.rows[0]
 
@@ -56,7 +56,7 @@ class Result:
             raise ValueFault(
                 f"the row has {counted(len(row), 'value')}, not one",
                 code="arity",
-                hint="`one()` is the row",
+                hint="`one()` returns the row",
             )
         return row[0]
 
@@ -65,7 +65,7 @@ class Result:
         return frames.to_arrow(self.columns, self.types, self.rows, self._name)
 
     def to_pandas(self) -> Any:
-        """A `pandas.DataFrame`; integers with NULL among them are of the type `Int64`."""
+        """A `pandas.DataFrame`; an integer column with NULLs has the type `Int64`."""
         frames.library("pandas")
         return frames.to_pandas(self.to_arrow())
 
@@ -122,8 +122,8 @@ class Result:
 
 
 class Results(list[Result]):
-    """The results of a text, in order. `rows`, `columns`, `types` and the methods are those of its
-    last query."""
+    """The results of a text, in order. `rows`, `columns`, `types` and the methods refer to its last
+    query."""
 
     @property
     def rows(self) -> list[tuple[Any, ...]]:

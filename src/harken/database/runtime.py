@@ -1,4 +1,4 @@
-"""What a running statement can reach: the engine, the catalog, the objects and the session."""
+"""What a running statement has access to: the engine, the catalog, the objects and the session."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from harken.database.reactions import Reactions
 
 CALL_DEPTH = 500
-"""How deep procedures may call each other before we take it for a loop without end."""
+"""The deepest nesting of procedure calls before it counts as infinite recursion."""
 
 
 class RuleSwitch(Protocol):
-    """What a statement can do with rules."""
+    """What a statement may ask of the rules."""
 
     def activate(self, name: str, arguments: tuple[Any, ...], priority: int) -> None: ...
 
@@ -37,7 +37,7 @@ class RuleSwitch(Protocol):
 
 
 class Watcher(Protocol):
-    """Who would miss what is deleted: its name in a message, and what to do to end it."""
+    """A watcher that prevents a deletion: its name for messages, and how to remove it."""
 
     @property
     def title(self) -> str: ...
@@ -47,7 +47,7 @@ class Watcher(Protocol):
 
 
 class MonitorWatch(Protocol):
-    """What a change of the schema must know of monitors."""
+    """What a change of the schema must know about monitors."""
 
     def check(self) -> None: ...
 
@@ -63,22 +63,22 @@ class Runtime:
     python: dict[str, Callable[..., Any]] = field(default_factory=dict)
     """The Python functions behind foreign functions, by function id."""
     replaced: dict[str, Callable[..., Any]] = field(default_factory=dict)
-    """What `db.foreign` put behind functions that are declared in AMOSQL."""
+    """Implementations that `db.foreign` gave to functions declared in AMOSQL."""
     module_directories: tuple[str, ...] = ()
-    """Where modules of foreign functions are looked for before all other places."""
+    """Where modules of foreign functions are looked for first."""
     interface: dict[str, Any] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
-    """The interface variable by which an object is printed."""
+    """The interface variables that objects are printed as."""
     listener: Callable[[Result], None] = lambda result: print(*result.lines(), sep="\n")
-    """Who is told of each result, as soon as it is there."""
+    """Called with each result as soon as it exists."""
     depth: int = 0
     rules: RuleSwitch = field(init=False)
     monitors: MonitorWatch = field(init=False)
     reactions: Reactions = field(init=False)
     all_in_lake: bool = False
-    """Do stored functions go to the lake even where nothing says so?"""
+    """Whether new stored functions go to the lake by default."""
     immediate_rules: bool = False
-    """Is any rule active that acts after each statement?"""
+    """Whether any active rule acts after each statement."""
 
     def emit(
         self,
@@ -101,13 +101,13 @@ class Runtime:
         return Result("rows", (), [row], self.name_object).lines()[0]
 
     def show_rows(self, rows: list[tuple[Any, ...]]) -> str:
-        """Some rows in one line; of many the first ten."""
+        """Some rows in one line, at most the first ten."""
         shown = [self.show_row(row) for row in rows[:10]]
         more = [f"and {len(rows) - 10} more"] if len(rows) > 10 else []
         return ", ".join([*shown, *more])
 
     def count_firing(self, rule_oid: int, times: int) -> None:
-        """Remember how often a rule has acted: `fired(rule)`."""
+        """Count how often a rule has acted: `fired(rule)`."""
         known = self.engine.results(FIRED, (rule_oid,))
         before = int(known[0][0]) if known else 0
         self.engine.set_row(FIRED, (rule_oid, before + times))
@@ -120,7 +120,8 @@ class Runtime:
                 self.names[value.oid] = name
 
     def drop_variables_from(self, first_oid: int) -> None:
-        """After a rollback: the objects created since then are gone, and so are their names."""
+        """After a rollback: objects created since then are gone, and so are the variables that name
+        them."""
         if self.catalog.allocate(0) == first_oid:
             return  # none was created
         gone = [
@@ -133,7 +134,8 @@ class Runtime:
         self.names = {oid: name for oid, name in self.names.items() if oid < first_oid}
 
     def types_of_variable(self, name: str) -> tuple[Type, ...]:
-        """Empty if the variable has no value, or its object is gone."""
+        """The types of the object in a variable; empty if it has no value, or its object is
+        gone."""
         if name not in self.interface:
             return ()
         value = self.interface[name]

@@ -1,6 +1,6 @@
-"""The catalog as it is read: types, functions and rules from the relations that hold them.
+"""The cached catalog: types, functions and rules, read from the relations that hold them.
 
-Law: reading the same relations gives the same memory; nothing is known that is not stored.
+Law: reading the same relations gives the same cache; it knows nothing that is not stored.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ NO_DEPENDENCIES = Dependencies()
 
 @dataclass(slots=True)
 class Memory:
-    """What is known of the schema, by name."""
+    """The schema by name."""
 
     hierarchy: Hierarchy = field(default_factory=lambda: Hierarchy({}))
     type_oids: dict[str, int] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Memory:
     activation_functions: dict[str, str] = field(default_factory=dict)
 
     def add_rule_parameters(self, rule: str, parameters: tuple[Column, ...]) -> None:
-        """With a rule comes the function of its activations."""
+        """A rule has a function of its activations."""
         self.rule_parameters[rule] = parameters
         function = activation_function(rule, parameters)
         self.activation_functions[function.id] = rule
@@ -77,7 +77,7 @@ class Memory:
 
 
 def read_memory(engine: Engine) -> Memory:
-    """KeyError, ValueError or TypeError if the relations contradict each other."""
+    """Raises KeyError, ValueError or TypeError if the relations contradict each other."""
     memory = Memory()
     names = _map(engine, TYPE_NAME)
     memory.type_oids = {name: oid for oid, name in names.items()}
@@ -161,7 +161,7 @@ def _read_functions(engine: Engine, memory: Memory, types: dict[int, Type]) -> N
 
 
 def _map(engine: Engine, relation: Relation) -> dict[int, Any]:
-    """A relation of two columns as a mapping."""
+    """A relation of two columns as a dictionary."""
     return dict(_all(engine, relation))
 
 

@@ -1,6 +1,6 @@
-"""Rows added to a stored set: those that it has already change nothing.
+"""Adds rows to a stored set; rows that it already has are ignored.
 
-Law: afterwards the set has just the rows it had and those that were given, or nothing happened.
+Law: afterwards the set has its old rows and the given ones and no others, or nothing happened.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from harken.values.rows import Row
 
 
 def add_rows(engine: Engine, relation: Relation, rows: Sequence[Row], hint: str) -> None:
-    """`hint` says what to do about a row that has the key of another."""
+    """`hint` says what to do about a row whose key is taken."""
     if relation.key == tuple(range(relation.arity)):
         engine.add_many(relation, rows)
         return

@@ -1,7 +1,7 @@
-"""The relations that a database keeps about itself, and those behind functions and rules.
+"""The catalog's own relations, and the relations behind functions and rules.
 
 Types, functions and rules are objects; `name(type)`, `arguments(function)` and the rest are stored
-functions on them like any other, so queries over the schema need nothing of their own.
+functions on them like any other, so queries over the schema need nothing special.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DEFINITION = _system("definition", FUNCTION, ("text", TEXT))
 LANGUAGE = _system("language", FUNCTION, ("language", TEXT))
 MATERIALIZED = _system("materialized", FUNCTION, ("materialized", BOOLEAN))
 FACTS_OF = _system("facts_of", FUNCTION, ("relation", TEXT))
-"""Only functions that hold the facts of a relation with rules have a value."""
+"""Has a value only for functions that hold the facts of a relation with rules."""
 ARGUMENTS = _system(
     "arguments", FUNCTION, ("position", INTEGER), ("name", TEXT), ("type", TYPE), many=True
 )
@@ -45,10 +45,10 @@ MENTIONS = _system("mentions", FUNCTION, ("type", TYPE), many=True)
 DECLARED_ORDER = _system(
     "declared_order", FUNCTION, ("position", INTEGER), ("column", INTEGER), many=True
 )
-"""The columns of a table in the order of its declaration, where that is not the key first."""
+"""The columns of a table in the order of declaration, where the key is not first."""
 PROPERTY_OF = _system("property_of", FUNCTION, ("type", TYPE))
 NULLABLE = _system("nullable", FUNCTION, ("position", INTEGER), many=True)
-"""The columns that may be NULL, arguments and results counted together from 0."""
+"""The columns that may be NULL; arguments and results are counted together from 0."""
 
 RULE_NAME = _system("name", RULE, ("name", TEXT))
 RULE_DEFINITION = _system("definition", RULE, ("text", TEXT))
@@ -97,7 +97,7 @@ ACTIVATED = Relation(
 )
 
 GENERATED = (TYPES_OF, ACTIVATED)
-"""Derived relations over the catalog whose clauses follow the schema."""
+"""Derived relations over the catalog, whose clauses follow the schema."""
 
 
 def relation_of(function: Function, single_valued: bool = False) -> Relation:
@@ -160,7 +160,8 @@ def activation_function(rule: str, parameters: tuple[Column, ...]) -> Function:
 
 
 def parameters_relation(label: str, types: Sequence[Type]) -> Relation:
-    """The constants of all subscriptions that share a condition, by the number of each."""
+    """The constants of all subscriptions that share a condition, keyed by the number of the
+    subscription."""
     constants = (Column(f"constant_{i}", type_) for i, type_ in enumerate(types, start=1))
     columns = (Column("subscription", INTEGER), *constants)
     name = f"parameters of {label}"

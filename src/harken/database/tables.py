@@ -21,24 +21,24 @@ class SqlTables:
         self._catalog = catalog
 
     def function(self, name: str) -> Function | None:
-        """The function that is the table or view of this name, in upper or lower case: where
-        Datalog or AMOSQL made several that differ in case only, that which is written so."""
+        """The function behind the table or view of this name, ignoring case. Where Datalog or
+        AMOSQL made several whose names differ only in case, the one spelled exactly so."""
         named = [f for f in self._catalog.named(name) if f.relation is not None]
         if len(named) == 1 and not named[0].system:
             return named[0]
         folded = self.folded(name)
         if len(folded) > 1:
             raise NameFault(
-                f"{name} may be {' or '.join(sorted(each.name for each in folded))}",
+                f"{name} may mean {' or '.join(sorted(each.name for each in folded))}",
                 code="ambiguous",
-                hint="where names differ in upper and lower case only, write them exactly so",
+                hint="names that differ only in case must be written exactly",
             )
         if folded:
             return folded[0]
         return next((f for f in self._functions() if long_name(f) == name.lower()), None)
 
     def folded(self, name: str) -> list[Function]:
-        """Those of this name, whatever is in upper and in lower case."""
+        """All functions whose names differ from this one at most in case."""
         return [
             function
             for function in self._functions()
@@ -51,7 +51,7 @@ class SqlTables:
         return None if function is None else table_of(function)
 
     def table_names(self) -> list[str]:
-        """As a statement names them."""
+        """The names of tables as a statement uses them."""
         return [
             each.name if len(self._catalog.named(each.name)) == 1 else long_name(each)
             for each in self._functions()
@@ -83,7 +83,7 @@ def table_of(function: Function) -> Table:
 
 
 def _named(function: Function) -> tuple[Column, ...]:
-    """Columns by name; one result that has none is called as the function is."""
+    """Columns by name; a single unnamed result is called like the function."""
     columns = (*function.parameters, *function.results)
     if function.language == DATALOG:
         names = _lowered([each.name for each in columns])
@@ -94,8 +94,8 @@ def _named(function: Function) -> tuple[Column, ...]:
 
 
 def _lowered(names: Sequence[str]) -> list[str]:
-    """Names of Datalog, which tell upper and lower case apart, as those of columns, which do not:
-    the one that is written in lower case keeps its name.
+    """Names from Datalog, which are case-sensitive, as names of columns, which are not. The one in
+    lower case keeps its name.
 
     >>> _lowered(["Id", "X", "x", "x_2"])
     ['id', 'x_3', 'x', 'x_2']
@@ -113,7 +113,7 @@ def _lowered(names: Sequence[str]) -> list[str]:
 
 
 def is_table(function: Function) -> bool:
-    """Did CREATE TABLE make it?"""
+    """Whether CREATE TABLE made it."""
     return (
         function.language == SQL
         and function.kind is FunctionKind.STORED
@@ -126,7 +126,7 @@ def is_view_of_sql(function: Function) -> bool:
 
 
 def declared_order(function: Function, names: Sequence[str]) -> Function:
-    """The same function, which remembers that its columns were declared in the order of `names`."""
+    """The same function with its columns declared in the order of `names`."""
     stored = [column.name for column in (*function.parameters, *function.results)]
     order = tuple(stored.index(name) for name in names)
     return replace(function, order=() if order == tuple(range(len(stored))) else order)

@@ -1,15 +1,15 @@
-"""Transactions: what a session has changed and not yet committed.
+"""Transactions: the changes of a session that are not committed yet.
 
-A transaction begins with the first change and ends with `commit` or `rollback`. It covers data,
-schema and objects alike; within it each statement happens as a whole or not at all.
+A transaction starts with the first change and ends with `commit` or `rollback`. It covers data,
+schema and objects; within it each statement is all or nothing.
 
-One that begins with a read (`BEGIN; SELECT`) holds no lock: all it reads is one state of the file,
-that of its first read, and it takes the write lock with its first change. If another process has
+One that starts with a read (`BEGIN; SELECT`) takes no lock: all its reads see one snapshot of the
+file, that of the first read, and its first change takes the write lock. If another process has
 committed in between, that change is refused with `stale-snapshot`.
 
-Law: what is held in memory of the schema and of those who watch fits the file whenever a statement
-begins. No limit stops what sees to that. If it is interrupted all the same, by Ctrl-C perhaps, the
-next statement does it again.
+Law: whenever a statement begins, the schema and the watchers in memory agree with the file. No time
+limit interrupts the code that sees to that. If something else does, such as Ctrl-C, the next
+statement repeats it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from harken.propagation.check_phase import CheckState
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A savepoint, and what was held in memory when it was set."""
+    """A savepoint, and the state of memory when it was set."""
 
     name: str
     epoch: int
@@ -53,9 +53,9 @@ class Transactions:
         self._data_version = -1
         self._state = -1
         self._looked = True
-        """Does the open transaction, if there is one, know the state of the file that it reads?"""
+        """Whether the open transaction, if any, knows which state of the file it reads."""
         self._is_settled = True
-        """Did the last attempt to bring memory in line with the file come to its end?"""
+        """Whether memory was successfully brought in line with the file."""
 
     @property
     def active(self) -> bool:
@@ -66,7 +66,7 @@ class Transactions:
         return self._blocks > 0
 
     def begin(self, *, write: bool = True) -> None:
-        """Begin a transaction, unless one is open; with `write`, let it change things."""
+        """Begin a transaction, unless one is open; with `write`, allow it to change data."""
         self._notice_loss()
         if self._connection.in_transaction:
             if write and self._connection.only_reads:
@@ -85,23 +85,24 @@ class Transactions:
         self._begun = True
 
     def _lock(self) -> None:
-        """The first change of a transaction that was begun for reading."""
+        """Take the write lock at the first change of a transaction that began with a read."""
         self._connection.lock()
         if not self._looked:
             self.refresh()
             self._first_oid = self._runtime.catalog.allocate(0)
 
     def look(self) -> None:
-        """Before something is read: see what others committed, unless the open transaction has
-        looked already. From then on it sees that state only."""
+        """Before a read: see what others committed, unless the open transaction has looked already.
+        From then on it sees that snapshot only."""
         if not (self._connection.in_transaction and self._looked and self._is_settled):
             self.refresh()
 
     @property
     def saw_known_state(self) -> bool:
-        """Did the read just made see a state of the file that `refresh` knows?
+        """Whether the read just made saw a state of the file that `refresh` knows.
 
-        The read itself asked the file; this only asks what it found."""
+        The read itself already asked the file, so this costs no query.
+        """
         if not self._is_settled:
             return False
         if self._connection.in_transaction and self._looked:
@@ -110,15 +111,15 @@ class Transactions:
         return not was_lost and self._connection.seen_version() == self._state
 
     def refresh(self) -> None:
-        """See what other processes committed: their objects, the numbers they have given, and
-        their schema if it changed."""
+        """See what other processes committed: objects, object numbers, and the schema if it
+        changed."""
         self._notice_loss()
         self._looked = True
         version = self._connection.data_version()
         self._state = self._connection.seen_version()
         if version == self._data_version:
             return
-        # The catalog is many relations: read all of them in the same state.
+        # The catalog is many relations: read all of them in one snapshot.
         with self._settling(), self._connection.snapshot():
             self._runtime.objects.forget()
             self._runtime.engine.forget()
@@ -133,9 +134,9 @@ class Transactions:
         self._refuse_in_statement("commit")
         if self._blocks:
             raise IntegrityError(
-                "inside `with db.transaction()` the end of the block commits",
+                "the end of a `with db.transaction()` block commits",
                 code="transaction",
-                hint="leave `commit` out",
+                hint="leave out `commit`",
             )
         self._commit()
 
@@ -147,7 +148,7 @@ class Transactions:
         self._end()
 
     def _end(self) -> None:
-        """After a commit: consumers act in transactions of their own, and tell their listeners."""
+        """After a commit: consumers run their own transactions and notify their listeners."""
         failures = list(self._reactions.act_later(self._in_own_transaction))
         self._reactions.forget()
         failures += self._tell()
@@ -159,12 +160,12 @@ class Transactions:
         self._check_and_commit(act)
 
     def run_later(self, queue: Callable[[], int]) -> int:
-        """Let consumers act in transactions of their own on what `queue` sets up; how many there
-        were. Each is tried, whether others fail or not; the first failure is raised."""
+        """Let consumers run transactions of their own for the actions that `queue` sets up, and
+        return how many there were. All are tried even if some fail; the first error is raised."""
         self._refuse_in_statement("to retry an action")
         if self.active or self._blocks:
             raise IntegrityError(
-                "detached actions are carried out in transactions of their own",
+                "detached actions run in transactions of their own",
                 code="transaction",
                 hint="commit first",
             )
@@ -174,7 +175,7 @@ class Transactions:
         return tried
 
     def _tell(self) -> list[HarkenError]:
-        """Listeners are told when all is over: they may begin a transaction of their own."""
+        """Listeners are notified last, because they may begin a transaction of their own."""
         blocks, self._blocks = self._blocks, 0
         try:
             return self._reactions.tell()
@@ -182,7 +183,7 @@ class Transactions:
             self._blocks = blocks
 
     def _check_and_commit(self, first: Callable[[], None]) -> None:
-        """The check phase and the commit: all of it or nothing."""
+        """The check phase and the commit, all or nothing."""
         self._statements += 1
         only_read = self._connection.only_reads
         try:
@@ -205,7 +206,7 @@ class Transactions:
             self._write_to_lake()
 
     def _follow_commit(self, only_read: bool) -> None:
-        """What was committed is to be told, whether there is time left or not."""
+        """Listeners must hear of a commit even if the time limit has passed."""
         self._runtime.catalog.changed = False
         self._begun = False
         self._looked = True
@@ -222,7 +223,8 @@ class Transactions:
             raise
 
     def rollback(self) -> None:
-        """Undo the open transaction. A block cannot go on after that: it ends with an error."""
+        """Roll back the open transaction. A `with` block cannot continue after that, and ends with
+        an error."""
         self._refuse_in_statement("rollback")
         if self._blocks:
             self._block_undone = True
@@ -231,7 +233,7 @@ class Transactions:
             self._rollback()
 
     def _rollback(self) -> None:
-        """Also after SQLite did it by itself, as it does when the disk is full."""
+        """Also after SQLite rolled back by itself, as it does when the disk is full."""
         if not self._begun and self._is_settled:
             return
         with self._settling() as anew:
@@ -249,8 +251,8 @@ class Transactions:
             self._keep_counter()
 
     def _notice_loss(self) -> None:
-        """SQLite undid the transaction in a statement of the fast path, which does not look; or
-        something was interrupted while it was undone."""
+        """SQLite rolled back the transaction in a statement of the fast path, which does not check;
+        or a rollback was interrupted."""
         if not self._is_settled:
             was_open = self._connection.in_transaction
             self._rollback()
@@ -261,8 +263,9 @@ class Transactions:
 
     @contextmanager
     def _settling(self) -> Iterator[bool]:
-        """Bring memory in line with the file; true if the network is to be made anew. Nobody knows
-        how far an interrupt (Ctrl-C) let it come, here or in the statement that is undone."""
+        """Bring memory in line with the file; yields whether the network must be rebuilt. An
+        interrupt (Ctrl-C), now or in the statement being rolled back, may have left memory in any
+        state."""
         error = sys.exception()
         anew = not self._is_settled or not (error is None or isinstance(error, Exception))
         self._is_settled = False
@@ -271,7 +274,8 @@ class Transactions:
         self._is_settled = True
 
     def _keep_counter(self) -> None:
-        """A number given in what was undone is not given again: someone may still hold it."""
+        """A number used in a transaction that was rolled back is never used again: someone may
+        still hold it."""
         self._runtime.catalog.refresh_counter()
         unchanged = self._runtime.catalog.allocate(0) == self._first_oid
         if unchanged or self._connection.in_memory:
@@ -294,7 +298,7 @@ class Transactions:
 
     @contextmanager
     def statement(self) -> Iterator[None]:
-        """Run one changing statement: all of it or, if it fails, none."""
+        """Run one changing statement, all or nothing."""
         self.begin()
         self._statements += 1
         try:
@@ -340,12 +344,12 @@ class Transactions:
 
     @contextmanager
     def block(self, *, write: bool = True) -> Iterator[None]:
-        """`with db.transaction()`: commits at the end, undoes the block if it raises."""
+        """`with db.transaction()`: commits at the end, and rolls back if the block raises."""
         if self._blocks:
             raise IntegrityError(
                 "transactions do not nest",
                 code="transaction",
-                hint="one `with db.transaction()` block is enough for all of it",
+                hint="one `with db.transaction()` block is enough for everything",
             )
         self._refuse_in_statement("a transaction of its own")
         self._blocks = 1
@@ -375,8 +379,8 @@ class Transactions:
 
     @contextmanager
     def text(self) -> Iterator[None]:
-        """Run a whole text: if it fails, everything since its start, or since the last commit in
-        it, is undone."""
+        """Run a whole text. If it fails, everything since its start, or since its last commit, is
+        rolled back."""
         if not self.active:
             try:
                 yield
@@ -404,9 +408,10 @@ class Transactions:
             self._text_open = outer and self._text_open
 
     def _undo(self, schema_changed: bool, tables: SchemaVersions | None, anew: bool) -> None:
-        """Follow in memory what SQLite has undone. `tables` are the versions of its own schema
-        just before: if they are the same now, no table, index or trigger came or went, and what is
-        known of them holds. Nothing is looked at then that the transaction was not about."""
+        """Bring memory in line with what SQLite has rolled back. `tables` are the versions of
+        SQLite's schema just before: if they are unchanged, no table, index or trigger was created
+        or dropped, and what is cached about them stays valid. Only what the transaction changed is
+        looked at."""
         catalog, engine = self._runtime.catalog, self._runtime.engine
         same_tables = tables is not None and tables == self._connection.schema_versions()
         self._runtime.objects.forget()
@@ -415,7 +420,7 @@ class Transactions:
         engine.after_undo()
         if anew:
             self._reactions.clear_network()
-        # What was watched until now has its tables again before anything else is watched.
+        # What was watched before gets its tables back before anything new is watched.
         self._reactions.restore_tables()
         if schema_changed or anew:
             self._reread()
@@ -433,13 +438,16 @@ def _rolled_back() -> IntegrityError:
     return IntegrityError(
         "the block `with db.transaction()` was rolled back",
         code="rolled-back",
-        hint="to leave the block undone, let this error pass or raise one of your own",
+        hint="let this error pass, or raise one of your own, to leave the block",
     )
 
 
 def _interrupted() -> IntegrityError:
     return IntegrityError(
-        "a statement was interrupted while it was undone, so its whole transaction was rolled back",
+        (
+            "a statement was interrupted during its rollback, so its whole transaction was rolled "
+            "back"
+        ),
         code="rolled-back",
-        hint="begin the transaction again",
+        hint="start the transaction again",
     )

@@ -1,2 +1,2 @@
-"""`harken pipeline`: steps over the inputs of a database, one or one after the other, and where
-each input stands."""
+"""`harken pipeline`: run one step over the inputs of a database, or one after another, and show the
+state of each input."""

@@ -1,4 +1,4 @@
-"""What a step and an input look like: a line for people, lines of JSON for tools."""
+"""Reports of steps and inputs: a line for people, lines of JSON for tools."""
 
 from __future__ import annotations
 
@@ -127,4 +127,4 @@ HEADINGS = ("relation", "kind", "version", "rows", "pending", "bytes", "path")
 
 
 def moment(at: datetime.datetime | None) -> str:
-    return "there was no step yet" if at is None else f"last step: {at:%Y-%m-%d %H:%M:%S} UTC"
+    return "no step has run yet" if at is None else f"last step: {at:%Y-%m-%d %H:%M:%S} UTC"

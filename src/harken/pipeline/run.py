@@ -1,7 +1,7 @@
-"""Steps, one or one after the other, and what each did.
+"""Runs steps, one or one after another, and reports each.
 
 Law: a step is a transaction. Whatever ends the loop (a signal, an error, a kill) ends it between
-two steps or undoes the one under way, which the next run then takes again.
+two steps or rolls back the running one, which the next run then repeats.
 """
 
 from __future__ import annotations
@@ -24,25 +24,26 @@ from harken.errors import HarkenError
 from harken.pipeline.reports import step_json, step_line, step_set_aside
 
 SHOW_AFTER = 0.5
-"""A load that takes longer than so many seconds shows how far it is."""
+"""Seconds after which a load shows a progress bar."""
 Signals = (signal.SIGINT, signal.SIGTERM)
 
 
 def run_once(database: harken.Database, *, as_json: bool) -> None:
     views = Views(database)
     views.refresh()
-    _tell(database, _step(database), views.changes(), as_json)
+    _report(database, _step(database), views.changes(), as_json)
 
 
 class Views:
-    """What durable monitors watch, watched here as well: what they record is not ours to take."""
+    """Watches the views of durable monitors separately, because their recorded changes are for
+    their subscribers."""
 
     def __init__(self, database: harken.Database) -> None:
         self._database = database
         self._watched: dict[str, Subscription] = {}
 
     def refresh(self) -> None:
-        """Others may have made a monitor, or deleted one."""
+        """Other processes may have created or dropped a monitor."""
         wanted = {outbox.view for outbox in self._database.outboxes()}
         for view in self._watched.keys() - wanted:
             self._watched.pop(view).close()
@@ -60,20 +61,20 @@ def _warn(message: str) -> None:
 def keep_running(
     database: harken.Database, every: float, *, as_json: bool, strict: bool = False
 ) -> None:
-    """Until Ctrl-C or SIGTERM: the step under way is finished first, at the second it is undone.
-    A file that cannot be read is set aside, unless the run is `strict`."""
+    """Until Ctrl-C or SIGTERM: the first signal lets the running step finish, the second rolls it
+    back. A file that cannot be read is set aside, unless the run is `strict`."""
     stop, views = threading.Event(), Views(database)
     before = {each: signal.getsignal(each) for each in Signals}
     try:
         while not stop.is_set():
-            # Spark puts a handler of its own there when it starts.
+            # Spark installs its own handler when it starts.
             for each in Signals:
                 signal.signal(each, _stopping(stop))
             views.refresh()
-            step = _patient_step(database, strict)
+            step = _step_unless_locked(database, strict)
             changes = views.changes()
             if step is not None and step.taken:
-                _tell(database, step, changes, as_json)
+                _report(database, step, changes, as_json)
             stop.wait(every)
     except KeyboardInterrupt:
         pass
@@ -91,8 +92,8 @@ def _stopping(stop: threading.Event) -> Callable[..., None]:
     return handle
 
 
-def _patient_step(database: harken.Database, strict: bool) -> Step | None:
-    """None if another process is writing: there is always another time."""
+def _step_unless_locked(database: harken.Database, strict: bool) -> Step | None:
+    """None if another process is writing: the next round tries again."""
     try:
         return _step(database, strict)
     except HarkenError as error:
@@ -108,7 +109,7 @@ def _step(database: harken.Database, strict: bool = True) -> Step:
 
 @contextmanager
 def _progress(database: harken.Database) -> Iterator[None]:
-    """A bar on a terminal, while a load takes long."""
+    """A progress bar on a terminal, for a load that takes long."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield
@@ -123,7 +124,7 @@ def _progress(database: harken.Database) -> Iterator[None]:
             return
         if name not in tasks:
             bar.start()
-            tasks[name] = bar.add_task(f"taking in {name}", total=of)
+            tasks[name] = bar.add_task(f"loading {name}", total=of)
         bar.update(tasks[name], completed=done)  # type: ignore[arg-type]
 
     try:
@@ -133,7 +134,7 @@ def _progress(database: harken.Database) -> Iterator[None]:
         bar.stop()
 
 
-def _tell(database: harken.Database, step: Step, changes: list[Change], as_json: bool) -> None:
+def _report(database: harken.Database, step: Step, changes: list[Change], as_json: bool) -> None:
     for file, reason in step_set_aside(step):
         print(f"[bad-file] {reason}\nhint: {file} is set aside until it changes", file=sys.stderr)
     lines = [step_line(step, changes)]

@@ -1,5 +1,5 @@
-"""Where each relation in the lake stands, and how full the outboxes of durable monitors are. Looks,
-and changes nothing."""
+"""Shows the state of each relation in the lake and of the outboxes of durable monitors. Changes
+nothing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def show_status(database: harken.Database, *, as_json: bool) -> None:
 
 def _show_inputs(inputs: Sequence[InputStatus], at: datetime.datetime | None) -> None:
     if not inputs:
-        print("nothing of this database is in the lake")
+        print("this database has no relations in the lake")
         return
     rows = [HEADINGS, *map(status_cells, inputs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]

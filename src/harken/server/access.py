@@ -1,11 +1,11 @@
-"""Who may ask.
+"""Who may use the service.
 
-With a token, whoever has it. Without one the service listens on this machine only, and answers only
-requests that are meant for it: a page from elsewhere must not reach it through the browser of
-somebody who works here, neither under a name of its own (the Host header), nor by a request from a
-script (Origin), nor by an image or a link (Sec-Fetch-Site).
+With a token, whoever sends it. Without one the service listens on this machine only, and answers
+only requests that were meant for it. A page from another site must not reach it through the browser
+of somebody who works here: not under a host name of its own (the Host header), not with a script
+(Origin), not with an image or a link (Sec-Fetch-Site).
 
-Law: a request is checked from its head alone, before its body is read.
+Law: a request is checked by its head alone, before its body is read.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from starlette.datastructures import Headers, QueryParams
 
 from harken.errors import HarkenError
 
-HERE = r"(?i:localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?"
-ORIGIN_HERE = rf"(?i:https?)://{HERE}"
+LOCAL_HOST = r"(?i:localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?"
+LOCAL_ORIGIN = rf"(?i:https?)://{LOCAL_HOST}"
 TOKEN_PARAMETER = "token"
 FROM_A_FILE = "null"
-"""The origin of a page that was opened from a file, or hides where it is from."""
+"""The origin of a page that was opened from a file, or that hides its origin."""
 OWN_SITES = ("same-origin", "none")
-"""What Sec-Fetch-Site says of a request by our own page, and of one that a person typed."""
+"""The values of Sec-Fetch-Site for a request from our own page, and for one that a person typed."""
 BROWSER = "mozilla/"
-"""How the User-Agent of every browser begins."""
+"""The start of every browser's User-Agent."""
 
 
 class Refused(HarkenError):
@@ -39,8 +39,8 @@ class Access:
 
     @property
     def origins(self) -> str:
-        """The pages that may read answers."""
-        return ORIGIN_HERE if self._token is None else f"{ORIGIN_HERE}|{FROM_A_FILE}"
+        """The origins whose pages may read answers."""
+        return LOCAL_ORIGIN if self._token is None else f"{LOCAL_ORIGIN}|{FROM_A_FILE}"
 
     def check(self, headers: Headers, query: QueryParams) -> None:
         if self._token is not None:
@@ -51,7 +51,7 @@ class Access:
     def _check_token(self, headers: Headers, query: QueryParams, token: str) -> None:
         kind, _, header = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            # The bytes of a header are read as Latin-1, and most programs send UTF-8.
+            # The bytes of a header are decoded as Latin-1, but most programs send UTF-8.
             given = [header.encode(), header.encode("latin-1")]
         else:
             given = [query.get(TOKEN_PARAMETER, "").encode("utf-8", "surrogateescape")]
@@ -65,38 +65,38 @@ class Access:
 
 def _check_local(headers: Headers) -> None:
     origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-    if not re.fullmatch(HERE, headers.get("host", "")):
-        raise _elsewhere()
+    if not re.fullmatch(LOCAL_HOST, headers.get("host", "")):
+        raise _not_local()
     if origin is not None:
-        if not re.fullmatch(ORIGIN_HERE, origin):
-            raise _elsewhere()
+        if not re.fullmatch(LOCAL_ORIGIN, origin):
+            raise _not_local()
     elif site is not None:
         if site.lower() not in OWN_SITES:
-            raise _elsewhere()
+            raise _not_local()
     elif headers.get("user-agent", "").lower().startswith(BROWSER):
         raise Refused(
-            "this browser does not say which page a request comes from",
+            "this browser does not say which page sent the request",
             code="not-allowed",
-            hint="use one that sends Sec-Fetch-Site (all since 2023), or start the service with a "
-            "token",
+            hint="use a browser that sends Sec-Fetch-Site (all since 2023), or start the "
+            "service with a token",
         )
 
 
-def _elsewhere() -> Refused:
+def _not_local() -> Refused:
     return Refused(
-        "this service answers only pages and programs of this machine",
+        "this service answers only pages and programs on this machine",
         code="not-allowed",
         hint="start it with a token to let others in: harken serve --token TOKEN",
     )
 
 
 def check_start(host: str, token: str | None) -> None:
-    """Refuse to listen where others can reach us, unless they need a token."""
+    """Refuse to listen where other machines can connect, unless clients need a token."""
     if token == "":
-        raise Refused("the token is empty", code="not-allowed", hint="give a long random text")
+        raise Refused("the token is empty", code="not-allowed", hint="choose a long random text")
     if token is None and not is_loopback(host):
         raise Refused(
-            f"on {host} others than this machine can reach the service, so it needs a token",
+            f"other machines can reach the service on {host}, so it needs a token",
             code="not-allowed",
             hint="give one with --token or in HARKEN_TOKEN, or leave out --host",
         )

@@ -31,8 +31,8 @@ from harken.errors import (
 )
 from harken.server import models
 from harken.server.access import TOKEN_PARAMETER, Access, Refused
-from harken.server.departures import CancelWhenGone
-from harken.server.events import API, LONGEST, Quality, error_json
+from harken.server.departures import CancelOnDisconnect
+from harken.server.events import API, MAX_INTERVAL, StreamOptions, error_json
 from harken.server.feeds import Feed
 from harken.server.guard import Guard
 from harken.server.service import Service, position_of
@@ -43,26 +43,32 @@ BUSY = {"locked", "too-many"}
 TOO_MUCH = {"too-large": 413, "too-slow": 408}
 STOPPED = {"timeout", "cancelled", "memory-limit"}
 PROBLEMS: dict[int | str, dict[str, Any]] = {
-    400: {"model": models.Problem, "description": "The question is wrong."},
+    400: {"model": models.Problem, "description": "The request is invalid."},
     401: {"model": models.Problem, "description": "The token is missing or wrong."},
     403: {"model": models.Problem, "description": "The service does not allow it."},
     404: {"model": models.Problem, "description": "There is no such view or table."},
-    409: {"model": models.Problem, "description": "What is there forbids it."},
+    409: {
+        "model": models.Problem,
+        "description": ("The present data or schema does not allow it."),
+    },
     413: {"model": models.Problem, "description": "The request is too large."},
     503: {
         "model": models.Problem,
-        "description": "The database is busy, or the request took too much.",
+        "description": "The database is busy, or the request exceeded a limit.",
     },
-    "4XX": {"model": models.Problem, "description": "Anything else that is wrong."},
+    "4XX": {"model": models.Problem, "description": "Any other error."},
 }
 Where = Annotated[str | None, Query(description="A condition on the columns, in SQL.")]
-Since = Annotated[int, Query(ge=0, description="The position of the last change that you have.")]
-GoOn = Annotated[int | None, Query(ge=0, description="The position to go on from.")]
-LastEvent = Annotated[str | None, Header(description="What a browser sends when it comes back.")]
-Every = Annotated[
-    float, Query(ge=0, le=LONGEST, description="One change in so many seconds at most.")
+Since = Annotated[
+    int, Query(ge=0, description="The position of the last change that you have seen.")
 ]
-Counts = Annotated[bool, Query(description="Only how many rows, and where.")]
+GoOn = Annotated[int | None, Query(ge=0, description="The position to resume from.")]
+LastEvent = Annotated[str | None, Header(description="Sent by a browser when it reconnects.")]
+Every = Annotated[
+    float,
+    Query(ge=0, le=MAX_INTERVAL, description="Send at most one change per this many seconds."),
+]
+Counts = Annotated[bool, Query(description="Send only the numbers of rows, with a link to them.")]
 
 
 def make_app(service: Service, token: str | None = None) -> FastAPI:
@@ -78,15 +84,15 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
     app = FastAPI(
         title="Harken",
         version="1",
-        description="Views, their snapshots and exactly what each transaction does to them.",
+        description="Views, their snapshots, and exactly what each transaction changes in them.",
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
         openapi_url=f"{API}/openapi.json",
         docs_url=None,
         redoc_url=None,
     )
-    # The last that is added comes first: a page of this machine may also read why it is refused.
-    app.add_middleware(CancelWhenGone)
+    # The middleware added last runs first: a page on this machine may read why it was refused.
+    app.add_middleware(CancelOnDisconnect)
     app.add_middleware(Guard, access=access, settings=service.settings, answer=_answer)
     app.add_middleware(
         CORSMiddleware,
@@ -99,8 +105,8 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _bug)
     checks = [Depends(_known_parameters)]
-    app.include_router(_questions(service), prefix=API, dependencies=checks)
-    app.include_router(_changes(service), prefix=API, dependencies=checks)
+    app.include_router(_read_routes(service), prefix=API, dependencies=checks)
+    app.include_router(_write_routes(service), prefix=API, dependencies=checks)
 
     @app.get("/", include_in_schema=False)
     def page() -> HTMLResponse:
@@ -111,7 +117,7 @@ def make_app(service: Service, token: str | None = None) -> FastAPI:
 
 
 def page_policy(page: str) -> str:
-    """What the page may do: run its own script, and ask this service."""
+    """The page may run its own script and call this service, and nothing else."""
     script = page.partition("<script>")[2].partition("</script>")[0]
     digest = b64encode(sha256(script.encode()).digest()).decode()
     return (
@@ -121,7 +127,8 @@ def page_policy(page: str) -> str:
 
 
 class ExactRequest(Request):
-    """Reads the numbers of a body with all their digits, and not in the way of other requests."""
+    """Reads the numbers in a body with all their digits, in a thread that does not hold up other
+    requests."""
 
     async def json(self) -> Any:
         return await asyncio.to_thread(read_json, await self.body())
@@ -137,7 +144,7 @@ class ExactRoute(APIRoute):
         return handle_exactly
 
 
-def _questions(service: Service) -> APIRouter:
+def _read_routes(service: Service) -> APIRouter:
     routes = APIRouter(responses=PROBLEMS)
 
     @routes.get("/views", response_model=models.Views)
@@ -147,12 +154,12 @@ def _questions(service: Service) -> APIRouter:
 
     @routes.get("/outboxes", response_model=models.Outboxes)
     async def outboxes() -> Response:
-        """How full the outboxes of durable monitors are, and whether one needs care."""
+        """How full the outboxes of durable monitors are, and whether one needs attention."""
         return _json(await service.outboxes())
 
     @routes.get("/views/{view}", response_model=models.Snapshot)
     async def snapshot(view: str, where: Where = None) -> Response:
-        """All rows of a view, and the position at which they are that."""
+        """All rows of a view, and the position they belong to."""
         return _json(await service.snapshot(view, where))
 
     @routes.get("/views/{view}/changes", response_model=models.Changes)
@@ -160,10 +167,10 @@ def _questions(service: Service) -> APIRouter:
         view: str,
         since: Since,
         where: Where = None,
-        net: Annotated[bool, Query(description="All of it as one change at most.")] = False,
+        net: Annotated[bool, Query(description="Merge them into at most one change.")] = False,
     ) -> Response:
-        """What came and went after a position. If that is too long ago, or the changes are not
-        kept, one change that is fresh."""
+        """The changes after a position. If they are no longer kept, or never were, the answer is
+        one fresh change with all rows."""
         found, columns, position = await service.changes(view, where, since, net)
         listed = ",".join(map(change_json, found))
         text = f'{{"columns":{to_json(columns)},"changes":[{listed}],"position":{position}}}'
@@ -184,10 +191,10 @@ def _questions(service: Service) -> APIRouter:
     ) -> StreamingResponse:
         """The view and its changes as server-sent events: `view` (its columns), `snapshot` (all
         rows), `change`, `count` and, at the end, `failed`. The id of an event is its position; with
-        the header Last-Event-ID, or `since`, the stream goes on from there."""
+        the header Last-Event-ID, or `since`, the stream resumes there."""
         start = await _start(service, since, last_event_id)
         entered = await _enter(service, [view], where)
-        return _stream(service, *entered, start, Quality(every, counts))
+        return _stream(service, *entered, start, StreamOptions(every, counts))
 
     @routes.get(
         "/events",
@@ -201,31 +208,32 @@ def _questions(service: Service) -> APIRouter:
         counts: Counts = False,
         last_event_id: LastEvent = None,
     ) -> StreamingResponse:
-        """The same for many views in one stream, in the order of commits. Of the events of one
+        """The same for several views in one stream, in the order of commits. Of the events of one
         transaction, only the last has an id."""
         start = await _start(service, since, last_event_id)
-        return _stream(service, *await _enter(service, view), start, Quality(every, counts))
+        return _stream(service, *await _enter(service, view), start, StreamOptions(every, counts))
 
     return routes
 
 
 def _known_parameters(request: Request) -> None:
-    """A condition that is misspelled, and so left out, would give rows that nobody asked for."""
+    """Reject unknown parameters: a misspelled condition would otherwise be ignored, and return rows
+    that nobody asked for."""
     fields = request.scope["route"].dependant.query_params
     known = [TOKEN_PARAMETER, *(field.alias for field in fields)]
     for name in request.query_params:
         if name not in known:
             meant = nearest(name, known)
             raise ValueFault(
-                f"there is no parameter {name} here",
+                f"unknown parameter {name}",
                 code="bad-value",
                 hint=f"did you mean {meant}?" if meant else f"see {API}/openapi.json",
             )
 
 
 async def _start(service: Service, since: int | None, last_event_id: str | None) -> int | None:
-    """Where a stream begins. A position that was never given is a mistake of a program, and of a
-    browser only the sign that the database is another one."""
+    """The position a stream starts from. A position that does not exist yet is an error of a
+    program; from a browser it only shows that the database was replaced."""
     start = position_of(last_event_id)
     if start is None and since is not None:
         await service.check_position(since)
@@ -236,8 +244,8 @@ async def _start(service: Service, since: int | None, last_event_id: str | None)
 async def _enter(
     service: Service, views: Sequence[str], where: str | None = None
 ) -> tuple[list[Feed], Callable[[], None]]:
-    """A place among the streams, and what this one follows; how to leave both."""
-    leave_place = service.streams.take()
+    """Take a slot and open the feeds; the second result releases both."""
+    leave_place = service.streams.acquire()
     try:
         feeds, leave_feeds = await service.enter(views, where)
     except BaseException:
@@ -256,17 +264,17 @@ def _stream(
     feeds: list[Feed],
     leave: Callable[[], None],
     start: int | None,
-    quality: Quality,
+    options: StreamOptions,
 ) -> StreamingResponse:
     async def events() -> AsyncIterator[bytes]:
         try:
-            async for each in service.stream(feeds, quality).events(start):
+            async for each in service.stream(feeds, options).events(start):
                 yield each
         finally:
             leave()
 
     async def left() -> None:
-        leave()  # also if the client was gone before the stream began
+        leave()  # in case the client disconnected before the stream began
 
     return StreamingResponse(
         events(),
@@ -276,13 +284,13 @@ def _stream(
     )
 
 
-def _changes(service: Service) -> APIRouter:
+def _write_routes(service: Service) -> APIRouter:
     routes = APIRouter(responses=PROBLEMS, route_class=ExactRoute)
 
     @routes.post("/views/{view}/keep", response_model=models.Snapshot)
     async def keep(view: str, wanted: models.Kept) -> Response:
-        """Keep the changes of a view from now on, to be asked for later, and answer with its rows.
-        They are kept for as long as somebody asks for them."""
+        """Keep the changes of a view from now on, so that they can be fetched later, and answer
+        with its rows. They are kept for as long as clients keep fetching them."""
         return _json(await service.snapshot(view, wanted.where, keep=True))
 
     @routes.post("/transactions", response_model=models.Committed)
@@ -293,18 +301,19 @@ def _changes(service: Service) -> APIRouter:
             apply(db, transaction.insert, transaction.delete)
 
         _, position = await service.write(work)
-        return _json(to_json({"position": position}), after=service.look)
+        return _json(to_json({"position": position}), after=service.publish)
 
     @routes.post("/sql", response_model=models.Results)
     async def sql(text: models.Sql) -> Response:
-        """Run statements of SQL. A text that leaves a transaction open is an error, and undone."""
+        """Run SQL statements. A text that leaves a transaction open is an error, and is rolled
+        back."""
 
         def work(db: Database) -> list[str]:
             results = db.sql(text.text, parameters_from_json(text.values))
             lines = [line for result in results for line in result.json_lines()]
             if db.in_transaction:
                 raise IntegrityError(
-                    "the text leaves a transaction open, and all of it is undone",
+                    "the text leaves a transaction open, so all of it was rolled back",
                     code="transaction",
                     hint="end it with COMMIT",
                 )
@@ -312,7 +321,7 @@ def _changes(service: Service) -> APIRouter:
 
         lines, position = await service.write(work)
         results = f'{{"results":[{",".join(lines)}],"position":{position}}}'
-        return _json(results, after=service.look)
+        return _json(results, after=service.publish)
 
     return routes
 
@@ -323,7 +332,7 @@ def _json(text: str, status: int = 200, after: Callable[[], Any] | None = None) 
     return Response(text, status, headers, "application/json", background)
 
 
-# --- problems ------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------
 
 
 async def _harken_error(request: Request, error: Exception) -> Response:
@@ -361,19 +370,19 @@ async def _wrong_request(request: Request, error: Exception) -> Response:
         fault = HarkenError(f"the body is not JSON: {first['ctx']['error']}", code="bad-value")
     else:
         place = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-        said = {"missing": f"{place} is missing", "extra_forbidden": f"there is no {place} here"}
-        wrong = f"{place} does not fit: {first['msg'][:1].lower()}{first['msg'][1:]}"
+        said = {"missing": f"{place} is missing", "extra_forbidden": f"unknown field {place}"}
+        wrong = f"{place} is invalid: {first['msg'][:1].lower()}{first['msg'][1:]}"
         hint = f"see {API}/openapi.json"
         fault = HarkenError(said.get(first["type"], wrong), code="bad-value", hint=hint)
     return _json(to_json(error_json(fault)), 400)
 
 
 async def _bug(request: Request, error: Exception) -> Response:
-    """Its traceback is in the log of the server."""
+    """The traceback is in the server's log."""
     fault = HarkenError(
         f"{type(error).__name__}: {error}",
         code="internal",
-        hint="this is a bug in Harken: please report it, with what the service printed",
+        hint="this is a bug in Harken: please report it with the server's log",
     )
     return _json(to_json(error_json(fault)), 500)
 
@@ -382,10 +391,10 @@ async def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     unknown = error.status_code in (404, 405)
     fault = HarkenError(
-        f"there is no {request.method} {request.url.path}"
+        f"no such endpoint: {request.method} {request.url.path}"
         if unknown
-        else "the body cannot be read as JSON: it is nested too deeply, or a number in it has too "
-        "many digits",
+        else "the body cannot be read as JSON: it is nested too deeply, or a number in it has "
+        "too many digits",
         code="bad-value",
         hint=f"see {API}/openapi.json",
     )

@@ -1,8 +1,8 @@
-"""Connections: how many there may be, and how long a request may take to arrive.
+"""Limits on connections: how many there may be, and how long a request may take to arrive.
 
 Law: a connection that has not sent the head of a request within the time allowed is closed, and
-there are never more connections than the limit. If there is no room for a new one, the connection
-that has waited longest without a request gives way; if all are busy, the new one is refused.
+there are never more connections than the limit. When the limit is reached, the connection that has
+been idle longest is closed to make room for a new one; if all are busy, the new one is refused.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from harken.settings import Settings
 logger = logging.getLogger("harken.server")
 
 RESERVED_DESCRIPTORS = 64
-"""Descriptors that are not for connections: the database files and their logs, the event loop,
-standard streams and files of the lake. A service without a lake uses about 20."""
+"""File descriptors set aside for everything but connections: the database files and their logs, the
+event loop, standard streams and files of the lake. A service without a lake uses about 20."""
 LEAST_CONNECTIONS = 8
-"""The connections there may be even if the process may hardly open any files."""
+"""The number of connections allowed even if the process may open hardly any files."""
 LINGER_SECONDS = 2.0
 """How long a refused request may go on sending its body, so that its client reads the answer before
 the connection is reset."""
 QUIET_SECONDS = 60.0
-"""How often the log repeats that the process is out of descriptors."""
+"""Seconds between two log messages that the process is out of descriptors."""
 STATUS = {400: "Bad Request", 408: "Request Timeout", 503: "Service Unavailable"}
 
 
 class Room:
-    """The limits that all connections of a service share, and who is waiting."""
+    """The limits shared by all connections of a service, and the idle connections, oldest first."""
 
     def __init__(self, settings: Settings) -> None:
         self.header_timeout: float = settings["header_timeout"]
@@ -46,7 +46,7 @@ class Room:
         self._waiting: dict[Connection, None] = {}
 
     def admits(self, connections: int) -> bool:
-        """Is there room, with one of these perhaps giving way?"""
+        """Whether there is room for one more, closing an idle connection if necessary."""
         if connections <= self._most:
             return True
         if not self._waiting:
@@ -63,12 +63,12 @@ class Room:
 
 
 def most_connections(wanted: int) -> int:
-    """As many as are wanted, or as many as the process may open files for."""
+    """The number asked for, or as many as the process may open files for."""
     return max(LEAST_CONNECTIONS, min(wanted, _descriptors(wanted) - RESERVED_DESCRIPTORS))
 
 
 def _descriptors(connections: int) -> int:
-    """How many files the process may open, after we have asked for enough."""
+    """How many files the process may open, after asking the system for enough."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return connections + RESERVED_DESCRIPTORS
@@ -80,7 +80,7 @@ def _descriptors(connections: int) -> int:
 
 
 class Connection(H11Protocol):
-    """One connection, which waits for a request no longer than it may."""
+    """One connection, with a time limit on the head of each request."""
 
     def __init__(self, room: Room, **given: Any) -> None:
         super().__init__(**given)
@@ -125,9 +125,9 @@ class Connection(H11Protocol):
         self.transport.abort()
 
     def _watch(self) -> None:
-        """Start the time for a head when the wait for it starts, not again with each byte."""
+        """The clock starts when the wait for a head starts; later bytes do not restart it."""
         if self._linger is not None and self.conn.our_state is not h11.DONE:
-            self._linger.cancel()  # the rest of the refused body came, and was thrown away
+            self._linger.cancel()  # the rest of a refused body arrived and was thrown away
             self._linger = None
         waits = self.conn.their_state is h11.IDLE and not self.transport.is_closing()
         self._room.note(self, waits)
@@ -141,7 +141,7 @@ class Connection(H11Protocol):
         self._end_with(408, _too_slow(self._room.header_timeout))
 
     def _end_with(self, status: int, error: HarkenError) -> None:
-        """Answer without the application, and close."""
+        """Answer without calling the application, and close."""
         self._room.note(self, waits=False)
         if not self.transport.is_closing():
             self.transport.write(_answer(status, error))
@@ -169,7 +169,7 @@ def _no_room() -> StorageError:
     return StorageError(
         "all connections are in use",
         code="too-many",
-        hint="try again; the setting max_connections says how many there may be",
+        hint="try again; the setting max_connections is the limit",
     )
 
 
@@ -177,13 +177,13 @@ def _too_slow(seconds: float) -> StorageError:
     return StorageError(
         f"the head of the request did not arrive within {seconds:g} s",
         code="too-slow",
-        hint="the setting header_timeout says how long it may take",
+        hint="the setting header_timeout is the limit",
     )
 
 
 class AcceptFailures:
-    """Handles errors of the event loop: that there are no descriptors left is logged once a minute,
-    not once for each client that waits."""
+    """Handles errors of the event loop. Running out of descriptors is logged once a minute, not
+    once per waiting client."""
 
     def __init__(self, quiet: float = QUIET_SECONDS) -> None:
         self._quiet = quiet

@@ -1,4 +1,4 @@
-"""A request whose client has gone away is cancelled: nobody waits for its answer."""
+"""When a client disconnects, its request is cancelled: nobody waits for the answer."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import suppress
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
-class CancelWhenGone:
-    """Listens for the end of the connection as soon as the body of the request is there."""
+class CancelOnDisconnect:
+    """Watches for the end of the connection once the body of the request has been read."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -18,22 +18,24 @@ class CancelWhenGone:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        departure = _Departure(receive)
-        work = asyncio.ensure_future(self._app(scope, departure.receive, departure.noting(send)))
-        departure.work = work
+        disconnect = _Disconnect(receive)
+        work = asyncio.ensure_future(
+            self._app(scope, disconnect.receive, disconnect.note_start(send))
+        )
+        disconnect.work = work
         if scope["method"] in ("GET", "HEAD"):
-            departure.listen()
+            disconnect.listen()
         try:
             await work
         except asyncio.CancelledError:
-            if not departure.has_happened:
+            if not disconnect.has_happened:
                 work.cancel()
                 raise
         finally:
-            departure.end()
+            disconnect.end()
 
 
-class _Departure:
+class _Disconnect:
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
         self._listening: asyncio.Task[None] | None = None
@@ -46,8 +48,8 @@ class _Departure:
     def has_happened(self) -> bool:
         return self._gone.is_set()
 
-    def noting(self, send: Send) -> Send:
-        """An answer that has begun ends by itself: a stream listens to `receive`."""
+    def note_start(self, send: Send) -> Send:
+        """A response that has begun ends by itself: a stream watches `receive`."""
 
         async def noted(message: Message) -> None:
             self._has_begun = True
@@ -79,7 +81,7 @@ class _Departure:
     async def _listen(self) -> None:
         while (message := await self._receive())["type"] != "http.disconnect":
             self._first.put_nowait(message)
-            if message.get("more_body"):  # a body is read no faster than it is asked for
+            if message.get("more_body"):  # read the body no faster than the application asks for it
                 self._listening = None
                 return
         self._gone.set()

@@ -1,8 +1,8 @@
-"""Sessions in threads of their own: a database is not for several threads at once.
+"""Sessions in threads of their own, because a database must not be used by several threads at once.
 
 A request that takes too long is cancelled, and its session goes on with the next one. A session
-that cannot be stopped, because it is in a call that never returns, is given up: its client gets an
-error, and another session takes its place. So no request keeps the others waiting for ever.
+that cannot be stopped, because it is in a call that never returns, is abandoned: its client gets an
+error, and a new session takes over. So one request never blocks the others for ever.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from harken.errors import HarkenError, LimitFault
 T = TypeVar("T")
 
 GRACE_SECONDS = 1.0
-"""How long after its limit a request may still take to stop by itself."""
+"""Extra time, after its limit, for a cancelled request to stop by itself."""
 ENDING_SECONDS = 0.5
-"""How long a request may take to stop when the service ends."""
-ENDING = "the service is ending"
+"""Time for a running request to stop when the service shuts down."""
+ENDING = "the service is shutting down"
 
 
-class Request:
-    """Something to be done with the database. `future` is None if nobody waits for the result."""
+class Job:
+    """A call that needs the database. `future` is None if nobody waits for the result."""
 
     def __init__(self, work: Callable[[Database], Any]) -> None:
         self.work = work
@@ -39,7 +39,7 @@ class Request:
         self.is_dropped = False
 
     def finish(self, found: Any, error: BaseException | None) -> None:
-        """In the thread of the event loop."""
+        """Call in the event loop's thread."""
         if self.timer is not None:
             self.timer.cancel()
         if self.future is None or self.future.done():
@@ -50,23 +50,23 @@ class Request:
             self.future.set_exception(error)
 
 
-class Desk:
-    """One session at a time. `seconds` is the time limit of a request, 0 is none; `lost` is called
-    in the event loop when a session was given up."""
+class SessionQueue:
+    """Runs jobs one at a time in one session. `seconds` is the time limit of a job (0: none);
+    `on_abandoned` is called in the event loop when a session had to be abandoned."""
 
     def __init__(
         self,
         connect: Callable[[], Database],
         name: str,
         seconds: float = 0.0,
-        lost: Callable[[], None] | None = None,
+        on_abandoned: Callable[[], None] | None = None,
     ) -> None:
         self._connect, self._name, self._seconds = connect, name, seconds
-        self._lost = lost
-        self._requests: queue.SimpleQueue[Request | None] = queue.SimpleQueue()
+        self._on_abandoned = on_abandoned
+        self._requests: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._is_closed = False
         self.waiting = 0
-        """Requests that are not done."""
+        """Jobs that are queued or running."""
         self._session = SessionThread(self)
         try:
             self._session.ready.result()
@@ -74,56 +74,56 @@ class Desk:
             self._requests.put(None)
             raise
 
-    async def do(self, work: Callable[[Database], T]) -> T:
-        """Have something done with the database, after all that was asked for before."""
+    async def run(self, work: Callable[[Database], T]) -> T:
+        """Run a call with the database, after all jobs queued before, and return its result."""
         if self._is_closed:
             raise _ending()
-        request = Request(work)
-        request.loop = asyncio.get_running_loop()
-        request.future = request.loop.create_future()
+        job = Job(work)
+        job.loop = asyncio.get_running_loop()
+        job.future = job.loop.create_future()
         self.waiting += 1
-        self._requests.put(request)
+        self._requests.put(job)
         try:
-            return await request.future  # type: ignore[no-any-return]
+            return await job.future  # type: ignore[no-any-return]
         except asyncio.CancelledError:
-            self._drop(request)
+            self._drop(job)
             raise
         finally:
             self.waiting -= 1
 
-    def tell(self, work: Callable[[Database], object]) -> None:
-        """Have something done some time."""
+    def submit(self, work: Callable[[Database], object]) -> None:
+        """Queue a call without waiting for its result."""
         if not self._is_closed:
-            self._requests.put(Request(work))
+            self._requests.put(Job(work))
 
-    def take(self) -> Request | None:
-        """The next request, for a session's thread; None is the end."""
+    def next_job(self) -> Job | None:
+        """The next job, called by the session's thread; None means stop."""
         return self._requests.get()
 
-    def started(self, session: SessionThread, request: Request) -> None:
-        """In the event loop: a request that waits for an answer runs now."""
-        if self._seconds and request.loop and request.future and not request.future.done():
+    def started(self, session: SessionThread, job: Job) -> None:
+        """Start the time limit of a job that somebody waits for. Called in the event loop."""
+        if self._seconds and job.loop and job.future and not job.future.done():
             late = self._seconds + GRACE_SECONDS
-            request.timer = request.loop.call_later(late, self._give_up, session, request)
+            job.timer = job.loop.call_later(late, self._abandon, session, job)
 
-    def _drop(self, request: Request) -> None:
-        """Nobody waits for it any more."""
-        request.is_dropped = True
+    def _drop(self, job: Job) -> None:
+        """The client no longer waits for this job."""
+        job.is_dropped = True
         session = self._session
-        if session.cancel(request, "the client has gone away") and request.loop is not None:
-            request.loop.call_later(GRACE_SECONDS, self._give_up, session, request)
+        if session.cancel(job, "the client disconnected") and job.loop is not None:
+            job.loop.call_later(GRACE_SECONDS, self._abandon, session, job)
 
-    def _give_up(self, session: SessionThread, request: Request) -> None:
-        """In the event loop. Once it is cancelled a request commits nothing, unless its commit had
-        begun."""
-        if session.request is not request or session is not self._session:
+    def _abandon(self, session: SessionThread, job: Job) -> None:
+        """Replace a session that does not stop. Called in the event loop. After being cancelled a
+        job commits nothing, unless its commit had already begun."""
+        if session.job is not job or session is not self._session:
             return
-        undone = session.cancel(request, "the request took too long")
-        session.is_given_up = True
+        undone = session.cancel(job, "the request took too long")
+        session.is_abandoned = True
         if not self._is_closed:
             self._session = SessionThread(self)
         outcome = "" if undone else "; whether it was committed is not known"
-        request.finish(
+        job.finish(
             None,
             _ending()
             if self._is_closed
@@ -133,8 +133,8 @@ class Desk:
                 hint="it may call a function that hangs",
             ),
         )
-        if self._lost is not None:
-            self._lost()
+        if self._on_abandoned is not None:
+            self._on_abandoned()
 
     def new_session(self) -> Database:
         return self._connect()
@@ -144,122 +144,125 @@ class Desk:
         return self._name
 
     def end(self) -> None:
-        """In the event loop: refuse what comes, and stop what runs. Who waits for it is told."""
+        """Reject new jobs and stop the running one; waiting clients get an error. Called in the
+        event loop."""
         if self._is_closed:
             return
         self._is_closed = True
-        session, request = self._session, self._session.request
+        session, job = self._session, self._session.job
         session.cancel(None, ENDING)
-        if request is not None and request.loop is not None:
-            request.loop.call_later(ENDING_SECONDS, self._give_up, session, request)
+        if job is not None and job.loop is not None:
+            job.loop.call_later(ENDING_SECONDS, self._abandon, session, job)
         with suppress(queue.Empty):
             while (waiting := self._requests.get_nowait()) is not None:
                 waiting.finish(None, _ending())
         self._requests.put(None)
 
     def wait(self, until: float) -> None:
-        """Wait for the session to close its file, up to a time of the monotonic clock."""
+        """Wait until the session has closed its file, at most until this time of the monotonic
+        clock."""
         self._session.join(max(0.0, until - time.monotonic()))
 
 
 class SessionThread(threading.Thread):
-    """A database and the thread that uses it. It is a daemon: a call that never returns does not
-    keep the process from ending."""
+    """A database and the thread that uses it. It is a daemon thread, so a call that never returns
+    does not keep the process alive."""
 
-    def __init__(self, desk: Desk) -> None:
-        super().__init__(name=desk.name, daemon=True)
-        self._desk = desk
+    def __init__(self, queue: SessionQueue) -> None:
+        super().__init__(name=queue.name, daemon=True)
+        self._queue = queue
         self._database: Database | None = None
         self.ready: Future[None] = Future()
         self._lock = threading.Lock()
-        self.request: Request | None = None
-        """What it is doing."""
-        self.is_given_up = False
+        self.job: Job | None = None
+        """The job that is running."""
+        self.is_abandoned = False
         self.start()
 
-    def cancel(self, request: Request | None, reason: str) -> bool:
-        """Stop a request, or whichever runs; False if it does not run, or is being committed."""
+    def cancel(self, job: Job | None, reason: str) -> bool:
+        """Stop this job, or with None whichever is running. False if it is not running, or is
+        already committing."""
         with self._lock:
-            if self.request is None or self._database is None:
+            if self.job is None or self._database is None:
                 return False
-            return request in (None, self.request) and self._database.cancel(reason)
+            return job in (None, self.job) and self._database.cancel(reason)
 
     def run(self) -> None:
         try:
-            self._database = self._desk.new_session()
+            self._database = self._queue.new_session()
             self.ready.set_result(None)
-        except BaseException as error:  # the next request tries again
+        except BaseException as error:  # the next job tries again
             self.ready.set_exception(error)
-        while not self.is_given_up:
-            request = self._desk.take()
-            if request is None:
+        while not self.is_abandoned:
+            job = self._queue.next_job()
+            if job is None:
                 break
-            self._answer(request)
+            self._answer(job)
         with suppress(Exception):
             if self._database is not None:
                 self._database.close()
 
-    def _answer(self, request: Request) -> None:
+    def _answer(self, job: Job) -> None:
         with self._lock:
-            if request.is_dropped:
+            if job.is_dropped:
                 return
-            self.request = request
-        loop = request.loop
+            self.job = job
+        loop = job.loop
         found: Any = None
         failure: BaseException | None = None
         if loop is not None:
-            _call(loop, self._desk.started, self, request)
+            _call(loop, self._queue.started, self, job)
         try:
-            found = self._do(request)
+            found = self._run(job)
         except BaseException as error:
             failure = error
         with self._lock:
-            self.request = None
+            self.job = None
         if loop is not None:
-            _call(loop, request.finish, found, failure)
+            _call(loop, job.finish, found, failure)
 
-    def _do(self, request: Request) -> Any:
+    def _run(self, job: Job) -> Any:
         if self._database is None:
-            self._database = self._desk.new_session()
+            self._database = self._queue.new_session()
         database = self._database
         try:
             with database.one_statement():
-                if request.is_dropped:  # between taking it and being able to cancel it
+                if job.is_dropped:  # dropped before it could be cancelled
                     return None
-                return request.work(database)
+                return job.work(database)
         finally:
-            if database.in_transaction:  # what failed, or a text that did not commit
+            if database.in_transaction:  # after an error, or a text that did not commit
                 with suppress(HarkenError):
                     database.rollback()
 
 
-class Desks:
-    """Several sessions that only read: a long answer does not keep the others waiting."""
+class SessionPool:
+    """Several read-only sessions, so that a slow query does not block the others."""
 
     def __init__(
         self, connect: Callable[[], Database], name: str, seconds: float, most: int
     ) -> None:
         self._connect, self._name, self._seconds = connect, name, seconds
         self._most = most
-        self._desks = [self._open()]
+        self._queues = [self._open()]
 
-    def _open(self) -> Desk:
-        return Desk(self._connect, self._name, self._seconds)
+    def _open(self) -> SessionQueue:
+        return SessionQueue(self._connect, self._name, self._seconds)
 
-    async def do(self, work: Callable[[Database], T]) -> T:
-        free = min(self._desks, key=lambda desk: desk.waiting)
-        if free.waiting and len(self._desks) < self._most:
+    async def run(self, work: Callable[[Database], T]) -> T:
+        free = min(self._queues, key=lambda queue: queue.waiting)
+        if free.waiting and len(self._queues) < self._most:
             free = await asyncio.to_thread(self._open)
-            self._desks.append(free)
-        return await free.do(work)
+            self._queues.append(free)
+        return await free.run(work)
 
     def end(self) -> None:
-        for desk in self._desks:
-            desk.end()
+        for each in self._queues:
+            each.end()
 
     def wait(self, until: float) -> None:
-        for desk in self._desks:
-            desk.wait(until)
+        for each in self._queues:
+            each.wait(until)
 
 
 def _ending() -> LimitFault:

@@ -1,10 +1,11 @@
-"""Server-sent events: what a client of a view is sent, and how often.
+"""Server-sent events: what the client of a view is sent, and how often.
 
     event: change
     id: 17
     data: {"kind":"change","view":"low","plus":[["ink",3]],"minus":[],"position":17,"fresh":false}
 
-The id is the position. A browser that was cut off sends the last one it had, and goes on there.
+The id is the position. A browser that loses its connection sends the last id it received, and the
+stream resumes there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from harken.values.rows import Row
 if TYPE_CHECKING:
     from harken.server.feeds import Entry, Feed
 
-LONGEST = 24 * 3600.0
+MAX_INTERVAL = 24 * 3600.0
 HEARTBEAT = b":\n\n"
 API = "/api/v1"
 
@@ -72,9 +73,9 @@ def address(view: str, what: str = "", **parameters: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Quality:
-    """What a client wants: every change, or one in so many seconds at most, of which it is then
-    told the sum; the rows, or only how many there are and where."""
+class StreamOptions:
+    """How a client wants its changes: each one, or merged into at most one per `every` seconds;
+    with all rows, or only their number and a link to them."""
 
     every: float = 0.0
     counts: bool = False
@@ -88,7 +89,7 @@ class Quality:
     def events(
         self, feed: Feed, entries: Sequence[Entry], since: int
     ) -> Iterator[tuple[int, bytes]]:
-        """Of changes that a client at a position has not had, each with its own."""
+        """The events for changes that the client has not seen, each with its position."""
         if not self.every and not self.counts:
             yield from ((entry.position, entry.event) for entry in entries)
             return
@@ -123,7 +124,7 @@ class Quality:
 
 
 def net(changes: Sequence[StoredChange]) -> StoredChange:
-    """All of these as one; what came and went again is not in it."""
+    """Merge changes into one. A row that was inserted and deleted again is not in it."""
     if len(changes) == 1:
         return changes[0]
     weights: Counter[Row] = Counter()

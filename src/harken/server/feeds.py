@@ -1,9 +1,9 @@
-"""Feeds: the newest changes of what clients follow, read from the file once for all of them.
+"""Feeds: the newest changes of each followed view, read from the file once for all clients.
 
-A feed has the last changes of one log, made ready to be sent. A client has only its position, and
-takes what is after it when it can. One that is so slow that the feed no longer has it, reads the
-log; one that is too slow for the log begins anew. So nobody waits for a client, and what a client
-costs does not grow with the others.
+A feed holds the last changes of one log, already encoded. A client has only a position, and takes
+the changes after it when it is ready. A client too slow for the feed reads the log; one too slow
+for the log starts over with a snapshot. So nobody waits for a slow client, and the cost of a client
+does not grow with the number of clients.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from harken.errors import HarkenError
 from harken.server.events import change_event
 from harken.server.values import described_json
 
-ROOM = 1_000
-"""So many changes a feed has, of so many bytes at most."""
-BYTES = 16 * 2**20
-AT_ONCE = 20
+MAX_CHANGES = 1_000
+"""A feed holds at most this many changes, and at most MAX_BYTES of them."""
+MAX_BYTES = 16 * 2**20
+WAKE_BATCH = 20
 
 logger = logging.getLogger("harken.server")
 
@@ -44,24 +44,25 @@ class Entry:
 
 
 class Feed:
-    """Used in the thread of the event loop."""
+    """Use only in the event loop's thread."""
 
-    def __init__(self, subscription: Subscription, view: str, room: int = ROOM) -> None:
+    def __init__(self, subscription: Subscription, view: str, capacity: int = MAX_CHANGES) -> None:
         self.subscription = subscription
         self.view = view
         self.watched: Watched = subscription.watched
-        self._room = room
+        self._capacity = capacity
         self._entries: deque[Entry] = deque()
         self._size = 0
         self.start = self.seen = subscription.position
-        """It has all changes after `start`; `seen` is how far the reading thread has looked."""
+        """The feed has all changes after `start`; the reading thread has seen the log up to
+        `seen`."""
         self.snapshot: tuple[Change, str] | None = None
-        """The last that was taken, for those who come before anything changes."""
+        """The last snapshot, for clients that arrive before anything changes."""
         self.failure: HarkenError | None = None
         self.clients = 0
         self._loop = asyncio.get_running_loop()
         self.waiting: dict[asyncio.Future[None], None] = {}
-        """Those who wait for something new."""
+        """Streams waiting for changes."""
 
     def entries(self, found: Iterable[tuple[int, StoredChange]]) -> list[Entry]:
         return [
@@ -79,14 +80,14 @@ class Feed:
         for entry in entries:
             self._entries.append(entry)
             self._size += len(entry.event)
-        while len(self._entries) > self._room or self._size > BYTES:
+        while len(self._entries) > self._capacity or self._size > MAX_BYTES:
             gone = self._entries.popleft()
             self._size -= len(gone.event)
             self.start = gone.position
         self.wake()
 
-    def begin_anew(self, position: int) -> None:
-        """What was before that is not to be had."""
+    def start_over(self, position: int) -> None:
+        """Changes up to this position are no longer available."""
         self._entries.clear()
         self._size = 0
         self.start = position
@@ -97,13 +98,13 @@ class Feed:
         self.wake()
 
     def wake(self) -> None:
-        """Let those who wait look again: a few at a time, so that what else is asked of the
-        service need not wait for a thousand of them."""
+        """Wake the waiting streams a few at a time, so that other requests need not wait for a
+        thousand of them."""
         waiting, self.waiting = deque(self.waiting), {}
         self._wake(waiting)
 
     def _wake(self, waiting: deque[asyncio.Future[None]]) -> None:
-        for _ in range(min(AT_ONCE, len(waiting))):
+        for _ in range(min(WAKE_BATCH, len(waiting))):
             future = waiting.popleft()
             if not future.done():
                 future.set_result(None)
@@ -111,10 +112,10 @@ class Feed:
             self._loop.call_soon(self._wake, waiting)
 
     def after(self, position: int) -> list[Entry] | None:
-        """The changes after a position; None if some of them are gone, or never were there."""
+        """The changes after a position; None if some of them are no longer in the feed."""
         if position < self.start:
             return None
-        # From the end: nearly all clients miss only the last.
+        # From the end: nearly all clients miss only the last change.
         found = list(takewhile(lambda entry: entry.position > position, reversed(self._entries)))
         return found[::-1]
 
@@ -125,12 +126,12 @@ class Feed:
         return db.describe(self.view, where=self.watched.where)
 
     def renew(self, _: Database) -> None:
-        """While there are clients its log is wanted."""
+        """Keep the log alive while there are clients."""
         self.subscription.renew()
 
 
-async def news(feeds: Sequence[Feed], seconds: float) -> bool:
-    """Wait for something new in any of them, so long at most."""
+async def wait_for_changes(feeds: Sequence[Feed], seconds: float) -> bool:
+    """Wait for a change in any of the feeds; False after a timeout."""
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     for feed in feeds:
         feed.waiting[future] = None
@@ -146,8 +147,8 @@ async def news(feeds: Sequence[Feed], seconds: float) -> bool:
 
 
 class Tail(threading.Thread):
-    """Looks for new changes in the file: when it is told to, and every so often, because other
-    processes do not tell."""
+    """Reads new changes from the file: when poked, and at intervals, because other processes do not
+    poke it."""
 
     def __init__(
         self,
@@ -163,12 +164,12 @@ class Tail(threading.Thread):
         self._loop = loop
         self._every = every
         self._poke = threading.Event()
-        self._told = False
+        self._poked = False
         self._ends = False
 
     def poke(self) -> None:
-        """There may be something new, or a new feed that has not got what there is."""
-        self._told = True
+        """Call when there may be a change, or a new feed that has not been filled."""
+        self._poked = True
         self._poke.set()
 
     def end(self) -> None:
@@ -181,40 +182,40 @@ class Tail(threading.Thread):
         version, fails = -1, False
         while not self._ends:
             try:
-                found, told, self._told = self._connection.data_version(), self._told, False
-                if told or found != version:
-                    self._look()
+                found, poked, self._poked = self._connection.data_version(), self._poked, False
+                if poked or found != version:
+                    self._publish_new()
                     version = found
                 fails = False
             except Exception:
                 if self._ends or self._loop.is_closed():
                     return
-                if not fails:  # once, and not 20 times a second until it works again
-                    logger.exception("cannot look for changes; will try again")
-                fails, self._told = True, True
+                if not fails:  # log it once, not 20 times a second until it works again
+                    logger.exception("cannot read new changes; will try again")
+                fails, self._poked = True, True
             self._poke.wait(self._every)
             self._poke.clear()
 
-    def _look(self) -> None:
-        """What is new in one state of the file is told at once: no client of several feeds sees
-        half of a transaction. However many feeds there are, it is read once for all."""
+    def _publish_new(self) -> None:
+        """Publish all that is new in one state of the file at once, so that a client of several
+        feeds never sees half of a transaction. The file is read once for all feeds."""
         feeds = self._feeds()
         found = self._logs.news(min((feed.seen for feed in feeds), default=0)) if feeds else None
-        news = []
+        updates = []
         for feed in feeds:
             if found is not None and feed.seen < found.position:
-                tell = self._new(feed, found)
-                if tell is not None:
-                    news.append(tell)
+                update = self._new(feed, found)
+                if update is not None:
+                    updates.append(update)
                 feed.seen = found.position
-        if news:
-            self._loop.call_soon_threadsafe(lambda: [tell() for tell in news])
+        if updates:
+            self._loop.call_soon_threadsafe(lambda: [update() for update in updates])
 
     def _new(self, feed: Feed, news: News) -> Callable[[], None] | None:
         try:
             found = news.after(feed.watched, feed.seen)
             if found is None:
-                return partial(feed.begin_anew, news.position)
+                return partial(feed.start_over, news.position)
             return partial(feed.publish, feed.entries(found)) if found else None
-        except HarkenError as error:  # a date that no calendar has, perhaps: the others go on
+        except HarkenError as error:  # for example a date outside the calendar; other feeds go on
             return partial(feed.fail, error)

@@ -1,7 +1,7 @@
-"""What stands before the routes: who may ask, how much may be sent, and which headers go back.
+"""The checks in front of the routes: access, the size of requests, and security headers.
 
-Law: nothing of a body is read before the head of its request has passed; a body that has passed is
-whole, in memory, and no larger than the limit.
+Law: no part of a body is read before the head of its request has passed; a body that has passed is
+complete, in memory, and no larger than the limit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harken.server.events import API
 from harken.settings import Settings
 
 PUBLIC = ("/", f"{API}/openapi.json")
-"""The paths that anybody may ask for: they show nothing of the database."""
+"""Paths without access control: they show nothing from the database."""
 SECURITY_HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "cross-origin-resource-policy": "same-origin",
@@ -27,11 +27,12 @@ SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
 }
-"""Of every answer, unless it has its own: no other page frames it, embeds it, or learns its URL."""
+"""Headers of every answer that does not set its own: no other page can frame it, embed it, or learn
+its URL."""
 
 
 class ClientGone(Exception):
-    """The client closed the connection before its request was whole."""
+    """The client disconnected before its request was complete."""
 
 
 class SecurityHeaders:
@@ -52,7 +53,7 @@ class SecurityHeaders:
 
 
 class Guard:
-    """Refuses requests by their heads, and bodies that are too large or too slow."""
+    """Refuses requests by their head, and bodies that are too large or too slow."""
 
     def __init__(
         self,
@@ -75,7 +76,7 @@ class Guard:
         try:
             self._check_head(scope)
             if scope["method"] == "POST":
-                receive = _given(await self._body(scope, receive), receive)
+                receive = _replay(await self._body(scope, receive), receive)
         except HarkenError as error:
             await self._answer(error)(scope, receive, send)
             return
@@ -94,9 +95,9 @@ class Guard:
     async def _body(self, scope: Scope, receive: Receive) -> bytes:
         headers = Headers(scope=scope)
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":  # a form of another page can send any other kind
+        if kind != "application/json":  # a form on another page can send any other type
             raise ValueFault(
-                "the body is taken for JSON only if the request says that it is",
+                "the body must be sent as JSON",
                 code="bad-value",
                 hint="send the header `Content-Type: application/json`",
             )
@@ -110,8 +111,7 @@ class Guard:
             raise StorageError(
                 f"the body did not arrive within {self._body_timeout:g} s",
                 code="too-slow",
-                hint="send it faster, or in parts; the setting body_timeout says how long it may "
-                "take",
+                hint="send it faster or in parts; the setting body_timeout is the limit",
             ) from None
 
     async def _read(self, receive: Receive) -> bytes:
@@ -130,8 +130,8 @@ class Guard:
                 return b"".join(parts)
 
 
-def _given(body: bytes, receive: Receive) -> Receive:
-    """Gives the body as one message, and then whatever comes after it."""
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Delivers the body as one message, then whatever follows it."""
     waiting = [body]
 
     async def next_message() -> Message:
@@ -146,5 +146,5 @@ def _too_large(part: str, limit: int, setting: str) -> StorageError:
     return StorageError(
         f"the {part} of the request is larger than {limit:,} bytes",
         code="too-large",
-        hint=f"send less at once; the setting {setting} says how much",
+        hint=f"send less at once; the setting {setting} is the limit",
     )

@@ -1,4 +1,4 @@
-"""What goes in and out over HTTP, for the description of the API."""
+"""The JSON of requests and answers, for the description of the API."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field
 JsonRow = Annotated[
     list[Any],
     Field(
-        description="The values in the order of the columns. What JavaScript would not read "
-        "exactly is a text: decimals, and integers beyond 2^53."
+        description="The values in the order of the columns. Values that JavaScript would "
+        "round are strings: decimals, and integers beyond 2^53."
     ),
 ]
 
@@ -33,7 +33,7 @@ class Views(BaseModel):
 
 
 class Snapshot(BaseModel):
-    """All rows of a view; `changes` since its position are what came after."""
+    """All rows of a view. Ask for `changes` since its position to learn what came after."""
 
     kind: Literal["snapshot"]
     view: str
@@ -42,12 +42,13 @@ class Snapshot(BaseModel):
     rows: list[JsonRow]
     position: int
     warnings: list[str]
-    """What the changes leave out: of a view over the clock, what time alone does to it."""
+    """What the changes do not include: for a view that uses the clock, what time alone does to
+    it."""
 
 
 class ViewChange(BaseModel):
-    """What a transaction did to a view. A fresh one takes the place of all before: `plus` are all
-    rows."""
+    """What a transaction did to a view. A fresh change replaces everything before it: `plus` has
+    all rows."""
 
     kind: Literal["change"]
     view: str
@@ -64,8 +65,8 @@ class Changes(BaseModel):
 
 
 class Outbox(BaseModel):
-    """What waits for the subscriber of a durable monitor to acknowledge it. `lost` changes were
-    dropped; `alarm` says in words what needs care."""
+    """The changes that the subscriber of a durable monitor has not acknowledged yet. `lost` changes
+    were dropped; `alarm` says in words what needs attention."""
 
     kind: Literal["outbox"]
     name: str
@@ -98,7 +99,7 @@ class Transaction(BaseModel):
 
 
 class Kept(BaseModel):
-    """Which changes of a view to keep: all, or those of the rows that meet a condition, in SQL."""
+    """Which changes of a view to keep: all, or those of the rows that meet an SQL condition."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -116,14 +117,14 @@ class Sql(BaseModel):
     values: Annotated[
         list[Any] | dict[str, Any] | None,
         Field(
-            description="What the parameters stand for: a list for ?, an object for :name. A list "
-            "in the list is a list of values, for IN."
+            description="The values of the parameters: a list for ?, an object for :name. A "
+            "list within the list is a list of values, for IN."
         ),
     ] = None
 
 
 class Results(BaseModel):
-    """What each query of a text gave."""
+    """The result of each query in a text."""
 
     results: list[dict[str, Any]]
     position: int

@@ -24,20 +24,20 @@ from harken.server.service import Service
 from harken.settings import Settings
 
 GRACE_SECONDS = 2
-"""How long requests may go on after a signal."""
+"""How long requests may continue after a signal."""
 END_SECONDS = 4.0
-"""How long after a signal the process ends, whatever still runs: no later than 5 s."""
+"""The process ends this long after a signal, whatever is still running: at most 5 s."""
 TOKEN = "HARKEN_TOKEN"
 BACKLOG = 4096
-"""Clients that the system lets wait until they are accepted."""
+"""Clients that the system queues until they are accepted."""
 ACCEPTED_AT_ONCE = 100
-"""Clients that the event loop accepts in one go. Those that are refused hold a descriptor until it
-comes to them, so it is not the whole backlog."""
+"""Clients that the event loop accepts at a time. Refused clients hold a descriptor until their turn
+comes, so this is less than the whole backlog."""
 
 
 class Server(uvicorn.Server):
-    """Ends the streams first: they would never end by themselves. Says when it is there: from then
-    on a signal ends it, and another one changes nothing."""
+    """Ends the streams first, because they would never end by themselves. Once it is running it
+    says so, and from then on a signal ends it; a second signal changes nothing."""
 
     def __init__(
         self, config: uvicorn.Config, service: Service, tell: Callable[[], None] | None
@@ -67,8 +67,10 @@ class Server(uvicorn.Server):
 
 
 def _end_now() -> None:
-    """What is committed is on the disk, and what is not is undone when the file is next opened."""
-    print("harken: something that was running did not stop; it was ended", file=sys.stderr)
+    """Committed data is on disk, and the rest is rolled back when the file is next opened."""
+    print(
+        "harken: ended while a request was still running, because it did not stop", file=sys.stderr
+    )
     os._exit(1)
 
 
@@ -84,7 +86,7 @@ def serve(
     settings: Settings | None = None,
     tell: Callable[[str], None] = print,
 ) -> None:
-    """`tell` is told where, as soon as there is an answer there."""
+    """Serve until a signal. `tell` receives the address once the service answers there."""
     token = token if token is not None else os.environ.get(TOKEN)
     check_start(host, token)
     listening = listen(host, port)
@@ -92,7 +94,7 @@ def serve(
     place = f"[{host}]" if ":" in host else host
     address = f"http://{place}:{listening.getsockname()[1]}/"
     server = make_server(service, token, lambda: tell(f"serving {path} at {address}"))
-    with suppress(KeyboardInterrupt):  # before it is there
+    with suppress(KeyboardInterrupt):  # before the server runs
         server.run(sockets=[listening])
 
 
@@ -104,7 +106,7 @@ def make_server(
         http=connection_factory(service.settings),  # type: ignore[arg-type]
         ws="none",
         h11_max_incomplete_event_size=service.settings["max_header_bytes"],
-        log_level="error",  # clients decide how many warnings there are
+        log_level="error",  # clients determine how many warnings there are
         timeout_graceful_shutdown=GRACE_SECONDS,
         backlog=ACCEPTED_AT_ONCE,
     )
@@ -112,7 +114,7 @@ def make_server(
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket to answer on; clients that come before we do wait there."""
+    """The listening socket; clients that connect early wait there."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # asyncio sets TCP_NODELAY only if the socket says that it is TCP.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -123,13 +125,16 @@ def listen(host: str, port: int) -> socket.socket:
     except socket.gaierror as error:
         listening.close()
         raise StorageError(
-            f"there is no host {host}", code="cannot-listen", hint="127.0.0.1 is this machine"
+            f"unknown host {host}", code="cannot-listen", hint="127.0.0.1 is this machine"
         ) from error
     except OSError as error:
         listening.close()
         raise StorageError(
             f"cannot listen at {host}:{port}: {(error.strerror or str(error)).lower()}",
             code="cannot-listen",
-            hint="another program may have the port: choose one with --port, or 0 for any",
+            hint=(
+                "another program may be using the port: choose one with --port, or 0 for any "
+                "free port"
+            ),
         ) from error
     return listening

@@ -1,7 +1,7 @@
-"""The service: one database, a few sessions on it, and the feeds of what is followed.
+"""The service: one database, a few sessions on it, and a feed for each view that is followed.
 
-Whoever changes the data, here or in another process, writes the changes into the logs of the file.
-The service only reads them there, so it sees all of them, in their order, and none twice.
+Every writer, here or in another process, writes its changes into the logs in the file. The service
+only reads those logs, so it sees every change, in order, once.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from harken.consumers.monitors.subscription import check_position
 from harken.database.changes import Change
 from harken.database.results import to_json
 from harken.errors import StorageError, ValueFault
-from harken.server.desk import Desk, Desks
-from harken.server.events import Quality
-from harken.server.feeds import ROOM, Feed, Tail
+from harken.server.desk import SessionPool, SessionQueue
+from harken.server.events import StreamOptions
+from harken.server.feeds import MAX_CHANGES, Feed, Tail
 from harken.server.streams import Stream
 from harken.server.values import columns_json, snapshot_json
 from harken.settings import Settings
 from harken.statements.sql.restricted import condition_text
 
 MOST_FEEDS = 1_000
-"""So many different views and conditions are followed at once."""
+"""The most combinations of view and condition that can be followed at once."""
 HEARTBEAT_SECONDS = 15.0
 LOOK_SECONDS = 0.05
 RENEW_SECONDS = 10.0
 CLOSE_SECONDS = 1.0
-"""How long the end of the service waits for its sessions to close the file."""
+"""How long shutting down waits for the sessions to close the file."""
 READERS = 4
-"""How many questions are answered at once. More would only wait for each other's Python."""
+"""How many queries run at once. More threads would only compete for Python's interpreter lock."""
 
 
-class Places:
-    """The streams that there may be at once."""
+class StreamSlots:
+    """Limits the number of open streams."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._taken = 0
 
-    def take(self) -> Callable[[], None]:
-        """How to give it back, which may be done twice."""
+    def acquire(self) -> Callable[[], None]:
+        """Take a slot and return a function that releases it, and may be called twice."""
         if self._taken >= self._most:
             raise StorageError(
                 f"{self._most:,} streams are open already",
                 code="too-many",
-                hint="try again later; the setting max_streams says how many there may be",
+                hint="try again later; the setting max_streams is the limit",
             )
         self._taken += 1
         held = [True]
@@ -72,19 +72,19 @@ class Service:
         spark: Any = None,
         engine: str = "resident",
         settings: Settings | None = None,
-        room: int = ROOM,
+        capacity: int = MAX_CHANGES,
         heartbeat: float = HEARTBEAT_SECONDS,
-        look: float = LOOK_SECONDS,
+        poll_interval: float = LOOK_SECONDS,
     ) -> None:
         self._path = path
         self._keep = keep or Keep()
         self._spark = spark
         self._engine = engine
         self.settings = settings or Settings(serving=True)
-        self._room = room
+        self._capacity = capacity
         self._heartbeat = heartbeat
-        self._look = look
-        self.streams = Places(self.settings["max_streams"])
+        self._poll_interval = poll_interval
+        self.streams = StreamSlots(self.settings["max_streams"])
         self._feeds: dict[tuple[str, str | None], Feed] = {}
         self._stopped = asyncio.Event()
 
@@ -95,32 +95,32 @@ class Service:
             )
 
         seconds = self.settings["statement_timeout"]
-        self._writer = Desk(connect, "writer", seconds)
-        self._readers = Desks(connect, "reader", seconds, READERS)
-        self._reader = Desk(connect, "follower", seconds, self._followers_lost)
-        """Has the subscriptions of all streams. They note in the file that their logs are wanted,
-        so this one may have to wait for another writer; the other readers do not."""
+        self._writer = SessionQueue(connect, "writer", seconds)
+        self._readers = SessionPool(connect, "reader", seconds, READERS)
+        self._reader = SessionQueue(connect, "follower", seconds, self._subscriptions_lost)
+        """Holds the subscriptions of all streams. They record in the file that their logs are in
+        use, so this session may have to wait for another writer; the other readers never do."""
         self._opening = asyncio.Lock()
         loop = asyncio.get_running_loop()
-        self._tail = Tail(self._path, lambda: list(self._feeds.values()), loop, self._look)
+        self._tail = Tail(self._path, lambda: list(self._feeds.values()), loop, self._poll_interval)
         self._tail.start()
         self._renewing = asyncio.create_task(self._renew())
 
     def stop(self) -> None:
-        """End all streams. Their clients come back when the service does."""
+        """End all streams. Clients reconnect when the service is back."""
         self._stopped.set()
         for feed in self._feeds.values():
             feed.wake()
-        for desk in (self._writer, self._reader, self._readers):
-            desk.end()
+        for session in (self._writer, self._reader, self._readers):
+            session.end()
 
-    def _followers_lost(self) -> None:
-        """The session of the subscriptions was given up: their clients come back to a new one."""
+    def _subscriptions_lost(self) -> None:
+        """The session with the subscriptions was abandoned. Its clients reconnect to a new one."""
         feeds, self._feeds = self._feeds, {}
         for feed in feeds.values():
             feed.fail(
                 StorageError(
-                    "the stream was ended, because a request took too long",
+                    "the stream ended because a request took too long",
                     code="too-many",
                     hint="follow the view again",
                 )
@@ -131,62 +131,62 @@ class Service:
         self._renewing.cancel()
         await asyncio.to_thread(self._tail.end)
         until = time.monotonic() + CLOSE_SECONDS
-        for desk in (self._readers, self._reader, self._writer):
-            await asyncio.to_thread(desk.wait, until)
+        for session in (self._readers, self._reader, self._writer):
+            await asyncio.to_thread(session.wait, until)
 
     @property
     def clients(self) -> int:
         return sum(feed.clients for feed in self._feeds.values())
 
-    # --- questions -------------------------------------------------------------------------
+    # --- requests --------------------------------------------------------------------------
 
     async def views(self) -> str:
-        return await self._readers.do(_views)
+        return await self._readers.run(_views)
 
     async def outboxes(self) -> str:
-        def take(db: Database) -> str:
+        def query(db: Database) -> str:
             return to_json({"outboxes": [each.as_json() for each in db.outboxes()]})
 
-        return await self._reader.do(take)
+        return await self._reader.run(query)
 
     async def snapshot(self, view: str, where: str | None, keep: bool = False) -> str:
-        def take(db: Database) -> str:
+        def query(db: Database) -> str:
             described = db.describe(view, where=where)
             if not keep:
                 return snapshot_json(described, db.snapshot(view, where=where))
             with db.monitor(view, where=where, keep=self._keep, warn=_nobody) as found:
                 return snapshot_json(described, found.snapshot())
 
-        return await (self._reader if keep else self._readers).do(take)
+        return await (self._reader if keep else self._readers).run(query)
 
     async def changes(
         self, view: str, where: str | None, since: int, net: bool
     ) -> tuple[list[Change], list[dict[str, Any]], int]:
-        """What came after a position, its columns, and the position now."""
+        """The changes after a position, their columns, and the present position."""
 
-        def take(db: Database) -> tuple[list[Change], list[dict[str, Any]], int]:
+        def query(db: Database) -> tuple[list[Change], list[dict[str, Any]], int]:
             columns = columns_json(db.describe(view, where=where))
             changes, position = db.changes_after(view, since, where=where, net=net)
             return changes, columns, position
 
-        return await self._reader.do(take)
+        return await self._reader.run(query)
 
     async def check_position(self, since: int) -> None:
-        """Refuse one that was never given."""
-        now = await self._readers.do(lambda db: db.position)
+        """Reject a position that does not exist yet."""
+        now = await self._readers.run(lambda db: db.position)
         check_position(since, now)
 
     async def write(self, work: Callable[[Database], Any]) -> tuple[Any, int]:
-        """Have something changed; what that gave, and the position after it. The writer is answered
-        before the others are told."""
+        """Run a change and return its result and the position after it. The writer gets its answer
+        before subscribers hear of the change."""
 
         def done(db: Database) -> tuple[Any, int]:
             return work(db), db.position
 
-        return await self._writer.do(done)
+        return await self._writer.run(done)
 
-    async def look(self) -> None:
-        """Something was written: let it be told."""
+    async def publish(self) -> None:
+        """Something was written: publish it."""
         self._tail.poke()
 
     # --- streams ---------------------------------------------------------------------------
@@ -194,7 +194,8 @@ class Service:
     async def enter(
         self, views: Sequence[str], where: str | None = None
     ) -> tuple[list[Feed], Callable[[], None]]:
-        """What clients of the same views with the same condition share, and how to leave it."""
+        """The feeds shared by all clients of these views with this condition, and a function that
+        leaves them."""
         condition = None if where is None else condition_text(where)
         entered: dict[tuple[str, str | None], Feed] = {}
 
@@ -223,47 +224,47 @@ class Service:
         feed.clients -= 1
         if not feed.clients and self._feeds.get(key) is feed:
             del self._feeds[key]
-            self._reader.tell(lambda _: feed.subscription.close())
+            self._reader.submit(lambda _: feed.subscription.close())
 
     async def _open(self, view: str, where: str | None) -> Feed:
         if len(self._feeds) >= MOST_FEEDS:
             raise StorageError(
-                f"{MOST_FEEDS} different views and conditions are followed already",
+                f"{MOST_FEEDS} different views and conditions are being followed already",
                 code="too-many",
                 hint="try again later, or follow one that others follow",
             )
 
-        subscription = await self._reader.do(
+        subscription = await self._reader.run(
             lambda db: db.monitor(view, where=where, keep=self._keep, warn=_nobody)
         )
-        return Feed(subscription, view, self._room)
+        return Feed(subscription, view, self._capacity)
 
-    def stream(self, feeds: Sequence[Feed], quality: Quality) -> Stream:
-        return Stream(feeds, quality, self._reader, self._stopped, self._heartbeat)
+    def stream(self, feeds: Sequence[Feed], options: StreamOptions) -> Stream:
+        return Stream(feeds, options, self._reader, self._stopped, self._heartbeat)
 
     async def _renew(self) -> None:
-        """While there are clients their logs are wanted."""
+        """Keep logs alive while they have clients."""
         while True:
             await asyncio.sleep(min(RENEW_SECONDS, self._keep.seconds / 8))
             for feed in list(self._feeds.values()):
-                self._reader.tell(feed.renew)
+                self._reader.submit(feed.renew)
 
 
 def position_of(text: str | None) -> int | None:
-    """A position as a browser gives it back; None if it has none."""
+    """The position that a browser sends back; None if it sends none."""
     if text is None or text == "":
         return None
     if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise ValueFault(
             f"{text!r} is not a position",
             code="bad-value",
-            hint="a position is the id of an event, or that of a snapshot",
+            hint="a position is the id of an event or of a snapshot",
         )
     return int(text)
 
 
 def _nobody(_: str) -> None:
-    """Warnings go to the client with the description of the view, not to the service's log."""
+    """Warnings go to the client with the description of the view, not to the server's log."""
 
 
 def _views(db: Database) -> str:

@@ -1,8 +1,8 @@
-"""A stream: what one client of one or more views is sent, from where it stands.
+"""A stream: what one client of one or more views is sent.
 
-Its place is one position for all its views. The id of an event is a position only if all that
-happened up to it has been sent: of the events of one transaction, the last has it. A client that is
-cut off in between gets all of them again.
+Law: the id of an event is a position only if everything up to that position has been sent. So of
+the events of one transaction only the last has an id, and a client that is cut off in between gets
+all of them again. All views of a stream share one position.
 """
 
 from __future__ import annotations
@@ -16,37 +16,37 @@ from harken.api.database import Database
 from harken.consumers.monitors.subscription import kept_after, snapshots
 from harken.database.changes import Change
 from harken.errors import HarkenError
-from harken.server.desk import Desk
-from harken.server.events import HEARTBEAT, Quality, event, failure_event, without_id
-from harken.server.feeds import Entry, Feed, news
+from harken.server.desk import SessionQueue
+from harken.server.events import HEARTBEAT, StreamOptions, event, failure_event, without_id
+from harken.server.feeds import Entry, Feed, wait_for_changes
 from harken.server.values import snapshot_json
 
 RETRY_MS = 1_000
-Found = list[list[Entry]]
-"""For each view the changes that a client has not had."""
+NewEntries = list[list[Entry]]
+"""For each view, the changes that the client has not seen."""
 
 
 class Stream:
     def __init__(
         self,
         feeds: Sequence[Feed],
-        quality: Quality,
-        reader: Desk,
+        options: StreamOptions,
+        reader: SessionQueue,
         stopped: asyncio.Event,
         heartbeat: float,
     ) -> None:
         self._feeds = feeds
-        self._quality = quality
+        self._options = options
         self._reader = reader
         self._stopped = stopped
         self._heartbeat = heartbeat
 
     async def events(self, since: int | None) -> AsyncIterator[bytes]:
-        """First, unless the client goes on from a position, all rows."""
+        """Starts with all rows, unless the client resumes from a position."""
         yield f"retry: {RETRY_MS}\n\n".encode()
         try:
             for feed in self._feeds:
-                yield event("view", await self._reader.do(feed.describe))
+                yield event("view", await self._reader.run(feed.describe))
             async for each in self._from(since):
                 yield each
         except HarkenError as error:
@@ -54,27 +54,27 @@ class Stream:
 
     async def _from(self, position: int | None) -> AsyncIterator[bytes]:
         sent = position or 0
-        behind = True  # only the log knows whether it can be gone on from there
+        behind = True  # only the log knows whether the stream can resume there
         while not self._stopped.is_set():
-            found = None if position is None or behind else self._newest(position)
+            found = None if position is None or behind else self._from_feeds(position)
             if found is None and position is not None:
-                found, position = await self._stored(position)
+                found, position = await self._from_logs(position)
             behind = False
             if found is None or position is None:
-                position, data = await self._anew()
+                position, data = await self._fresh_snapshot()
                 sent = position
                 yield data
             elif any(found):
-                if data := b"".join(self._chosen(found, sent)):
+                if data := b"".join(self._encoded(found, sent)):
                     yield data
                 sent = max(entries[-1].position for entries in found if entries)
                 position = max(position, sent)
-                async for beat in self._rest():
+                async for beat in self._pause():
                     yield beat
-            elif not await news(self._feeds, self._heartbeat):
+            elif not await wait_for_changes(self._feeds, self._heartbeat):
                 yield HEARTBEAT
 
-    def _newest(self, position: int) -> Found | None:
+    def _from_feeds(self, position: int) -> NewEntries | None:
         found = []
         for feed in self._feeds:
             if feed.failure is not None:
@@ -85,11 +85,11 @@ class Stream:
             found.append(entries)
         return found
 
-    async def _stored(self, position: int) -> tuple[Found | None, int | None]:
-        """What the logs have after a position, and how far that reaches; None if the client must
-        begin anew."""
+    async def _from_logs(self, position: int) -> tuple[NewEntries | None, int | None]:
+        """The changes in the logs after a position, and the position they lead to; None if the
+        client must start over."""
 
-        def read(_: Database) -> tuple[Found | None, int | None]:
+        def read(_: Database) -> tuple[NewEntries | None, int | None]:
             stored, now = kept_after([feed.subscription for feed in self._feeds], position)
             found = [
                 feed.entries(each)
@@ -98,11 +98,11 @@ class Stream:
             ]
             return (found, now) if len(found) == len(stored) else (None, None)
 
-        return await self._reader.do(read)
+        return await self._reader.run(read)
 
-    async def _anew(self) -> tuple[int, bytes]:
-        """All rows of all views, at one position; computed once for all who ask before anything
-        changes."""
+    async def _fresh_snapshot(self) -> tuple[int, bytes]:
+        """All rows of all views at one position, computed once for all clients that ask before
+        anything changes."""
 
         def take(db: Database) -> list[tuple[Change, str]]:
             position = db.position
@@ -120,40 +120,41 @@ class Stream:
                 feed.snapshot = (change, snapshot_json(feed.description(db), change))
             return [feed.snapshot for feed in self._feeds if feed.snapshot is not None]
 
-        taken = await self._reader.do(take)
+        taken = await self._reader.run(take)
         position = taken[0][0].position
-        told = [
-            self._quality.snapshot(feed, change, text)
+        events = [
+            self._options.snapshot(feed, change, text)
             for feed, (change, text) in zip(self._feeds, taken, strict=True)
         ]
-        return position, b"".join(_last_has_the_id(told, position))
+        return position, b"".join(_id_on_last(events, position))
 
-    def _chosen(self, found: Found, since: int) -> Iterator[bytes]:
-        """The events, as the client wants them; those of many views in the order of commits."""
+    def _encoded(self, found: NewEntries, since: int) -> Iterator[bytes]:
+        """The events in the form that the client wants; those of several views in the order of
+        commits."""
         if len(found) == 1:
-            yield from (data for _, data in self._quality.events(self._feeds[0], found[0], since))
+            yield from (data for _, data in self._options.events(self._feeds[0], found[0], since))
             return
-        if self._quality.every:
-            told = [
+        if self._options.every:
+            events = [
                 data
                 for feed, entries in zip(self._feeds, found, strict=True)
-                for _, data in self._quality.events(feed, entries, since)
+                for _, data in self._options.events(feed, entries, since)
             ]
             last = max(entries[-1].position for entries in found if entries)
-            yield from _last_has_the_id(told, last)
+            yield from _id_on_last(events, last)
             return
         each = (
             (position, data)
             for feed, entries in zip(self._feeds, found, strict=True)
-            for position, data in self._quality.events(feed, entries, since)
+            for position, data in self._options.events(feed, entries, since)
         )
         ordered = sorted(each, key=lambda pair: pair[0])
         for position, group in groupby(ordered, key=lambda pair: pair[0]):
-            yield from _last_has_the_id([data for _, data in group], position)
+            yield from _id_on_last([data for _, data in group], position)
 
-    async def _rest(self) -> AsyncIterator[bytes]:
-        """Let an interval pass, and show now and then that we are there."""
-        until = time.monotonic() + self._quality.every
+    async def _pause(self) -> AsyncIterator[bytes]:
+        """Wait for an interval to pass, with heartbeats."""
+        until = time.monotonic() + self._options.every
         while (left := until - time.monotonic()) > 0 and not self._stopped.is_set():
             try:
                 await asyncio.wait_for(self._stopped.wait(), min(left, self._heartbeat))
@@ -162,7 +163,7 @@ class Stream:
                     yield HEARTBEAT
 
 
-def _last_has_the_id(events: Sequence[bytes], position: int) -> Iterator[bytes]:
+def _id_on_last(events: Sequence[bytes], position: int) -> Iterator[bytes]:
     plain = [without_id(each) for each in events]
     yield from plain[:-1]
     if plain:

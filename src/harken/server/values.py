@@ -16,7 +16,7 @@ def rows_json(rows: Sequence[Row]) -> list[list[Any]]:
 
 
 def change_json(change: Change) -> str:
-    """A change as `harken run --format json` prints it, with its position."""
+    """A change in the format of `harken run --format json`, with its position."""
     return to_json(
         {
             "kind": "change",
@@ -30,7 +30,7 @@ def change_json(change: Change) -> str:
 
 
 def described_json(view: ViewDescription) -> str:
-    """What is followed: the columns of its rows, and the changes that are not reported."""
+    """The columns of a followed view, and warnings about changes that are not reported."""
     described = {"view": view.name, "where": view.where, "columns": columns_json(view)}
     return to_json({**described, "warnings": view.warnings})
 

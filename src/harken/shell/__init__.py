@@ -1,10 +1,10 @@
-"""`harken shell`: statements as they are typed, results as they come.
+"""`harken shell`: reads statements and prints their results.
 
     harken> create item instances :pen;
     harken*> select quantity(:pen);
 
-The star is an open transaction: what was changed and not committed. Law: a statement that fails
-undoes itself and nothing else, and what is not committed at the end is rolled back.
+The star marks an open transaction with uncommitted changes. Law: a statement that fails undoes
+itself and nothing else, and uncommitted changes are rolled back at the end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["start"]
 
 
 def start(db: harken.Database) -> int:
-    """Read statements until the input ends; the exit code."""
+    """Read statements until the input ends, and return the exit code."""
     loop = Loop(db)
     if sys.stdin.isatty():
         interact(loop)

@@ -1,5 +1,5 @@
-"""Completion: the keywords of the language, and the types, functions and interface variables that
-there are now."""
+"""Completion: the keywords of the language, and the present types, functions and interface
+variables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORD = re.compile(r":?\w*$")
 
 class NameCompleter(Completer):
     def __init__(self, db: harken.Database, language: Callable[[], str] = lambda: AMOSQL) -> None:
-        """`language` gives the name of the language that is spoken."""
+        """`language` returns the name of the current language."""
         self._db = db
         self._language = language
 
@@ -39,14 +39,14 @@ class NameCompleter(Completer):
         if word.startswith(":"):
             yield "variable", (f":{name}" for name in self._db.variables)
             return
-        yield "function", self._asked("select name(f) for each function f;")
-        yield "type", self._asked("select name(t) for each type t;")
+        yield "function", self._query("select name(f) for each function f;")
+        yield "type", self._query("select name(t) for each type t;")
         yield "keyword", language_named(self._language()).keywords
         yield "command", commands()
 
-    def _asked(self, query: str) -> list[str]:
-        """The schema is data like any other: a query tells what there is."""
+    def _query(self, query: str) -> list[str]:
+        """The schema is data like any other, so a query lists it."""
         try:
             return [name for (name,) in self._db.amosql(query).rows]
         except HarkenError:
-            return []  # no names is better than a broken line editor
+            return []  # no completions are better than a broken line editor

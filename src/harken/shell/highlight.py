@@ -30,7 +30,7 @@ _TOKENS = re.compile(
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
 
-# For each kind of token its style in rich, and in prompt_toolkit.
+# For each kind of token, its style in rich and in prompt_toolkit.
 _STYLES = {
     "comment": ("bright_black", "fg:ansibrightblack"),
     "string": ("green", "fg:ansigreen"),
@@ -58,7 +58,7 @@ def coloured(text: str) -> Text:
 
 
 class AmosqlLexer(Lexer):
-    """Colours what is being typed."""
+    """Colours the text as it is typed."""
 
     def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
         fragments: StyleAndTextTuples = [

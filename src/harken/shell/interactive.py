@@ -22,7 +22,7 @@ What you do not `commit;` is rolled back when you leave."""
 
 
 def interact(loop: Loop) -> None:
-    """Ask for input until Ctrl-D or `quit`."""
+    """Read input until Ctrl-D or `quit`."""
     print(WELCOME.format(version=harken.__version__))
     session = prompt_session(loop)
     while True:
@@ -52,17 +52,20 @@ def prompt_text(db: harken.Database, language: str = AMOSQL) -> str:
 
 
 def history(path: Path) -> History:
-    """In a file that only its owner reads; in memory if it cannot be written."""
+    """The history, in a file that only its owner can read, or in memory if the file cannot be
+    written."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
     except OSError:
-        print(f"{path} cannot be written: the history of this session is not kept", file=sys.stderr)
+        print(
+            f"{path} cannot be written: the history of this session is not saved", file=sys.stderr
+        )
         return InMemoryHistory()
     return FileHistory(str(path))
 
 
 def keys(loop: Loop) -> KeyBindings:
-    """Enter runs what is complete and otherwise begins a new line."""
+    """Enter runs complete input, and otherwise starts a new line."""
     bindings = KeyBindings()
 
     @bindings.add("enter")

@@ -1,4 +1,4 @@
-"""What the shell does with a piece of input, wherever it comes from."""
+"""What the shell does with its input, from a terminal or from a stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 import harken
-from harken.cli.reporting import as_ours
+from harken.cli.reporting import to_harken_error
 from harken.database.language import AMOSQL
 from harken.database.results import Result
 from harken.statements.language import language_named, languages
@@ -17,13 +17,13 @@ LEAVING = ("quit", "exit")
 
 
 def switch() -> re.Pattern[str]:
-    """The name of a language before a statement in it."""
+    """Matches the name of a language in front of a statement."""
     names = "|".join(each.name for each in languages())
     return re.compile(rf"\s*({names})[ \t]+(?=[\w.+?-])", re.IGNORECASE)
 
 
 class Quit(Exception):
-    """The person wants to leave."""
+    """The user wants to leave."""
 
 
 class Loop:
@@ -36,14 +36,15 @@ class Loop:
         self._switch = switch()
 
     def is_complete(self, text: str) -> bool:
-        """Can this be run, in the language that is spoken?"""
-        name, text = self._spoken(text)
+        """Whether the text can be run in the current language."""
+        name, text = self._language_of(text)
         if not text.strip() or command_in(text) is not None:
             return True
         return language_named(name).is_complete(text)
 
-    def _spoken(self, text: str) -> tuple[str, str]:
-        """The language of a text, and the text with blanks for its name if that comes first."""
+    def _language_of(self, text: str) -> tuple[str, str]:
+        """The language of a text, and the text; a language name in front of it is replaced by
+        blanks."""
         found = self._switch.match(text)
         if found is None:
             return self.language, text
@@ -51,7 +52,7 @@ class Loop:
         return name.lower(), text.replace(name, " " * len(name), 1)
 
     def read(self, lines: Iterable[str]) -> None:
-        """All of a stream; what it ends with needs no `;`."""
+        """Run all of a stream; its last statement needs no `;`."""
         waiting, first_line = "", 0
         with suppress(Quit):
             for number, line in enumerate(lines):
@@ -64,9 +65,9 @@ class Loop:
             self.run(waiting, first_line)
 
     def run(self, text: str, first_line: int = 0) -> None:
-        """Every statement of the text; those after a failing one are left out.
+        """Run the statements of the text up to the first that fails.
 
-        `first_line` is how many lines came before, so that an error tells the right one.
+        `first_line` is the number of lines before the text, so that errors show the right line.
         """
         command = command_in(text)
         if command == "help":
@@ -76,7 +77,7 @@ class Loop:
         elif command is not None:
             self.language = command
         else:
-            self.language, text = self._spoken(text)
+            self.language, text = self._language_of(text)
             self._run_statements(text, first_line)
 
     def _run_statements(self, text: str, first_line: int) -> None:
@@ -84,29 +85,29 @@ class Loop:
             line = first_line + text.count("\n", 0, offset)
             column = offset - (text.rfind("\n", 0, offset) + 1)
             try:
-                # Blanks in place of what came before keep lines and columns true.
+                # Blanks in place of the earlier text keep lines and columns right.
                 placed = "\n" * line + " " * column + statement
-                self.db.run_program(self.language, placed, show, warn=self._say)
+                self.db.run_program(self.language, placed, show, warn=self._warn)
             except BrokenPipeError:
                 raise
             except Exception as error:
-                self._fail(as_ours(error).report())
+                self._fail(to_harken_error(error).report())
                 return
             except KeyboardInterrupt:
-                self._fail("stopped; the statement was undone")
+                self._fail("stopped; the statement was rolled back")
                 return
 
     def _fail(self, message: str) -> None:
         self.failed = True
-        self._say(message)
+        self._warn(message)
 
     def finish(self) -> None:
-        """Roll back what is open, and say so."""
+        """Roll back an open transaction, and say so."""
         if self.db.in_transaction:
             self.db.rollback()
-            self._say("What was not committed is rolled back; `commit;` keeps it next time.")
+            self._warn("Uncommitted changes were rolled back; end with `commit;` to keep them.")
 
-    def _say(self, message: str) -> None:
+    def _warn(self, message: str) -> None:
         print(message, file=sys.stderr, flush=True)
 
 
@@ -127,5 +128,5 @@ def command_in(text: str) -> str | None:
 
 
 def commands() -> tuple[str, ...]:
-    """What the shell itself understands: the name of a language means that it is spoken next."""
+    """The shell's own commands; the name of a language switches to it."""
     return ("help", *LEAVING, *(each.name for each in languages()))
