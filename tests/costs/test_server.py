@@ -39,7 +39,7 @@ async def look(path: str, clients: int, others: int) -> Cost:
 
         def work() -> None:
             db.sql("UPDATE t SET v = v + 1")
-            tail._look()
+            tail._publish_new()
 
         found = cost(SimpleNamespace(internals=SimpleNamespace(connection=tail._connection)), work)  # type: ignore[arg-type]
         tail._connection.close()
@@ -54,7 +54,7 @@ def test_many_clients_of_one_view(tmp_path: Path) -> None:
 
 
 @pytest.mark.xfail(
-    reason="Tail._look asks the log of every feed after each commit, also of those whose view did "
+    reason="Tail._publish_new asks the log of every feed after each commit, also of those whose view did "
     "not change: the changes in the file are found by log, not by position"
 )
 def test_other_views_that_are_followed(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def test_a_stream_is_the_rows_and_then_the_changes(served: Served) -> None:
     ]
 
 
-def test_a_look_that_fails_is_repeated_and_logged_once(
+def test_a_failed_read_is_repeated_and_logged_once(
     served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     stream = served.stream(EVENTS)
@@ -52,7 +52,7 @@ def test_a_look_that_fails_is_repeated_and_logged_once(
     served.put("ink", 3)
     assert stream.take(1)[0][0] == "change"
     assert [record.message for record in caplog.records] == [
-        "cannot look for changes; will try again"
+        "cannot read new changes; will try again"
     ]
 
 
