@@ -54,7 +54,7 @@ def test_many_clients_of_one_view(tmp_path: Path) -> None:
 
 
 @pytest.mark.xfail(
-    reason="Tail._publish_new asks the log of every feed after each commit, also of those whose view did "
+    reason="Tail._publish_new asks the log of each feed after each commit, also where the view did "
     "not change: the changes in the file are found by log, not by position"
 )
 def test_other_views_that_are_followed(tmp_path: Path) -> None:
