@@ -70,13 +70,8 @@ def to_polars(table: Any) -> Any:
     return library("polars").from_arrow(table)
 
 
-<<<<<<< HEAD
 def library(package: str) -> Any:
-    """A package that Harken does not always bring."""
-=======
-def library(package: str, purpose: str) -> Any:
     """Import an optional package."""
->>>>>>> adff11c (Server, client, commands, shell, pipeline and database say in plain English what they do)
     try:
         return importlib.import_module(package)
     except ModuleNotFoundError as error:
