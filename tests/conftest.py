@@ -88,7 +88,7 @@ def pytest_unconfigure() -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One local session for the whole run: it takes long to start, and longer to become quick."""
-    from harken.engines.spark.session import local_session
+    from harken.engines.spark.spark_session import local_session
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JDK_JAVA_OPTIONS", JAVA_OPTIONS)

@@ -228,6 +228,26 @@ def test_module_names_say_what_is_inside() -> None:
     assert not vague, f"name these after what they hold: {vague}"
 
 
+PARALLEL = ("engines", "lang", "statements")
+"""Their subfolders answer the same questions: each language has a parser, each engine a query."""
+NAMED_AFTER = ("bench", "demo", "maintenance.strategies")
+"""A module is named after the benchmark, the demonstration or the strategy that it is."""
+
+
+def test_a_file_name_tells_what_the_file_is() -> None:
+    """A name stands once, except in folders that are parallel, where the folder tells the rest."""
+    places: dict[str, set[str]] = {}
+    for module, path in modules():
+        parts = module.split(".")[1:]
+        if path.name != "__init__.py" and not is_inside(".".join(parts), NAMED_AFTER):
+            parallel = len(parts) > 2 and parts[0] in PARALLEL
+            places.setdefault(path.name, set()).add(
+                f"{parts[0]}.*" if parallel else ".".join(parts[:-1])
+            )
+    twice = {name: sorted(where) for name, where in places.items() if len(where) > 1}
+    assert not twice, twice
+
+
 @pytest.mark.parametrize(
     ("module", "source"),
     [
@@ -239,7 +259,7 @@ def test_module_names_say_what_is_inside() -> None:
         ("harken.ir.terms", "from .. import lang"),
         ("harken.planner.cost", "def f():\n    from harken.engines import protocol"),
         ("harken.lang.sql.parser", "if TYPE_CHECKING:\n    import harken.database"),
-        ("harken.statements.sql.schema", "from harken.statements.datalog import text"),
+        ("harken.statements.sql.creation", "from harken.statements.datalog import text"),
         ("harken.propagation.wave", "from harken.consumers.rules import rules"),
         ("harken.propagation.wave", "from harken.engines.sqlite import engine"),
         ("harken.database.catalog", "import pyspark.sql"),
@@ -255,7 +275,7 @@ def test_a_wrong_import_is_found(module: str, source: str) -> None:
     [
         ("harken.ir.terms", "from . import types\nfrom .types import Type\nimport math"),
         ("harken.ir.terms", "from ..errors import HarkenError"),
-        ("harken.engines.spark.session", "from pyspark.sql import SparkSession"),
+        ("harken.engines.spark.spark_session", "from pyspark.sql import SparkSession"),
         ("harken.database.catalog", "from harken import engines, ir, values"),
         ("harken.cli", "import harken.server"),
     ],

@@ -2,7 +2,7 @@
 
 Looks without importing PySpark or starting Spark. Only the resident engine is needed for Harken to
 be well: what the lake engine lacks is a warning. What is looked at here is what
-`engines/spark/session.py` looks at before it starts Spark.
+`engines/spark/spark_session.py` looks at before it starts Spark.
 """
 
 from __future__ import annotations

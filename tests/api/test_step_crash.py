@@ -22,8 +22,8 @@ from harken import Database
 from harken.consumers.monitors.outbox import Outbox
 from harken.consumers.rules.acting import Acting
 from harken.engines.delta.tables import LakeTable
-from harken.engines.placement.catalog import Pending, Places
 from harken.engines.placement.exchange import Exchange
+from harken.engines.placement.lake_catalog import Pending, Places
 from harken.engines.sqlite.connection import Connection
 from harken.propagation.network import Network
 from harken.sources.directory import DirectoryInput

@@ -11,7 +11,7 @@ import pytest
 
 import harken
 from harken import Database
-from harken.engines.sqlite.events import CapturedDelta
+from harken.engines.sqlite.change_capture import CapturedDelta
 from tests.harness.facts import Facts, grouped
 from tests.harness.watching import Watching, signed
 

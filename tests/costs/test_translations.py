@@ -14,7 +14,7 @@ import pytest
 
 import harken
 from harken import Database
-from harken.statements.sql import views
+from harken.statements.sql import view_clauses
 
 
 class Translations:
@@ -32,13 +32,13 @@ class Translations:
 @pytest.fixture
 def translations(monkeypatch: pytest.MonkeyPatch) -> Translations:
     counter = Translations()
-    new_translation = views.new_translation
+    new_translation = view_clauses.new_translation
 
     def counted(*given: Any) -> Any:
         counter.count += 1
         return new_translation(*given)
 
-    monkeypatch.setattr(views, "new_translation", counted)
+    monkeypatch.setattr(view_clauses, "new_translation", counted)
     return counter
 
 

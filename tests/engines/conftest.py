@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harken.engines.placement.opening import open_file
+from harken.engines.placement.file_opening import open_file
 from harken.engines.placement.placement import Placement
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.engines.sqlite.numbers import Numbers

@@ -12,8 +12,8 @@ from typing import Any
 
 import harken
 from harken import LanguageError, Object
-from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.layout import table_name
+from harken.engines.sqlite.sql_expressions import quote
 from harken.ir.relations import Relation, extent_relation, is_extent
 from harken.values.types import Type
 from tests.generators.expressions import Schema, Signature

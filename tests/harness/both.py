@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from harken import HarkenError
-from harken.engines.spark.expressions import literal, quote, spark_type
 from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction, to_stored
 from harken.engines.spark.query import SparkQuery, compile_plan
+from harken.engines.spark.sql_expressions import literal, quote, spark_type
 from harken.engines.sqlite.engine import SQLiteEngine
-from harken.engines.sqlite.expressions import quote as quote_sqlite
 from harken.engines.sqlite.layout import table_name
+from harken.engines.sqlite.sql_expressions import quote as quote_sqlite
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Kind, Relation
 from harken.planner.prepare import Plan, prepare

@@ -18,7 +18,7 @@ import pytest
 
 import harken
 from harken.propagation.check_phase import ROUND_LIMIT
-from harken.statements.language import Language, language_of_suffix
+from harken.statements.language_registry import Language, language_of_suffix
 from tests.harness import lakes
 
 CASES = sorted(

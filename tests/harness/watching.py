@@ -20,9 +20,9 @@ from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.differentials import Change, differentiate, recompute
 from harken.calculus.states import delta, in_old_state
 from harken.engines.protocol import Query
-from harken.engines.sqlite.events import CapturedDelta
-from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.change_capture import CapturedDelta
 from harken.engines.sqlite.layout import table_name
+from harken.engines.sqlite.sql_expressions import quote
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Program, atoms
 from harken.ir.relations import Kind, Relation

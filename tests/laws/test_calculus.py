@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harken import HarkenError, Object
-from harken.engines.sqlite import events
+from harken.engines.sqlite import change_capture
 from harken.lang.amosql import syntax
 from harken.lang.amosql.parser import parse_statement
 from tests.generators.changes import Scenario
@@ -120,7 +120,10 @@ class Trial:
         """The changes of all functions; `touched` also names relations that are as they were."""
         self.counts["pairs"] += 1
         found = self.watching.check()
-        marked = {name for name, _ in self.scenario.db.internals.connection.rows(events.READ_MARKS)}
+        marked = {
+            name
+            for name, _ in self.scenario.db.internals.connection.rows(change_capture.READ_MARKS)
+        }
         for name, watch in self.watching.watches.items():
             self.counts["changes"] += 1
             self.counts["changes of bags"] += watch.is_bag
@@ -132,7 +135,7 @@ class Trial:
                 self.check_over_derived(watch, found)
             elif self.maker.one_in(8) and not watch.is_bag:
                 self.check_nervous(watch, found[name])
-        self.scenario.db.internals.connection.run(events.CLEAR_MARKS)
+        self.scenario.db.internals.connection.run(change_capture.CLEAR_MARKS)
         return found
 
     def check_nervous(self, watch: Watch, change: Weights) -> None:

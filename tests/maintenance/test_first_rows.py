@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import harken
-from harken.engines.sqlite import firsts
+from harken.engines.sqlite import kept_first_rows
 
 ORDERS = (
     "a, b, c",
@@ -25,8 +25,8 @@ GONE = ("a = 1", "a = 2", "a > 3", "a IS NULL", "b = 'x'", "c < 3", "c IS NULL A
 @pytest.fixture
 def few_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """So few are kept that they run out, and are let go of, all the time."""
-    monkeypatch.setattr(firsts, "AHEAD", 4)
-    monkeypatch.setattr(firsts, "TIMES", 2)
+    monkeypatch.setattr(kept_first_rows, "AHEAD", 4)
+    monkeypatch.setattr(kept_first_rows, "TIMES", 2)
 
 
 def _row(random: Random) -> str:
@@ -75,7 +75,7 @@ def test_first_rows_follow_every_change(seed: int) -> None:
 def test_a_row_after_all_that_are_kept_does_not_matter() -> None:
     with harken.connect() as db:
         db.sql("CREATE TABLE t (a INT NOT NULL)")
-        db.load("t", [(i,) for i in range(5 * firsts.AHEAD)])
+        db.load("t", [(i,) for i in range(5 * kept_first_rows.AHEAD)])
         db.sql("CREATE MATERIALIZED VIEW v AS SELECT a FROM t ORDER BY a LIMIT 3")
         db.sql("INSERT INTO t VALUES (1000000)")
         db.sql("DELETE FROM t WHERE a < 2")
@@ -85,7 +85,7 @@ def test_a_row_after_all_that_are_kept_does_not_matter() -> None:
             for each in db.internals.network.graph.derived.values()
             if each.id.startswith("first")
         )
-        assert kept.table.size() == firsts.AHEAD - 3
+        assert kept.table.size() == kept_first_rows.AHEAD - 3
 
 
 @pytest.mark.usefixtures("few_ahead")

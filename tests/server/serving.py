@@ -12,7 +12,7 @@ from typing import Any
 import harken
 from harken import Change
 from harken.client.client import events_of
-from harken.server.run import listen, make_server
+from harken.server.server_process import listen, make_server
 from harken.server.service import Service
 from tests.harness.patience import PATIENCE
 

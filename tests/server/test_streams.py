@@ -12,8 +12,8 @@ import pytest
 import harken
 from harken import Change, HarkenError, Keep
 from harken.database.changes import StoredChange, StoredRows
-from harken.server.events import net
 from harken.server.feeds import Tail
+from harken.server.server_sent_events import net
 from harken.values.types import INTEGER
 from tests.harness.patience import PATIENCE
 from tests.server.serving import Served, take

@@ -112,7 +112,7 @@ def test_a_process_that_is_killed_between_the_two_commits(place: Place) -> None:
         place.write(f"f{number}", (7, "same"), (number, "own"))
     script = f"""
 import os
-from harken.engines.spark.session import local_session
+from harken.engines.spark.spark_session import local_session
 from harken.sources.stream import feed
 from harken.engines.delta.tables import LakeTable
 spark = local_session(cores=1, memory="1g")

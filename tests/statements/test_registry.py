@@ -18,8 +18,8 @@ from harken.database.runtime import Runtime
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function
 from harken.shell.loop import Loop
-from harken.statements import language
-from harken.statements.language import (
+from harken.statements import language_registry
+from harken.statements.language_registry import (
     NO_OPTIONS,
     RunOptions,
     SessionParts,
@@ -100,7 +100,7 @@ class Plain:
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(language._LANGUAGES, "plain", Plain())
+    monkeypatch.setitem(language_registry._LANGUAGES, "plain", Plain())
 
 
 def harken_command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from harken.api.explain import Explained, explain
 from harken.api.handles import FunctionHandle
 from harken.api.internals import Internals
-from harken.api.lake import LakeStatus, LakeTables, Progress
+from harken.api.lake_tables import LakeStatus, LakeTables, Progress
 from harken.api.programs import Programs, run_options
 from harken.api.python_functions import register_python
 from harken.api.step import Step
@@ -40,13 +40,13 @@ from harken.database.arguments import (
 )
 from harken.database.changes import Change
 from harken.database.exclusive import SessionLock, exclusive
-from harken.database.language import AMOSQL, DATALOG, SQL
+from harken.database.language_names import AMOSQL, DATALOG, SQL
 from harken.database.objects import Object
 from harken.database.results import Result, Results
 from harken.errors import ClockWarning, LakeWarning, TypeFault
 from harken.settings import Settings
 from harken.statements.amosql.load import load_objects
-from harken.statements.language import RunOptions
+from harken.statements.language_registry import RunOptions
 from harken.statements.sql.load import load_rows, table_to_load
 from harken.values.encoding import encode, literal_type
 

@@ -10,12 +10,12 @@ from harken.api.internals import Internals
 from harken.api.recursions import strategies
 from harken.api.summary import Summary, summarise_function, summarise_rule
 from harken.calculus.rule_sets import all_rule_sets
+from harken.consumers.rules.condition_report import RuleExplanation, explain_rule, followed
 from harken.consumers.rules.drawing import draw
-from harken.consumers.rules.explain import RuleExplanation, explain_rule, followed
-from harken.database.language import DATALOG, SQL
+from harken.database.language_names import DATALOG, SQL
 from harken.database.results import to_json
 from harken.database.runtime import Runtime
-from harken.engines.reach import Reach, described
+from harken.engines.access_paths import Reach, described
 from harken.errors import TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.printer import print_program

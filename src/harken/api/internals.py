@@ -22,7 +22,7 @@ from harken.errors import IntegrityError, StorageError, TypeFault
 from harken.ir.relations import Relation
 from harken.ir.schema import Function, example
 from harken.propagation.network import Network
-from harken.statements.language import StoredViews
+from harken.statements.language_registry import StoredViews
 from harken.statements.names import unknown_name
 
 

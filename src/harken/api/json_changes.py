@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harken.api.database import Database
+from harken.database.function_tables import SqlTables
 from harken.database.json_values import reader
-from harken.database.language import DATALOG
+from harken.database.language_names import DATALOG
 from harken.database.runtime import Runtime
 from harken.database.set_rows import add_rows
-from harken.database.tables import SqlTables
 from harken.errors import HarkenError, IntegrityError, TypeFault, counted
 from harken.ir.relations import Relation
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.program_draft import Table, unknown_table
-from harken.statements.datalog.rows import add_facts, remove_facts
-from harken.statements.language import check_rows
+from harken.statements.datalog.fact_rows import add_facts, remove_facts
+from harken.statements.language_registry import check_rows
 from harken.statements.records import refuse_rows
 from harken.values.rows import Row
 

@@ -17,13 +17,13 @@ from harken.consumers.constraints.constraints import Constraints
 from harken.consumers.monitors.monitors import Monitors
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
-from harken.database.language import PYTHON
+from harken.database.language_names import PYTHON
 from harken.database.objects import Objects
 from harken.database.reactions import Reactions
 from harken.database.runtime import Runtime
 from harken.database.transactions import Transactions
-from harken.engines.placement.opening import open_file as open_file
-from harken.engines.placement.opening import spark_session as spark_session
+from harken.engines.placement.file_opening import open_file as open_file
+from harken.engines.placement.file_opening import spark_session as spark_session
 from harken.engines.placement.placement import Placement
 from harken.engines.protocol import Connection
 from harken.errors import HarkenError, StorageError
@@ -33,9 +33,9 @@ from harken.limits import Watch
 from harken.settings import Settings
 from harken.statements.amosql import foreign
 from harken.statements.amosql.build import syntax_of
-from harken.statements.amosql.rules import AmosqlRules
-from harken.statements.language import language_named
-from harken.statements.sql.constraints import compile_constraints
+from harken.statements.amosql.rule_definitions import AmosqlRules
+from harken.statements.language_registry import language_named
+from harken.statements.sql.constraint_queries import compile_constraints
 from harken.statements.sql.materialized_views import KeptViews
 from harken.statements.sql.restricted import SqlConditions
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from harken.api.internals import Internals
 from harken.consumers.monitors.subscription import Subscription
 from harken.database.arguments import check_callable, check_path, check_text
-from harken.database.language import SQL
+from harken.database.language_names import SQL
 from harken.database.results import Result
-from harken.statements.language import (
+from harken.statements.language_registry import (
     Monitor,
     RunOptions,
     SessionParts,

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 
 from harken.api.internals import Internals
 from harken.consumers.monitors.view import Watched
-from harken.consumers.rules.explain import NodeExplanation, explain_network
+from harken.consumers.rules.condition_report import NodeExplanation, explain_network
 from harken.errors import HarkenError
 from harken.ir.assemble import assemble
 from harken.ir.clauses import stored_relations

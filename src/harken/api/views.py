@@ -27,7 +27,7 @@ from harken.database.exclusive import SessionLock
 from harken.ir.relations import Column, Kind
 from harken.ir.schema import Function
 from harken.statements.sql.restricted import row_columns
-from harken.statements.sql.schema import is_view
+from harken.statements.sql.view_clauses import is_view
 
 Condition = str | Mapping[str, Any] | None
 """On the columns of a view: in SQL, or as `{column: value}`."""

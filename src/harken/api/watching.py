@@ -16,10 +16,10 @@ from harken.api.database import Database
 from harken.api.json_changes import delete_facts, delete_rows, insert_facts, insert_rows
 from harken.database.changes import Change
 from harken.database.json_values import read_json, reader
-from harken.database.language import AMOSQL, DATALOG
+from harken.database.language_names import AMOSQL, DATALOG
 from harken.database.results import Result
 from harken.errors import HarkenError, SafetyFault, Span, TypeFault
-from harken.statements.language import Language
+from harken.statements.language_registry import Language
 
 Rows = Mapping[str, list[list[Any]]]
 SIDES = ("delete", "insert")

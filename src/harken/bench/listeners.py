@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from urllib.parse import urlsplit
 
-from harken.server.events import address
+from harken.server.server_sent_events import address
 
 ROOM = 2**24
 

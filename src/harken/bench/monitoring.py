@@ -15,8 +15,8 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import partial
 
-from harken.bench.by_hand import ByHand
 from harken.bench.figures import Figure, compare, cpu_time
+from harken.bench.inventory_by_hand import ByHand
 from harken.bench.shop import ALL_TOGETHER, Shop, Timing
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)

@@ -21,9 +21,9 @@ from functools import partial
 
 from harken.bench.figures import Figure, cpu_time, seconds
 from harken.bench.tpch import QUERIES, generated
-from harken.bench.tpch.by_hand import BY_HAND, Triggers
 from harken.bench.tpch.refresh import Refresh, Transaction, apply
 from harken.bench.tpch.stores import Duck, Plain, Resident, check_same
+from harken.bench.tpch.triggers_by_hand import BY_HAND, Triggers
 
 SCALES = (0.1, 1.0)
 CHANGE = 0.0001

@@ -23,7 +23,7 @@ from typing import TypeAlias
 
 from harken.calculus.affected import group_columns
 from harken.calculus.counting import Derivations
-from harken.calculus.firsts import FirstRows, first_rows, reading
+from harken.calculus.first_rows import FirstRows, first_rows, reading
 from harken.ir.clauses import (
     Aggregation,
     Atom,

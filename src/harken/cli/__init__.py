@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 import harken
-from harken.cli import actions, commands, running
+from harken.cli import commands, detached_actions, running
 from harken.cli.options import Command, Group
 from harken.cli.reporting import fail, to_harken_error
 
@@ -52,9 +52,9 @@ _actions = typer.Typer(
     help="Actions of detached rules that have not been carried out.",
     no_args_is_help=True,
 )
-_actions.command("list", cls=Command)(actions.list_actions)
-_actions.command("retry", cls=Command)(actions.retry)
-_actions.command("discard", cls=Command)(actions.discard)
+_actions.command("list", cls=Command)(detached_actions.list_actions)
+_actions.command("retry", cls=Command)(detached_actions.retry)
+_actions.command("discard", cls=Command)(detached_actions.discard)
 app.add_typer(_actions, name="actions")
 
 

@@ -68,7 +68,7 @@ def pipeline_run(
 
     Standard output has what rules print, and a line for each step that found changes.
     """
-    from harken.pipeline.run import keep_running, run_once
+    from harken.pipeline.step_runs import keep_running, run_once
 
     as_json = format is Format.JSON
     with reported(format), open_database(db) as database, database.listening(writer(format)):
@@ -108,7 +108,7 @@ def serve(
     set: Overrides = None,
 ) -> None:
     """Serve views and their changes over HTTP, until Ctrl-C."""
-    from harken.server.run import serve as run_server
+    from harken.server.server_process import serve as run_server
 
     with reported(Format.TEXT):
         open_database(db).close()

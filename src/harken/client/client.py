@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import urlencode, urlsplit
 
-from harken.client.copies import Copy
+from harken.client.view_copies import Copy
 from harken.database.arguments import (
     LONGEST_TIME,
     check_flag,
@@ -31,7 +31,7 @@ from harken.database.arguments import (
 from harken.database.changes import Change
 from harken.database.json_values import column_type, parameter_to_json, read_json, row_reader
 from harken.errors import HarkenError, StorageError, TypeFault, ValueFault
-from harken.server.events import API, address
+from harken.server.server_sent_events import API, address
 from harken.server.values import rows_json
 from harken.statements.sql.restricted import condition_text
 from harken.values.rows import Row

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from harken.calculus.bags import differentiate_bag, recompute_bag
 from harken.calculus.counting import Derivations
 from harken.calculus.differentials import differentiate, recompute
-from harken.calculus.firsts import FirstRows
+from harken.calculus.first_rows import FirstRows
 from harken.calculus.totals import Totals
 from harken.engines.protocol import Statistics
 from harken.ir.clauses import Program, atoms
@@ -35,7 +35,7 @@ from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import Costs, Monitored, Node, TotalsNode, ViewNode
 from harken.maintenance.strategies import Strategy
 from harken.planner.cost import CostModel
-from harken.planner.network import Part
+from harken.planner.network_nodes import Part
 from harken.planner.screen import ALTERNATIVES, Screener, choose_screener
 
 SMALL = {

@@ -30,11 +30,11 @@ from harken.ir.clauses import Definition, Program, stored_relations, written_out
 from harken.ir.relations import Relation
 from harken.ir.schema import Schema
 from harken.maintenance import tuning
-from harken.maintenance.counting import Tally
+from harken.maintenance.derivation_tally import Tally
 from harken.maintenance.measurements import Experience
 from harken.maintenance.strategies import FROM_SCRATCH, Strategy
 from harken.maintenance.watched import WatchedView
-from harken.planner.network import Part
+from harken.planner.network_nodes import Part
 from harken.planner.prepare import prepare, prepare_change
 from harken.values.rows import Row
 

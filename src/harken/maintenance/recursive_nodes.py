@@ -33,7 +33,7 @@ from harken.maintenance.investment import Outlay
 from harken.maintenance.measurements import Case, Experience
 from harken.maintenance.nodes import DerivedNode, Planning, StoredRows
 from harken.maintenance.strategies import Strategy
-from harken.planner.network import Part
+from harken.planner.network_nodes import Part
 from harken.planner.prepare import prepare, prepare_change
 
 TAKEN_IN = "external, with a stored copy"

@@ -24,7 +24,7 @@ from harken.maintenance.measurements import Case, Experience
 from harken.maintenance.nodes import DerivedNode, Node, TotalsNode
 from harken.maintenance.strategies import FROM_SCRATCH, Strategy
 from harken.maintenance.watched import WatchedView
-from harken.planner.network import Part
+from harken.planner.network_nodes import Part
 
 
 class Nodes(Protocol):

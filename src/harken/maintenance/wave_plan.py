@@ -29,7 +29,7 @@ from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.strategies import FROM_SCRATCH, Strategy
 from harken.maintenance.wave_learning import WaveLearning
 from harken.maintenance.wave_measurements import Nodes, WaveMeasurements, totals_read_by
-from harken.planner.network import Part, Reason
+from harken.planner.network_nodes import Part, Reason
 
 T = TypeVar("T")
 

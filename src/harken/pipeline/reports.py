@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from harken.api.lake import InputStatus
+from harken.api.lake_tables import InputStatus
 from harken.api.step import Step
 from harken.database.changes import Change
 from harken.database.json_values import NameObject

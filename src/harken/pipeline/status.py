@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Sequence
 
 import harken
-from harken.api.lake import InputStatus
+from harken.api.lake_tables import InputStatus
 from harken.database.results import to_json
 from harken.pipeline.reports import HEADINGS, moment, status_cells, status_json
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from harken.calculus.affected import Affected
-from harken.calculus.firsts import first_rows
+from harken.calculus.first_rows import first_rows
 from harken.calculus.rederivation import is_rederivable
 from harken.calculus.rounds import rounds_of
 from harken.calculus.states import affected_relations

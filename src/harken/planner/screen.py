@@ -26,7 +26,7 @@ from harken.ir.relations import Kind, Relation
 from harken.ir.safety import ready
 from harken.ir.terms import Term, Variable
 from harken.planner.cost import CostModel
-from harken.planner.network import Part
+from harken.planner.network_nodes import Part
 
 CHECK = 50.0
 """A check phase that finds nothing, in the units of the cost model."""

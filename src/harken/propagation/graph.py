@@ -1,7 +1,7 @@
 """The graph of the propagation network: which nodes there are, and who depends on whom.
 
 Level 0 holds the stored relations that a watched view depends on; `captures` keeps their changes.
-Above them are the derived relations that have nodes (`planner.network` says which) and, above
+Above them are the derived relations that have nodes (`planner.network_nodes` says which) and, above
 those, the watched views. Two views that share a part share its node. The relation that a stored
 view is kept in lies on the level of the view, so what reads it lies above.
 
@@ -25,14 +25,14 @@ from harken.ir.relations import Kind, Relation
 from harken.ir.schema import Schema
 from harken.ir.strata import depends_on, reachable
 from harken.maintenance.chooser import Chooser
-from harken.maintenance.counting import Tally
+from harken.maintenance.derivation_tally import Tally
 from harken.maintenance.nodes import DerivedNode, MadeFrom, Node, TotalsNode, ViewNode
 from harken.maintenance.recursive_nodes import RecursiveNode, kept_relations
 from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
 from harken.planner.change_methods import rounds_again
-from harken.planner.network import (
+from harken.planner.network_nodes import (
     Part,
     Reason,
     Sharing,

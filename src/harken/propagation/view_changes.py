@@ -13,8 +13,8 @@ from functools import partial
 from harken.engines.protocol import Query
 from harken.errors import HarkenError, SafetyFault, is_of_data
 from harken.maintenance.chooser import Chooser
-from harken.maintenance.counting import Tally
 from harken.maintenance.decisions import Because, Decision
+from harken.maintenance.derivation_tally import Tally
 from harken.maintenance.nodes import Node, Planning, ViewNode, counted, difference
 from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.strategies import Strategy
@@ -23,8 +23,8 @@ from harken.maintenance.wave_learning import TookTooLong
 from harken.maintenance.wave_plan import UNCHANGED
 from harken.propagation.each_state import States
 from harken.propagation.evaluation_times import Moments
-from harken.propagation.events import changes, holding, what_happened
 from harken.propagation.graph import Graph
+from harken.propagation.watched_events import changes, holding, what_happened
 from harken.propagation.wave import ViewChange, Wave
 from harken.values.rows import Row
 

@@ -13,7 +13,7 @@ from harken.maintenance.nodes import Node, ViewNode
 from harken.maintenance.strategies import Strategy
 from harken.maintenance.watched import WatchedView
 from harken.maintenance.wave_plan import WavePlan
-from harken.propagation.events import Changes
+from harken.propagation.watched_events import Changes
 from harken.values.rows import Row
 
 

@@ -18,8 +18,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from harken.database.results import to_json
 from harken.errors import HarkenError, StorageError
-from harken.server.events import error_json
 from harken.server.guard import SECURITY_HEADERS
+from harken.server.server_sent_events import error_json
 from harken.settings import Settings
 
 logger = logging.getLogger("harken.server")

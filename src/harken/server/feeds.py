@@ -25,7 +25,7 @@ from harken.consumers.monitors.subscription import Subscription
 from harken.consumers.monitors.view import Watched
 from harken.database.changes import Change, StoredChange
 from harken.errors import HarkenError
-from harken.server.events import change_event
+from harken.server.server_sent_events import change_event
 from harken.server.values import described_json
 
 MAX_CHANGES = 1_000

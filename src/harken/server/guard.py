@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from harken.errors import HarkenError, StorageError, ValueFault
 from harken.server.access import Access
-from harken.server.events import API
+from harken.server.server_sent_events import API
 from harken.settings import Settings
 
 PUBLIC = ("/", f"{API}/openapi.json")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 
 import harken
-from harken.cli.programs import STDIN, decode
+from harken.cli.program_texts import STDIN, decode
 from harken.shell.interactive import interact
 from harken.shell.loop import Loop
 

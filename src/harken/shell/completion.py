@@ -10,10 +10,10 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 import harken
-from harken.database.language import AMOSQL
+from harken.database.language_names import AMOSQL
 from harken.errors import HarkenError
 from harken.shell.loop import commands
-from harken.statements.language import language_named
+from harken.statements.language_registry import language_named
 
 _WORD = re.compile(r":?\w*$")
 

@@ -11,7 +11,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 import harken
-from harken.database.language import AMOSQL
+from harken.database.language_names import AMOSQL
 from harken.shell.completion import NameCompleter
 from harken.shell.highlight import AmosqlLexer
 from harken.shell.loop import Loop, Quit

@@ -29,7 +29,7 @@ from harken.engines.delta import weighted
 from harken.engines.delta.delta_log import address, storage
 from harken.engines.delta.tables import LakeTable, Mark
 from harken.engines.representable import with_values
-from harken.engines.spark.session import is_connect
+from harken.engines.spark.spark_session import is_connect
 from harken.errors import EngineError, HarkenError, IntegrityError, StorageError
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable
 
 from harken.database.catalog import Catalog
 from harken.database.dependency_order import dependents_in_order
-from harken.database.language import PYTHON, SQL
+from harken.database.function_tables import is_table, is_view_of_sql
+from harken.database.language_names import PYTHON, SQL
 from harken.database.runtime import Runtime
-from harken.database.tables import is_table, is_view_of_sql
 from harken.errors import HarkenError, IntegrityError, LanguageError
 from harken.ir.schema import Function
-from harken.statements.language import language_named
+from harken.statements.language_registry import language_named
 
 WhenBroken = Callable[[Function, HarkenError], None]
 """What becomes of a function that no longer compiles."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from harken.database.catalog import Catalog
-from harken.database.language import AMOSQL, DATALOG, PYTHON, SQL
+from harken.database.language_names import AMOSQL, DATALOG, PYTHON, SQL
 from harken.errors import NameFault, nearest
 from harken.ir.schema import Function
 from harken.lang.amosql.overload_resolution import unknown_function

@@ -19,7 +19,7 @@ from harken import Database
 from harken.engines import fetch_limits as limits
 from harken.engines.delta.tables import LakeTable
 from harken.engines.placement import placed_relation as placed_relation
-from harken.engines.placement.catalog import Pending, Places
+from harken.engines.placement.lake_catalog import Pending, Places
 from harken.engines.sqlite.connection import Connection
 from tests.database.test_recovery import Writers
 from tests.harness import consistency, lakes, ledger

@@ -21,7 +21,7 @@ import harken
 from harken.engines.delta.tables import LakeTable
 from harken.engines.spark.metrics import metrics
 from harken.engines.spark.reader import LakeReader
-from harken.engines.spark.session import has_delta, is_connect
+from harken.engines.spark.spark_session import has_delta, is_connect
 from harken.errors import StorageError
 from harken.sources.stream import feed
 from tests.harness import user_session

@@ -15,8 +15,8 @@ import harken
 from harken import HarkenError
 from harken.calculus.bags import differentiate_bag
 from harken.calculus.differentials import differentiate, recompute
-from harken.engines.spark.expressions import HOLDS
 from harken.engines.spark.functions import ForeignFunction
+from harken.engines.spark.sql_expressions import HOLDS
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Computation, Definition, Program
 from harken.ir.operations import OPERATIONS, may_be_null

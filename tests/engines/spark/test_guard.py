@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from harken.engines.spark.expressions import HOLDS
 from harken.engines.spark.faults import translated
+from harken.engines.spark.sql_expressions import HOLDS
 from harken.errors import ArithmeticFault
 from tests.engines.spark.test_compile import Shop
 from tests.harness.both import Case, provide

@@ -21,7 +21,7 @@ from harken.engines.spark import keyfilter
 from harken.engines.spark import reader as reading
 from harken.engines.spark.metrics import metrics
 from harken.engines.spark.reader import LakeReader
-from harken.engines.spark.session import has_delta, is_connect
+from harken.engines.spark.spark_session import has_delta, is_connect
 from harken.errors import StorageError
 from harken.sources.delta_table import DeltaInput
 from tests.generators.multisets import COLUMNS, Row, rows_of, schema_of, to_arrow, to_counter

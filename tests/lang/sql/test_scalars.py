@@ -14,7 +14,7 @@ from harken.engines.spark.query import compile_plan
 from harken.ir.assemble import assemble
 from harken.lang.sql.parser import statements
 from harken.planner.prepare import prepare
-from harken.statements.sql.views import translate_query
+from harken.statements.sql.view_clauses import translate_query
 from tests.harness.both import rows_of
 from tests.harness.watched import Watched
 

@@ -12,7 +12,7 @@ import pytest
 import harken
 from harken.engines import fetch_limits as limits
 from harken.engines.placement.query import LakeQuery
-from harken.engines.sqlite import firsts
+from harken.engines.sqlite import kept_first_rows
 from harken.maintenance.nodes import Planning, TotalsNode
 from tests.statements.sql.test_where_engines_go_wrong import CASES
 
@@ -128,8 +128,8 @@ def test_first_rows(
     spark: SparkSession, tmp_path: Path, forced: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So few are kept that they run out, and Spark finds others."""
-    monkeypatch.setattr(firsts, "AHEAD", 3)
-    monkeypatch.setattr(firsts, "TIMES", 1)
+    monkeypatch.setattr(kept_first_rows, "AHEAD", 3)
+    monkeypatch.setattr(kept_first_rows, "TIMES", 1)
     with harken.connect(tmp_path / "lake.db", spark=spark) as db:
         db.sql(SALES)
         db.sql("INSERT INTO sale SELECT id + 10, shop, amount + 1, pieces FROM sale")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, KeysView
 from dataclasses import dataclass, field
 from itertools import count
 
-from harken.consumers.monitors.parameters import Parameters
+from harken.consumers.monitors.subscription_parameters import Parameters
 from harken.consumers.monitors.view import MonitoredView, Selection, Watched
 from harken.engines.protocol import Engine
 from harken.values.rows import Row

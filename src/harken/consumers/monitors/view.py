@@ -21,7 +21,7 @@ from typing import Any
 
 from harken.consumers.monitors.restriction import Conditions, Restriction, constant_variable
 from harken.database.catalog import Catalog
-from harken.database.complaints import cannot_be_watched
+from harken.database.shared_errors import cannot_be_watched
 from harken.database.system import parameters_relation
 from harken.errors import NameFault, SafetyFault, TypeFault
 from harken.ir.assemble import assemble

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from harken.consumers.rules.definition import CompiledRule
-from harken.propagation.events import Summed
+from harken.propagation.watched_events import Summed
 from harken.propagation.wave import ViewChange
 from harken.values.rows import Row
 

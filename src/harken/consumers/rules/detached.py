@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from harken.consumers.rules.conflict_set import Activation
 from harken.database.changes import StoredRows, read_rows
 from harken.database.evaluation import decode_rows
-from harken.database.functions import store
 from harken.database.runtime import Runtime
+from harken.database.stored_functions import store
 from harken.errors import HarkenError, IntegrityError, NameFault, ValueFault
 from harken.ir.relations import Column, Relation
 from harken.ir.schema import Function, FunctionKind

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from harken.consumers.rules.explain import NodeExplanation
+from harken.consumers.rules.condition_report import NodeExplanation
 
 BOX_WIDTH, BOX_HEIGHT, GAP, MARGIN = 230, 46, 24, 30
 LEVEL_GAP = 90

@@ -16,9 +16,9 @@ from harken.consumers.rules.acting import Acting
 from harken.consumers.rules.conflict_set import Activation, ConflictSet, ConflictState, Key
 from harken.consumers.rules.definition import CompiledRule, Rule, RuleCompiler
 from harken.consumers.rules.detached import DetachedActions, Recorded
-from harken.database.complaints import unknown_rule
 from harken.database.dependency_order import dependents_in_order
 from harken.database.runtime import Runtime
+from harken.database.shared_errors import unknown_rule
 from harken.database.system import FIRED
 from harken.errors import HarkenError, IntegrityError, Span, ValueFault
 from harken.ir.schema import Function

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harken.engines.placement.catalog import Places
+from harken.engines.placement.lake_catalog import Places
 from harken.engines.sqlite.engine import SQLiteEngine
 from harken.engines.tally import Tally
 from harken.errors import EngineError

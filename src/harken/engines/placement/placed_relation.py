@@ -17,7 +17,7 @@ from harken.engines.delta import weighted
 from harken.engines.delta.tables import LakeTable, Mark
 from harken.engines.placement import faults
 from harken.engines.placement.cache import Cache
-from harken.engines.placement.catalog import Pending
+from harken.engines.placement.lake_catalog import Pending
 from harken.engines.protocol import Connection, TooManyRows
 from harken.engines.tally import Tally
 from harken.errors import IntegrityError

@@ -17,16 +17,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harken.calculus.states import delta
+from harken.engines.access_paths import Reach
 from harken.engines.placement.at_hand import RowsAtHand
 from harken.engines.placement.exchange import Exchange, Progress
 from harken.engines.placement.fetching import fetching
 from harken.engines.placement.lake_relations import LakeRelations
+from harken.engines.placement.plan_access import reaches
 from harken.engines.placement.query import LakeQuery
-from harken.engines.placement.reach import reaches
 from harken.engines.protocol import NO_ANSWERS, Answers, Connection, DirectAccess, Query
-from harken.engines.reach import Reach
+from harken.engines.sqlite import change_capture
 from harken.engines.sqlite import engine as sqlite
-from harken.engines.sqlite import events
 from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.faults import read_only
 from harken.engines.sqlite.numbers import Numbers
@@ -61,7 +61,9 @@ class Placement:
         self.lake_relations = self.lake.lake_relations
         self.large = self.exchange.large
         self.tally = self.lake.tally
-        self.capture = events.Capture(connection, self.is_in_lake, self.exchange.forget_large)
+        self.capture = change_capture.Capture(
+            connection, self.is_in_lake, self.exchange.forget_large
+        )
         self.statistics.elsewhere = self._lake_rows
         self.statistics.values_elsewhere = lambda relation, i: self.lake_relations[
             relation.id

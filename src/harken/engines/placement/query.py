@@ -11,9 +11,9 @@ from harken.engines.fetch_limits import MOST_EVALUATED
 from harken.engines.protocol import BrokenOff, Connection, TooManyRows
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.engine import Query, beside_rows, summed_by_row
-from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.recursion import Fixpoint
-from harken.engines.sqlite.weighing import around
+from harken.engines.sqlite.sql_expressions import quote
+from harken.engines.sqlite.weighing_statement import around
 from harken.engines.weighing import Weighing
 from harken.errors import EngineError
 from harken.ir.clauses import Computation

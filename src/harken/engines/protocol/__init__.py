@@ -9,6 +9,14 @@ engines imports them from here.
 
 from harken.engines.protocol.capture import Capture, CapturedDelta, Delta, LargeChange
 from harken.engines.protocol.engine import Engine, Indexes, Statistics
+from harken.engines.protocol.file_transactions import (
+    Connection,
+    Limits,
+    SchemaVersions,
+    SystemTables,
+    TransactionEnd,
+    Transactions,
+)
 from harken.engines.protocol.keep import (
     AnyKept,
     CopiedRows,
@@ -28,8 +36,8 @@ from harken.engines.protocol.keep import (
     Size,
     Specification,
 )
-from harken.engines.protocol.lake import Fetch, Lake, LakeRelation
-from harken.engines.protocol.queries import (
+from harken.engines.protocol.lake_access import Fetch, Lake, LakeRelation
+from harken.engines.protocol.prepared_queries import (
     NO_ANSWERS,
     Answers,
     BrokenOff,
@@ -38,14 +46,6 @@ from harken.engines.protocol.queries import (
     TooManyRows,
 )
 from harken.engines.protocol.store import DirectAccess, Found, Numbers, Store, damaged
-from harken.engines.protocol.transactions import (
-    Connection,
-    Limits,
-    SchemaVersions,
-    SystemTables,
-    TransactionEnd,
-    Transactions,
-)
 from harken.values.rows import Row
 
 __all__ = [

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
-from harken.engines.protocol.queries import Query
+from harken.engines.protocol.prepared_queries import Query
 from harken.ir.relations import Relation
 from harken.planner.screen import Alternative, Screener
 from harken.values.rows import Row

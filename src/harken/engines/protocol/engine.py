@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from harken.engines.protocol.capture import Capture
+from harken.engines.protocol.file_transactions import Connection, TransactionEnd
 from harken.engines.protocol.keep import Keep
-from harken.engines.protocol.lake import Fetch, Lake
-from harken.engines.protocol.queries import Evaluate
+from harken.engines.protocol.lake_access import Fetch, Lake
+from harken.engines.protocol.prepared_queries import Evaluate
 from harken.engines.protocol.store import Numbers, Store
-from harken.engines.protocol.transactions import Connection, TransactionEnd
 from harken.ir.relations import Relation
 
 

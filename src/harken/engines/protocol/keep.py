@@ -22,7 +22,7 @@ from harken.calculus.rounds import Rounds
 from harken.calculus.stored_recursion import Maintenance
 from harken.calculus.totals import Summary
 from harken.engines.protocol.capture import Delta
-from harken.engines.protocol.queries import Query
+from harken.engines.protocol.prepared_queries import Query
 from harken.ir.clauses import Program
 from harken.ir.relations import Relation
 from harken.planner.prepare import Plan

@@ -13,15 +13,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
-from harken.engines.spark.expressions import (
+from harken.engines.spark.faults import raising
+from harken.engines.spark.sql_expressions import (
     Risk,
     Sql,
     by_python,
     fold_name,
     spark_type,
 )
-from harken.engines.spark.expressions import literal as written_out
-from harken.engines.spark.faults import raising
+from harken.engines.spark.sql_expressions import literal as written_out
 from harken.ir.clauses import Aggregation, Atom
 from harken.ir.operations import FOLDED
 from harken.ir.terms import Term, Variable

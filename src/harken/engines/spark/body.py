@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from harken.engines.spark.expressions import Risk, Sql, after
 from harken.engines.spark.grouping import Grouped
+from harken.engines.spark.sql_expressions import Risk, Sql, after
 from harken.ir.terms import Variable
 from harken.values.types import BOOLEAN, INTEGER
 

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 
 from harken.engines.spark import aggregates, literal_order, ordered
 from harken.engines.spark.body import Body, Environment, compare
-from harken.engines.spark.expressions import (
+from harken.engines.spark.grouping import Grouped, grouped
+from harken.engines.spark.magic_keys import MagicKeys, fixed
+from harken.engines.spark.sql_expressions import (
     LONG,
     Risk,
     Sql,
@@ -27,8 +29,6 @@ from harken.engines.spark.expressions import (
     placeholder,
     spark_type,
 )
-from harken.engines.spark.grouping import Grouped, grouped
-from harken.engines.spark.magic_keys import MagicKeys, fixed
 from harken.ir.clauses import (
     Aggregation,
     Atom,

@@ -21,12 +21,12 @@ from harken.engines.delta import weighted
 from harken.engines.protocol import TooManyRows
 from harken.engines.representable import WIDE_DECIMAL
 from harken.engines.spark import keyfilter, stacked
-from harken.engines.spark.changes import change_frame
 from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction, to_stored
 from harken.engines.spark.inputs import AskedPlan, Inputs, LakeRelation, LargeChange
 from harken.engines.spark.query import SparkQuery, collected, compile_plan
 from harken.engines.spark.reader import LakeReader, spark_schema
+from harken.engines.spark.version_changes import change_frame
 from harken.engines.weighing import Weighing
 from harken.errors import HarkenError
 from harken.ir.clauses import stored_relations

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harken.engines.foreign_calls import call, stored_rows
-from harken.engines.spark.expressions import python_name, spark_type
 from harken.engines.spark.faults import packed
+from harken.engines.spark.sql_expressions import python_name, spark_type
 from harken.errors import ForeignFault, HarkenError
 from harken.ir.operations import OPERATIONS
 from harken.ir.relations import Relation

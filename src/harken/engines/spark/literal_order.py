@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 
 from harken.engines.spark.body import Body, Environment
-from harken.engines.spark.expressions import Risk, Sql, operation
 from harken.engines.spark.magic_keys import MagicKeys
+from harken.engines.spark.sql_expressions import Risk, Sql, operation
 from harken.ir.clauses import Aggregation, Atom, Comparison, Computation, Literal, literal_terms
 from harken.ir.safety import ready
 from harken.ir.terms import Term, Variable

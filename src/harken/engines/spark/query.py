@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from harken.engines.spark import functions
 from harken.engines.spark.compile import Compiler
-from harken.engines.spark.expressions import fixed_time, literal, quote
 from harken.engines.spark.faults import translated
 from harken.engines.spark.functions import ForeignFunction
 from harken.engines.spark.recursion import CompileClauses, Fixpoint, compile_stratum
+from harken.engines.spark.sql_expressions import fixed_time, literal, quote
 from harken.errors import ForeignFault
 from harken.ir.relations import Relation
 from harken.planner.prepare import Plan

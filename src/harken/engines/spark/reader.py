@@ -20,7 +20,7 @@ from harken.engines.delta import weighted
 from harken.engines.delta.snapshot import LakeFile
 from harken.engines.spark import keyfilter
 from harken.engines.spark.inputs import VersionedTable
-from harken.engines.spark.session import conditions, has_delta, listing_threshold
+from harken.engines.spark.spark_session import conditions, has_delta, listing_threshold
 from harken.errors import StorageError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from harken.engines.spark.expressions import after
+from harken.engines.spark.sql_expressions import after
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Kind, Relation, Role, Semantics
 from harken.ir.strata import Stratum, no_fixpoint

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from harken.engines.sqlite.expressions import Risk, Sql
 from harken.engines.sqlite.fallible import can_overflow
 from harken.engines.sqlite.native_grouping import GroupBy
+from harken.engines.sqlite.sql_expressions import Risk, Sql
 from harken.ir.clauses import Aggregation
 from harken.ir.operations import FOLDED
 from harken.values.types import NUMBER, decimal_digits, is_decimal

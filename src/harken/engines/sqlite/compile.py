@@ -15,14 +15,14 @@ from dataclasses import dataclass, field, replace
 
 from harken.engines.sqlite import aggregates, faults, lookups, ordered
 from harken.engines.sqlite.driving import Driving
-from harken.engines.sqlite.expressions import Risk, Sql, compare, constant, operation, quote
-from harken.engines.sqlite.foreign import foreign_module
+from harken.engines.sqlite.foreign_functions import foreign_module
 from harken.engines.sqlite.grouping import Grouping
 from harken.engines.sqlite.layout import table_name
 from harken.engines.sqlite.lookups import Lookup
 from harken.engines.sqlite.native_grouping import GroupBy
 from harken.engines.sqlite.select import Apart, FromItem, Select
 from harken.engines.sqlite.slots import FROM_ROW, Slots, last_row
+from harken.engines.sqlite.sql_expressions import Risk, Sql, compare, constant, operation, quote
 from harken.errors import SafetyFault
 from harken.ir.clauses import (
     Aggregation,

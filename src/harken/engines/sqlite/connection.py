@@ -24,7 +24,7 @@ import apsw
 
 from harken.engines.protocol import BrokenOff, SchemaVersions
 from harken.engines.sqlite import faults, functions, heap
-from harken.engines.sqlite.names import META
+from harken.engines.sqlite.table_names import META
 from harken.errors import HarkenError, SafetyFault, StorageError
 from harken.limits import UNLIMITED, Watch
 

@@ -16,9 +16,9 @@ from harken.calculus.counting import Derivations
 from harken.engines.protocol import Connection, Delta, MemberChanges, Query, Row
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.deltas import table_of
-from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.kept import KeptTables, Ledger
 from harken.engines.sqlite.selectable import selectable, weight_of
+from harken.engines.sqlite.sql_expressions import quote
 
 
 class CountsTable(KeptTables):

@@ -11,9 +11,9 @@ from harken.calculus.states import delta
 from harken.engines import protocol
 from harken.engines.protocol import Connection, Query, Row
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.names import stored_name
 from harken.engines.sqlite.selectable import selectable
+from harken.engines.sqlite.sql_expressions import quote
+from harken.engines.sqlite.table_names import stored_name
 from harken.ir.relations import Relation
 
 ANNOUNCED = 16

@@ -12,15 +12,13 @@ from typing import Any, TypeAlias
 import apsw
 
 from harken.engines.protocol import Connection, DirectAccess
-from harken.engines.sqlite import faults, foreign, layout, many
+from harken.engines.sqlite import faults, foreign_functions, layout, many
 from harken.engines.sqlite.aggregates import exact_sum
+from harken.engines.sqlite.change_capture import Capture
 from harken.engines.sqlite.compile import MANY_ITEMS, Compiler
-from harken.engines.sqlite.events import Capture
-from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.keep import Keep
 from harken.engines.sqlite.layout import table_name
-from harken.engines.sqlite.names import stored_name
 from harken.engines.sqlite.recursion import (
     Bind,
     Fetch,
@@ -33,8 +31,10 @@ from harken.engines.sqlite.recursion import (
     make_tables,
 )
 from harken.engines.sqlite.slots import Slots
+from harken.engines.sqlite.sql_expressions import quote
 from harken.engines.sqlite.statistics import Statistics
-from harken.engines.sqlite.weighing import around
+from harken.engines.sqlite.table_names import stored_name
+from harken.engines.sqlite.weighing_statement import around
 from harken.engines.weighing import Weighing
 from harken.errors import StorageError
 from harken.ir.clauses import Clause, Definition
@@ -419,7 +419,7 @@ class SQLiteEngine:
         """Make a Python function callable from SQL; registering it again replaces it."""
         if relation.kind is not Kind.FOREIGN:
             raise ValueError(f"{relation.id} is not foreign")
-        foreign.register(self.connection, relation, function, decode)
+        foreign_functions.register(self.connection, relation, function, decode)
         self.python[relation.id] = (function, decode)
 
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.names import plain_name
+from harken.engines.sqlite.table_names import plain_name
 from harken.errors import StorageError
 from harken.ir.relations import Kind, Relation, is_extent
 from harken.values.types import BOOLEAN

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from harken.calculus.counting import Derivations
-from harken.calculus.firsts import FirstRows
+from harken.calculus.first_rows import FirstRows
 from harken.calculus.rounds import Rounds
 from harken.calculus.totals import Totals
 from harken.engines.protocol import (
@@ -23,14 +23,14 @@ from harken.engines.protocol import (
     RecursiveRows,
     Size,
 )
-from harken.engines.sqlite.copies import Copy
 from harken.engines.sqlite.counts import CountsTable
-from harken.engines.sqlite.firsts import FirstRowsTable
 from harken.engines.sqlite.kept import Ledger
+from harken.engines.sqlite.kept_copies import Copy
+from harken.engines.sqlite.kept_first_rows import FirstRowsTable
+from harken.engines.sqlite.kept_rounds import RoundsTable
+from harken.engines.sqlite.kept_totals import TotalsTable
 from harken.engines.sqlite.recursive_rows import RecursionTables
-from harken.engines.sqlite.rounds import RoundsTable
 from harken.engines.sqlite.selectable import selectable
-from harken.engines.sqlite.totals import TotalsTable
 from harken.ir.clauses import Program
 from harken.planner.prepare import Plan
 

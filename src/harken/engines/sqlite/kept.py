@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harken.engines.protocol import Connection, Row, Size
-from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.sql_expressions import quote
 
 VALID = "harken_copies"
 CREATE_VALID = (

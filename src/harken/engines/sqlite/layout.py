@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harken.engines.sqlite.expressions import quote
+from harken.engines.sqlite.sql_expressions import quote
 from harken.ir.relations import Relation, extent_name, is_extent
 from harken.values.encoding import column_type
 from harken.values.types import BOOLEAN, INTEGER

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harken.engines.protocol import Connection
-from harken.engines.sqlite.names import META
+from harken.engines.sqlite.table_names import META
 
 
 class Numbers:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harken.engines.sqlite.expressions import Sql, compare
+from harken.engines.sqlite.sql_expressions import Sql, compare
 from harken.ir.clauses import First, Numbered
 from harken.ir.relations import Relation
 from harken.values.types import INTEGER

@@ -24,9 +24,9 @@ from typing import Any
 from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.compile import Compiler
-from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.names import stored_name
 from harken.engines.sqlite.slots import FROM_ROW, Slots, last_row_of
+from harken.engines.sqlite.sql_expressions import quote
+from harken.engines.sqlite.table_names import stored_name
 from harken.ir.clauses import Aggregation, Atom, Clause, Definition, Literal
 from harken.ir.relations import Kind, Relation, Role, Semantics
 from harken.ir.strata import Stratum, no_fixpoint

@@ -24,10 +24,10 @@ from harken.engines.protocol import (
 )
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.deltas import DeltaSet, table_of
-from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.kept import KeptTables, Ledger
 from harken.engines.sqlite.recursion import Fixpoint
 from harken.engines.sqlite.selectable import selectable
+from harken.engines.sqlite.sql_expressions import quote
 from harken.ir.relations import Relation
 from harken.planner.prepare import Plan
 

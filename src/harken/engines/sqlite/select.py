@@ -11,7 +11,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from harken.engines.sqlite.expressions import Risk, Sql
+from harken.engines.sqlite.sql_expressions import Risk, Sql
 
 
 class Apart(enum.Enum):

@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from harken.engines.protocol import Connection
-from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.indexes import Indexes
 from harken.engines.sqlite.layout import table_name
+from harken.engines.sqlite.sql_expressions import quote
 from harken.ir.relations import Relation
 
 STALE_PART = 0.2

@@ -28,7 +28,7 @@ from harken.lang.sql.intervals import Interval, interval_of, total
 from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
-from harken.lang.sql.types import type_name
+from harken.lang.sql.type_names import type_name
 from harken.lang.sql.whole_numbers import whole_number
 from harken.values.types import (
     DATE,

@@ -15,7 +15,7 @@ from harken.ir.terms import Constant, Term
 from harken.lang.sql import decimals
 from harken.lang.sql.decimals import MOST_DIGITS
 from harken.lang.sql.program_draft import Body, Draft
-from harken.lang.sql.types import NAMES, is_numeric, type_name
+from harken.lang.sql.type_names import NAMES, is_numeric, type_name
 from harken.values.parsing import parse_boolean, parse_date, parse_timestamp
 from harken.values.types import (
     BOOLEAN,

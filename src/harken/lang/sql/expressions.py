@@ -40,7 +40,7 @@ from harken.lang.sql.function_rewrites import Once, rewrite_call
 from harken.lang.sql.operation_calls import PATTERNS, Call, constant, operation_call
 from harken.lang.sql.parameters import Given, name_of
 from harken.lang.sql.program_draft import FALSE, TRUE, Body, Draft
-from harken.lang.sql.random_values import normal_distribution, random_value
+from harken.lang.sql.random_calls import normal_distribution, random_value
 from harken.lang.sql.rounding import floor_or_ceil, round_value
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.subqueries import exists, scalar
@@ -48,8 +48,8 @@ from harken.lang.sql.supported_syntax import ORDERED_FUNCTIONS, unsupported_reas
 from harken.lang.sql.text_functions import concatenate, replace, substring, trim
 from harken.lang.sql.translation import Translation
 from harken.lang.sql.try_functions import TRY_OPERATORS, try_arithmetic, try_cast_to
+from harken.lang.sql.type_names import type_of
 from harken.lang.sql.typed_calls import call_by_type
-from harken.lang.sql.types import type_of
 from harken.values.java_patterns import compiled
 from harken.values.types import DATE, INTEGER, NUMBER, TEXT, TIMESTAMP, Type, is_decimal
 

@@ -26,7 +26,7 @@ from harken.lang.sql.ordering import direction
 from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
-from harken.lang.sql.types import is_numeric, type_name
+from harken.lang.sql.type_names import is_numeric, type_name
 from harken.values.types import INTEGER, NUMBER, TEXT, decimal_digits, is_decimal
 
 AS_DOUBLE = frozenset(

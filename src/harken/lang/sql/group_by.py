@@ -36,7 +36,7 @@ from harken.lang.sql.scope import Field, FromItem, Scope
 from harken.lang.sql.select_list import expand_count
 from harken.lang.sql.supported_syntax import unsupported_reason
 from harken.lang.sql.translation import Translation
-from harken.lang.sql.types import is_numeric, type_name
+from harken.lang.sql.type_names import is_numeric, type_name
 from harken.values.types import BOOLEAN, INTEGER, is_decimal
 
 

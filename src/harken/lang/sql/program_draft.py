@@ -28,7 +28,7 @@ from harken.ir.schema import Table as Table
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql import decimals
 from harken.lang.sql.parser import Statement
-from harken.lang.sql.types import type_name
+from harken.lang.sql.type_names import type_name
 from harken.values.types import BOOLEAN, INTEGER, NUMBER, Type, is_decimal
 
 TRUE = Constant(True, BOOLEAN)

@@ -27,13 +27,13 @@ from harken.lang.sql.normalization import replace_columns, windows_of
 from harken.lang.sql.ordering import OrderKeys, first_rows
 from harken.lang.sql.program_draft import Body, Draft, Tables
 from harken.lang.sql.query_rows import QueryRows, define_rows
-from harken.lang.sql.random_values import draws_per_row, number_equal_rows
+from harken.lang.sql.random_calls import draws_per_row, number_equal_rows
 from harken.lang.sql.recursive_with import define_recursive, mentions, refuse_other_widths
 from harken.lang.sql.scope import Field, FromItem, Scope
 from harken.lang.sql.select_list import expand_stars, name_of
 from harken.lang.sql.set_operations import set_operation
 from harken.lang.sql.translation import Translation
-from harken.lang.sql.types import type_name
+from harken.lang.sql.type_names import type_name
 from harken.lang.sql.values_clause import translate_values
 from harken.lang.sql.window_split import WindowSplit
 from harken.lang.sql.windows import Windows

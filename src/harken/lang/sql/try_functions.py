@@ -11,7 +11,7 @@ from harken.ir.terms import Constant, Term
 from harken.lang.sql import decimals
 from harken.lang.sql.conversions import NULL_TYPE, cast_to, decimal_of, numeric_type, to_shared_type
 from harken.lang.sql.program_draft import Body, Draft
-from harken.lang.sql.types import is_numeric
+from harken.lang.sql.type_names import is_numeric
 from harken.values.types import (
     BOOLEAN,
     DATE,

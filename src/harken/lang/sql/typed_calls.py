@@ -22,7 +22,7 @@ from harken.lang.sql.program_draft import Body
 from harken.lang.sql.rounding import round_to_even
 from harken.lang.sql.scope import Scope
 from harken.lang.sql.translation import Translation
-from harken.lang.sql.types import is_numeric, type_name
+from harken.lang.sql.type_names import is_numeric, type_name
 from harken.values.types import INTEGER, NUMBER, TIMESTAMP
 
 READING = {"to_timestamp": "read_moment", "try_to_timestamp": "try_read_moment"}

@@ -19,7 +19,7 @@ from harken.ir.clauses import Comparison, Literal
 from harken.ir.terms import Constant, Term, Variable
 from harken.lang.sql.ordering import Order, comes_before
 from harken.lang.sql.program_draft import Body, Draft
-from harken.lang.sql.types import type_name
+from harken.lang.sql.type_names import type_name
 from harken.values.types import DATE, INTEGER, NUMBER, TIMESTAMP, Type, decimal_digits, is_decimal
 
 Distance = int | Decimal | datetime.timedelta

@@ -26,7 +26,7 @@ from harken.lang.sql.ordering import Order, comes_before, direction
 from harken.lang.sql.program_draft import Body, Draft
 from harken.lang.sql.query_rows import QueryRows
 from harken.lang.sql.row_numbers import RowNumbers, Stage, Wanted
-from harken.lang.sql.types import is_numeric, type_name
+from harken.lang.sql.type_names import is_numeric, type_name
 from harken.lang.sql.window_frames import CUMULATIVE, WHOLE, Frame, frame_of, within
 from harken.values.types import BOOLEAN, INTEGER, is_decimal
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harken.database.catalog import Catalog
-from harken.database.complaints import unknown_rule
 from harken.database.evaluation import Evaluation
 from harken.database.schema_cache import Dependencies
+from harken.database.shared_errors import unknown_rule
 from harken.engines.protocol import Engine
 from harken.errors import Span, TypeFault
 from harken.ir.assemble import assemble
@@ -32,7 +32,7 @@ from harken.lang.amosql.translate import (
 from harken.planner.prepare import prepare
 from harken.statements.amosql import steps
 from harken.statements.amosql.updates import Target, find_target
-from harken.statements.complaints import (
+from harken.statements.statement_errors import (
     counted,
     how_to_convert,
     named_twice,

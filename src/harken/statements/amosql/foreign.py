@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from harken import limits
-from harken.database.language import PYTHON
+from harken.database.language_names import PYTHON
 from harken.database.objects import Object
 from harken.database.runtime import Runtime
 from harken.database.system import relation_of

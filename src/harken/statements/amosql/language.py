@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harken.database.catalog import Catalog
-from harken.database.language import AMOSQL
+from harken.database.language_names import AMOSQL
 from harken.database.runtime import Runtime
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function, FunctionKind
@@ -15,7 +15,7 @@ from harken.lang.amosql.statement_shapes import split
 from harken.statements.amosql.build import Builder, syntax_of
 from harken.statements.amosql.definitions import check_function, translate_function
 from harken.statements.amosql.session import Session
-from harken.statements.language import SessionParts, register
+from harken.statements.language_registry import SessionParts, register
 
 HELP = """\
 Statements end with `;` and may take several lines:

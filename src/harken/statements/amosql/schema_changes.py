@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from harken.database.functions import store
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
+from harken.database.stored_functions import store
 from harken.database.system import relation_of
 from harken.errors import HarkenError, IntegrityError, NameFault, Span, TypeFault
 from harken.ir.operations import OPERATIONS, PRIVATE_OPERATIONS

@@ -22,9 +22,9 @@ from harken.lang.amosql.statement_shapes import Parsed, reparse, statements
 from harken.statements.amosql import steps
 from harken.statements.amosql.build import Builder
 from harken.statements.amosql.interface import argument_of
-from harken.statements.amosql.rules import create_rule, delete_rule
+from harken.statements.amosql.rule_definitions import create_rule, delete_rule
 from harken.statements.amosql.schema_changes import change_schema
-from harken.statements.language import NO_OPTIONS, RunOptions
+from harken.statements.language_registry import NO_OPTIONS, RunOptions
 from harken.values.types import Type
 
 READS = (steps.ShowRows, steps.PrintValues)

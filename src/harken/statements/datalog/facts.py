@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from harken.database.language import DATALOG
+from harken.database.language_names import DATALOG
 from harken.database.runtime import Runtime
 from harken.database.set_rows import add_rows
 from harken.errors import HarkenError, Span, TypeFault
@@ -20,9 +20,9 @@ from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import NUMBER_KIND, SYMBOL, Kind
 from harken.lang.datalog.known_relations import KnownRelation, relation_named, relation_of
 from harken.lang.datalog.translate import LARGEST, SMALLEST, Translator
-from harken.statements.datalog.clauses import facts_relation
+from harken.statements.datalog.declarations import Schema
 from harken.statements.datalog.reading import Reading
-from harken.statements.datalog.schema import Schema
+from harken.statements.datalog.relation_clauses import facts_relation
 from harken.values.encoding import encode
 from harken.values.rows import Row
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harken.database.catalog import Catalog
-from harken.database.language import DATALOG
+from harken.database.language_names import DATALOG
 from harken.database.runtime import Runtime
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Definition
@@ -16,9 +16,9 @@ from harken.lang.datalog.components import expand
 from harken.lang.datalog.parser import is_closed, parse
 from harken.planner.prepare import prepare
 from harken.statements.datalog.bounds import check_bounds
-from harken.statements.datalog.clauses import translate_relation
+from harken.statements.datalog.relation_clauses import translate_relation
 from harken.statements.datalog.session import DatalogSession
-from harken.statements.language import SessionParts, register
+from harken.statements.language_registry import SessionParts, register
 
 HELP = """\
 Facts, rules and queries end with a dot and may take several lines:

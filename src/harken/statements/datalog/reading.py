@@ -18,7 +18,7 @@ from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.known_relations import KnownRelation
 from harken.lang.datalog.translate import Translator
 from harken.planner.prepare import prepare
-from harken.statements.datalog.relations import CatalogRelations
+from harken.statements.datalog.function_relations import CatalogRelations
 from harken.values.rows import Row
 from harken.values.types import BOOLEAN, Type
 

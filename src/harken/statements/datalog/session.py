@@ -21,11 +21,11 @@ from harken.lang.datalog.inlining import write_out, written_out
 from harken.lang.datalog.known_relations import KnownRelation, relation_named
 from harken.lang.datalog.parser import Program, parse
 from harken.statements.datalog import files
+from harken.statements.datalog.declarations import Schema, ignored
 from harken.statements.datalog.facts import Facts, located
 from harken.statements.datalog.reading import Reading, column_types
-from harken.statements.datalog.results import Changed, Output, Size
-from harken.statements.datalog.schema import Schema, ignored
-from harken.statements.language import NO_OPTIONS, Monitor, RunOptions
+from harken.statements.datalog.script_output import Changed, Output, Size
+from harken.statements.language_registry import NO_OPTIONS, Monitor, RunOptions
 from harken.values.rows import Row
 
 

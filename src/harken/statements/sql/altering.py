@@ -14,17 +14,19 @@ from typing import Any
 
 from sqlglot import exp
 
-from harken.database.language import SQL
+from harken.database.function_tables import SqlTables, table_of
+from harken.database.language_names import SQL
 from harken.database.runtime import Runtime
-from harken.database.tables import SqlTables, table_of
 from harken.errors import HarkenError, IntegrityError, LanguageError, NameFault
 from harken.ir.schema import Function
 from harken.lang.sql.parser import DIALECT, Statement, statements
 from harken.lang.sql.program_draft import unknown_column, unknown_table
 from harken.statements.dependents import recheck_functions, recheck_watchers
-from harken.statements.sql import schema
+from harken.statements.sql.dropping import drop_with_readers
 from harken.statements.sql.reading import Reading
 from harken.statements.sql.row_changes import defaults
+from harken.statements.sql.table_creation import created_name, put_table, table_function
+from harken.statements.sql.view_clauses import is_view, kind_of
 
 
 @dataclass(slots=True)
@@ -55,7 +57,7 @@ class Edited:
         name = node.name.lower()
         if name not in self.columns:
             place = self.statement.place(node)
-            raise unknown_column(schema.created_name(self.node), name, self.columns, place)
+            raise unknown_column(created_name(self.node), name, self.columns, place)
         return self.columns[name]
 
 
@@ -75,7 +77,7 @@ def alter(runtime: Runtime, statement: Statement) -> None:
     edited.came = {name: name for name in edited.columns}
     for action in node.args["actions"]:
         _edit(edited, action)
-    if schema.created_name(edited.node) != known.name:
+    if created_name(edited.node) != known.name:
         _refuse_renaming(runtime, known, statement)
     _put(runtime, known, _text(edited, created, statement), edited)
 
@@ -84,10 +86,10 @@ def _put(runtime: Runtime, known: Function, text: str, edited: Edited) -> None:
     """Let the table be what the text says, with its rows and with all that depends on it."""
     runtime.reactions.before_schema_change({known.name})
     try:
-        function = schema.table_function(runtime, statements(text)[0])
+        function = table_function(runtime, statements(text)[0])
         _refuse_taken(runtime, function, known)
         rows = _rows(runtime, known, function, edited)
-        schema.put_table(runtime, function, known, rows)
+        put_table(runtime, function, known, rows)
     except HarkenError as error:
         error.message = f"{known.name} cannot be altered: {error.message}"
         error.span = edited.statement.span
@@ -100,7 +102,7 @@ def _refuse_taken(runtime: Runtime, function: Function, known: Function) -> None
         return
     taken = SqlTables(runtime.catalog).function(function.name)
     if taken is not None:
-        raise NameFault(f"there is already a {schema.kind_of(taken)} {taken.name}", code="exists")
+        raise NameFault(f"there is already a {kind_of(taken)} {taken.name}", code="exists")
 
 
 def _relation(function: Function) -> Any:
@@ -110,7 +112,7 @@ def _relation(function: Function) -> Any:
 
 def _refuse(runtime: Runtime, function: Function, statement: Statement) -> None:
     reason = None
-    if schema.is_view(function):
+    if is_view(function):
         reason = "it is a view: drop it, and create it anew"
     elif function.language != SQL:
         reason = "it was not made by SQL"
@@ -291,8 +293,8 @@ def _bring_along(runtime: Runtime, function: Function, edited: Edited) -> None:
 
     def note(dependent: Function, error: HarkenError) -> None:
         broken[dependent.name] = error.message
-        if edited.cascade and schema.is_view(dependent):
-            schema.drop_with_readers(runtime, dependent, edited.statement)
+        if edited.cascade and is_view(dependent):
+            drop_with_readers(runtime, dependent, edited.statement)
 
     recheck_functions(runtime, function.name, function.id, when_broken=note)
     staying = [name for name in broken if runtime.catalog.overloads(name)]

@@ -17,8 +17,8 @@ from harken.database.evaluation import decode_rows
 from harken.errors import IntegrityError, LanguageError, NameFault, nearest
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import Table
-from harken.lang.sql.types import type_name
-from harken.statements.sql.constraints import keys_of
+from harken.lang.sql.type_names import type_name
+from harken.statements.sql.constraint_queries import keys_of
 from harken.statements.sql.reading import Found
 from harken.statements.sql.row_changes import RowChanges
 from harken.values.rows import Row

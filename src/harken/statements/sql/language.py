@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from harken.database.catalog import Catalog
-from harken.database.language import SQL
+from harken.database.language_names import SQL
 from harken.database.runtime import Runtime
 from harken.errors import HarkenError
 from harken.ir.clauses import Definition
 from harken.ir.schema import Function
 from harken.lang.sql.parser import cut, is_closed
-from harken.statements.language import SessionParts, register
+from harken.statements.language_registry import SessionParts, register
 from harken.statements.sql.rechecking import recheck
 from harken.statements.sql.session import SqlSession
-from harken.statements.sql.views import translate_view
+from harken.statements.sql.view_clauses import translate_view
 
 HELP = """\
 Statements end with `;` and may take several lines:

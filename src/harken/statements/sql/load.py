@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from harken.database.function_tables import SqlTables
 from harken.database.runtime import Runtime
-from harken.database.tables import SqlTables
 from harken.errors import IntegrityError, TypeFault
 from harken.ir.schema import FunctionKind
 from harken.lang.sql.program_draft import Table
 from harken.statements.bulk_rows import as_table, chunks, select
-from harken.statements.language import check_rows
+from harken.statements.language_registry import check_rows
 from harken.statements.records import refuse_rows
 from harken.values.encoding import encode_all
 

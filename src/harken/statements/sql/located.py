@@ -13,17 +13,17 @@ from typing import Any
 
 from sqlglot import exp
 
-from harken.database import lake
-from harken.database.language import SQL
+from harken.database import lake_functions
+from harken.database.function_tables import declared_order
+from harken.database.language_names import SQL
 from harken.database.locations import REMOTE, Roots
 from harken.database.runtime import Runtime
-from harken.database.tables import declared_order
 from harken.errors import EngineError, LanguageError, NameFault, TypeFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import unknown_column
-from harken.lang.sql.types import type_name
+from harken.lang.sql.type_names import type_name
 from harken.statements.declaring import declare_stored
 
 FORMATS = ("lake", "delta", "parquet", "csv", "json")
@@ -71,7 +71,7 @@ def create_located(
     function = declared_order(function, [column.name for column in columns])
     ordered = [place.names[column.name] for column in (*function.parameters, *function.results)]
     given = place.schema if place.format in TEXTS and declared else None
-    lake.attach(
+    lake_functions.attach(
         runtime,
         function,
         place.path,

@@ -26,7 +26,7 @@ from harken.planner.change_methods import moving
 from harken.planner.prepare import prepare
 from harken.propagation.consumer import Consumer
 from harken.propagation.network import Network
-from harken.statements.sql.views import stored_query
+from harken.statements.sql.view_clauses import stored_query
 
 
 def kept_name(function: str) -> str:

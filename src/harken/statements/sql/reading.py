@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from harken.database.evaluation import decode_rows
 from harken.database.runtime import Runtime
+from harken.engines.access_paths import described
 from harken.engines.protocol import Engine, Query
-from harken.engines.reach import described
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Program, stored_relations
 from harken.ir.printer import print_program
@@ -19,10 +19,10 @@ from harken.lang.sql.ordering import OrderKeys
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import Draft
 from harken.lang.sql.query_rows import QueryRows
-from harken.lang.sql.random_values import has_random_call
+from harken.lang.sql.random_calls import has_random_call
 from harken.planner.change_methods import How, looked_at, untold
 from harken.planner.prepare import prepare
-from harken.statements.sql.views import Translation, translate_query
+from harken.statements.sql.view_clauses import Translation, translate_query
 from harken.values.encoding import encode
 from harken.values.rows import Row
 from harken.values.types import TEXT, Type

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from harken.database.function_tables import is_table
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
 from harken.database.system import relation_of
-from harken.database.tables import is_table
 from harken.ir.schema import Function
 from harken.lang.sql.parser import statements
-from harken.statements.sql.constraints import compile_constraints
+from harken.statements.sql.constraint_queries import compile_constraints
 from harken.statements.sql.materialized_views import compile_kept, put_rows, rows_of
-from harken.statements.sql.views import check_view, read_view
+from harken.statements.sql.view_clauses import check_view, read_view
 
 
 def recheck(runtime: Runtime, function: Function) -> bool:

@@ -24,7 +24,7 @@ from sqlglot import exp
 from harken.consumers.monitors.restriction import Restriction, constant_variable
 from harken.database.arguments import check_text
 from harken.database.catalog import Catalog
-from harken.database.tables import SqlTables, table_of
+from harken.database.function_tables import SqlTables, table_of
 from harken.errors import HarkenError, Span, SyntaxFault, TypeFault
 from harken.ir.clauses import Definition
 from harken.ir.relations import Column, Relation
@@ -32,7 +32,7 @@ from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import Draft, Table
 from harken.lang.sql.queries import new_translation
-from harken.lang.sql.random_values import number_random_calls
+from harken.lang.sql.random_calls import number_random_calls
 from harken.planner.lift import lift_constants
 
 PARTS = {"expressions", "from_", "from", "where"}

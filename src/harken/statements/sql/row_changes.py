@@ -11,15 +11,15 @@ from typing import Any
 
 from sqlglot import exp
 
-from harken.database.language import DATALOG, SQL
+from harken.database.function_tables import SqlTables
+from harken.database.language_names import DATALOG, SQL
 from harken.database.runtime import Runtime
-from harken.database.tables import SqlTables
 from harken.errors import IntegrityError, LanguageError, TypeFault, counted, number_given
 from harken.ir.relations import Column, Kind
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import Table, unknown_column, unknown_table
-from harken.lang.sql.random_values import has_random_call
-from harken.statements.language import check_rows
+from harken.lang.sql.random_calls import has_random_call
+from harken.statements.language_registry import check_rows
 from harken.statements.records import refuse_rows
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.storing import converter

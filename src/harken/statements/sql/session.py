@@ -12,9 +12,9 @@ from functools import partial
 
 from sqlglot import exp
 
-from harken.database.language import SQL
+from harken.database.function_tables import SqlTables
+from harken.database.language_names import SQL
 from harken.database.runtime import Runtime
-from harken.database.tables import SqlTables
 from harken.database.transactions import Transactions
 from harken.errors import HarkenError, IntegrityError, LanguageError, SyntaxFault
 from harken.lang.sql import operator_runs
@@ -22,14 +22,16 @@ from harken.lang.sql.parameters import Values, check_values, is_batch, refuse_ba
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import unknown_table
 from harken.stack import NESTED, room_for
-from harken.statements.language import NO_OPTIONS, RunOptions, StoredViews
-from harken.statements.sql import schema
+from harken.statements.language_registry import NO_OPTIONS, RunOptions, StoredViews
 from harken.statements.sql.altering import alter
-from harken.statements.sql.changes import Changes
+from harken.statements.sql.change_statements import Changes
+from harken.statements.sql.creation import create, make_room
+from harken.statements.sql.dropping import drop, drop_named
 from harken.statements.sql.reading import Found, Reading
 from harken.statements.sql.set_statement import is_setting, set_value, show_settings
 from harken.statements.sql.show import answer, check_index, is_index, refreshed_view
 from harken.statements.sql.temporary import Temporary
+from harken.statements.sql.view_clauses import is_view
 
 
 class SqlSession:
@@ -52,7 +54,7 @@ class SqlSession:
 
     def views(self) -> list[str]:
         functions = self._runtime.catalog.functions()
-        return [each.name for each in functions if schema.is_view(each) and each.language == SQL]
+        return [each.name for each in functions if is_view(each) and each.language == SQL]
 
     def run(self, text: str, options: RunOptions = NO_OPTIONS) -> None:
         """Run a whole text, or nothing of it since its last commit."""
@@ -96,7 +98,7 @@ class SqlSession:
         names = self._temporary.names()
         for name in reversed(names):
             with suppress(HarkenError):
-                self._changing(partial(schema.drop_named, self._runtime, name))
+                self._changing(partial(drop_named, self._runtime, name))
         if names:
             self._transactions.commit()
         self._temporary.clear()
@@ -193,7 +195,7 @@ class SqlSession:
         known = self.views()
         if isinstance(node, exp.Drop | exp.Alter):
             if isinstance(node, exp.Drop):
-                schema.drop(self._runtime, statement)
+                drop(self._runtime, statement)
             else:
                 with self._temporary.staying(node):
                     alter(self._runtime, statement)
@@ -203,9 +205,9 @@ class SqlSession:
             return
         assert isinstance(node, exp.Create)
         self._temporary.check(statement)
-        if schema.make_room(self._runtime, statement):
+        if make_room(self._runtime, statement):
             self._runtime.reactions.synchronise()
-        kept = schema.create(self._runtime, statement)
+        kept = create(self._runtime, statement)
         self._temporary.note(node)
         self._runtime.reactions.synchronise()
         if kept is not None:

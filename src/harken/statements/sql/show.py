@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from harken.database.function_tables import SqlTables
 from harken.database.runtime import Runtime
-from harken.database.tables import SqlTables
 from harken.errors import NameFault, nearest
 from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement
 from harken.lang.sql.program_draft import unknown_table
-from harken.lang.sql.types import type_name
+from harken.lang.sql.type_names import type_name
 from harken.statements.sql.reading import Found, Reading
-from harken.statements.sql.schema import is_view
+from harken.statements.sql.view_clauses import is_view
 from harken.values.types import TEXT
 
 

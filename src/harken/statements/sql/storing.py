@@ -6,7 +6,7 @@ from typing import Any
 
 from harken.errors import TypeFault
 from harken.lang.sql.parser import Statement
-from harken.lang.sql.types import is_numeric, type_name
+from harken.lang.sql.type_names import is_numeric, type_name
 from harken.values.builtin_functions import FUNCTIONS
 from harken.values.encoding import decoder, encoder
 from harken.values.types import (

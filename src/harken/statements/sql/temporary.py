@@ -14,9 +14,9 @@ from contextlib import contextmanager
 
 from sqlglot import exp
 
-from harken.database.language import SQL
+from harken.database.function_tables import SqlTables
+from harken.database.language_names import SQL
 from harken.database.runtime import Runtime
-from harken.database.tables import SqlTables
 from harken.errors import NameFault
 from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement

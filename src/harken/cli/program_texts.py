@@ -10,8 +10,8 @@ from pathlib import Path
 
 import harken.api.languages  # noqa: F401  (which suffixes there are)
 from harken.cli.reporting import CommandError
-from harken.database.language import AMOSQL
-from harken.statements.language import language_of_suffix, languages
+from harken.database.language_names import AMOSQL
+from harken.statements.language_registry import language_of_suffix, languages
 
 STDIN = "<stdin>"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import harken
-from harken.statements.sql.changes import Changes
+from harken.statements.sql.change_statements import Changes
 
 SCHEMA = """
 CREATE TABLE t (k INT PRIMARY KEY, v INT DEFAULT 7, s STRING);

@@ -16,9 +16,9 @@ from harken.lang.datalog.components import expand
 from harken.lang.datalog.kinds import FLOAT, NUMBER_KIND, SYMBOL, UNSIGNED, Kind
 from harken.lang.datalog.known_relations import KnownRelation, relation_named
 from harken.lang.datalog.parser import parse
+from harken.statements.datalog.declarations import Schema
 from harken.statements.datalog.facts import Facts
 from harken.statements.datalog.reading import Reading
-from harken.statements.datalog.schema import Schema
 from harken.values.encoding import encoder
 from harken.values.rows import Row
 

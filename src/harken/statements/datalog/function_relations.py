@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harken.database.catalog import Catalog
-from harken.database.language import DATALOG
-from harken.database.tables import SqlTables, table_of
+from harken.database.function_tables import SqlTables, table_of
+from harken.database.language_names import DATALOG
 from harken.ir.relations import Column
 from harken.ir.schema import Function
 from harken.lang.datalog import syntax

@@ -14,7 +14,7 @@ import apsw
 from harken.engines.foreign_calls import call, stored_rows
 from harken.engines.protocol import Connection
 from harken.engines.sqlite import faults
-from harken.engines.sqlite.names import stored_name
+from harken.engines.sqlite.table_names import stored_name
 from harken.ir.relations import Relation
 
 Decode = Callable[[Any], Any]

@@ -8,11 +8,11 @@ from typing import cast
 
 from harken.calculus.counting import Derivations
 from harken.calculus.differentials import Differential, differentiate
-from harken.calculus.firsts import FirstRows
+from harken.calculus.first_rows import FirstRows
 from harken.consumers.rules.definition import CompiledRule
 from harken.database.runtime import Runtime
+from harken.engines.access_paths import Reach, described
 from harken.engines.protocol import Engine, KeptCounts
-from harken.engines.reach import Reach, described
 from harken.ir.printer import print_clause, print_definition, print_literal, print_program
 from harken.ir.relations import Kind, Relation
 from harken.maintenance import tuning
@@ -22,7 +22,7 @@ from harken.maintenance.recursive_nodes import RecursiveNode
 from harken.maintenance.round_nodes import RoundsNode
 from harken.maintenance.watched import WatchedView
 from harken.planner.change_methods import untold
-from harken.planner.network import Reason
+from harken.planner.network_nodes import Reason
 from harken.planner.prepare import prepare
 from harken.planner.screen import Alternative
 from harken.propagation.network import Network

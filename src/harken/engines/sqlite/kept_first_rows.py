@@ -14,15 +14,15 @@ Law: after `follow`, what is shown is what `build` would show of the rows as the
 
 from __future__ import annotations
 
-from harken.calculus.firsts import FirstRows
+from harken.calculus.first_rows import FirstRows
 from harken.engines.protocol import Connection, Delta, MemberChanges, Query
 from harken.engines.sqlite import layout
 from harken.engines.sqlite.deltas import table_of
-from harken.engines.sqlite.expressions import quote
-from harken.engines.sqlite.foreign import foreign_module
+from harken.engines.sqlite.foreign_functions import foreign_module
 from harken.engines.sqlite.kept import KeptTables, Ledger
 from harken.engines.sqlite.ordered import order_by
 from harken.engines.sqlite.selectable import selectable, weight_of
+from harken.engines.sqlite.sql_expressions import quote
 from harken.ir.relations import COPIES
 
 AHEAD = 1_000

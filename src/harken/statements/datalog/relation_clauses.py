@@ -11,7 +11,7 @@ from harken.ir.schema import Function, Schema
 from harken.lang.datalog import syntax
 from harken.lang.datalog.kinds import Types
 from harken.lang.datalog.translate import Translator
-from harken.statements.datalog.relations import CatalogRelations, types_of
+from harken.statements.datalog.function_relations import CatalogRelations, types_of
 from harken.statements.datalog.text import facts_name, kept
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harken.database.catalog import Catalog
-from harken.database.language import DATALOG, SQL
+from harken.database.language_names import DATALOG, SQL
 from harken.errors import NameFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind, Table

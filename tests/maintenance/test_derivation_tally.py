@@ -15,7 +15,7 @@ from harken.ir.assemble import assemble
 from harken.ir.printer import print_program
 from harken.ir.safety import required_inputs
 from harken.maintenance import tuning
-from harken.maintenance.counting import Tally
+from harken.maintenance.derivation_tally import Tally
 from harken.maintenance.measurements import Experience
 from harken.maintenance.nodes import ViewNode
 from harken.maintenance.strategies import Strategy

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harken.client.copies import Copy
+from harken.client.view_copies import Copy
 from harken.database.changes import Change
 from harken.errors import ValueFault
 

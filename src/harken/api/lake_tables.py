@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harken.api.feeds import prepare_table, start_feed
 from harken.api.internals import Internals
 from harken.api.step import Step, last_step, take_step
+from harken.api.stream_feeds import prepare_table, start_feed
 from harken.database.arguments import check_flag, check_names, check_path, check_text, check_whole
-from harken.database.lake import register
+from harken.database.lake_functions import register
 from harken.engines.protocol import LakeRelation
 from harken.packages import needs
 from harken.statements.declaring import declare_stored

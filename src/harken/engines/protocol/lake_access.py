@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from harken.engines.protocol.queries import Query
-from harken.engines.reach import Reach
+from harken.engines.access_paths import Reach
+from harken.engines.protocol.prepared_queries import Query
 from harken.engines.tally import Tally
 from harken.ir.relations import Relation
 from harken.planner.prepare import Plan

@@ -16,14 +16,14 @@ from sqlglot import exp
 
 from harken.consumers.constraints.constraints import WatchedConstraint
 from harken.database.catalog import Catalog
-from harken.database.tables import SqlTables, is_table
+from harken.database.function_tables import SqlTables, is_table
 from harken.errors import IntegrityError, LanguageError, TypeFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.schema import Function
 from harken.lang.sql.parser import Statement, statements
 from harken.lang.sql.program_draft import unknown_column, unknown_table
 from harken.planner.prepare import prepare
-from harken.statements.sql.views import translate_query
+from harken.statements.sql.view_clauses import translate_query
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from harken.database.functions import store
-from harken.database.language import DATALOG, SQL
+from harken.database.function_tables import SqlTables
+from harken.database.language_names import DATALOG, SQL
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
+from harken.database.stored_functions import store
 from harken.database.system import relation_of
-from harken.database.tables import SqlTables
 from harken.errors import NameFault, Span, SyntaxFault, TypeFault
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Definition, Program
@@ -26,9 +26,9 @@ from harken.lang.datalog.known_relations import KnownRelation, unknown_relation
 from harken.lang.datalog.negation_cycles import refuse_negative_cycles
 from harken.lang.datalog.parser import Program as Text
 from harken.planner.prepare import check
-from harken.statements.datalog.clauses import facts_relation, translate_rules
+from harken.statements.datalog.function_relations import CatalogRelations, columns_of, types_of
 from harken.statements.datalog.reading import mentioning
-from harken.statements.datalog.relations import CatalogRelations, columns_of, types_of
+from harken.statements.datalog.relation_clauses import facts_relation, translate_rules
 from harken.statements.datalog.text import facts_name, kept, relation_text
 from harken.statements.dependents import recheck
 

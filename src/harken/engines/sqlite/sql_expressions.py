@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harken.engines.sqlite.names import stored_name
+from harken.engines.sqlite.table_names import stored_name
 from harken.ir.operations import OPERATIONS, may_be_null
 from harken.ir.terms import Constant
 from harken.values.encoding import encode

@@ -13,7 +13,7 @@ from harken.limits import Watch
 
 def spark_session() -> Any:
     """A Spark session on this machine alone, for the command line, where the user has none."""
-    from harken.engines.spark.session import local_session
+    from harken.engines.spark.spark_session import local_session
 
     return local_session()
 

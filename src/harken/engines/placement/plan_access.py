@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harken.engines import fetch_limits as limits
-from harken.engines.reach import KEYS, ROUNDS, SPARK, WHOLE, Reach
+from harken.engines.access_paths import KEYS, ROUNDS, SPARK, WHOLE, Reach
 from harken.ir.clauses import atoms, stored_relations
 from harken.ir.printer import print_definition
 from harken.planner.demand import Demand, demands

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from harken.consumers.rules.definition import CompiledRule, Rule
 from harken.consumers.rules.rules import Rules
 from harken.database.catalog import Catalog
-from harken.database.complaints import cannot_be_watched
 from harken.database.runtime import Runtime
 from harken.database.schema_cache import Dependencies
+from harken.database.shared_errors import cannot_be_watched
 from harken.engines.protocol import Engine
 from harken.errors import IntegrityError, NameFault, SafetyFault, TypeFault
 from harken.ir.assemble import assemble
@@ -38,7 +38,7 @@ from harken.planner.prepare import prepare
 from harken.statements.amosql import steps
 from harken.statements.amosql.build import Builder
 from harken.statements.amosql.definitions import columns
-from harken.statements.complaints import not_one_to_watch
+from harken.statements.statement_errors import not_one_to_watch
 from harken.values.types import INTEGER
 
 

@@ -16,9 +16,9 @@ from harken.calculus.rounds import Rounds
 from harken.engines.protocol import Connection, Delta, Query, RoundsChange, RoundsSource
 from harken.engines.sqlite import layout, recursion
 from harken.engines.sqlite.deltas import DeltaSet, table_of
-from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.kept import KeptTables, Ledger
 from harken.engines.sqlite.selectable import selectable
+from harken.engines.sqlite.sql_expressions import quote
 from harken.ir.strata import no_fixpoint
 
 

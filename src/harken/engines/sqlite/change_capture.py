@@ -21,9 +21,9 @@ from harken.engines.protocol import Connection, LargeChange, Row
 from harken.engines.sqlite import many
 from harken.engines.sqlite.compile import Compiler
 from harken.engines.sqlite.deltas import DeltaSet
-from harken.engines.sqlite.expressions import Sql, literal_text, quote
 from harken.engines.sqlite.layout import table_name
-from harken.engines.sqlite.names import stored_name
+from harken.engines.sqlite.sql_expressions import Sql, literal_text, quote
+from harken.engines.sqlite.table_names import stored_name
 from harken.ir.clauses import Atom, Clause, Definition
 from harken.ir.relations import Column, Kind, Relation, Role
 from harken.planner.screen import Alternative, Screener

@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import harken
 from harken import Database, HarkenError
-from harken.engines.placement.catalog import Pending
+from harken.engines.placement.lake_catalog import Pending
 from tests.harness import lakes
 
 if TYPE_CHECKING:

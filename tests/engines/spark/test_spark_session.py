@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harken.engines import machine
-from harken.engines.spark import session
+from harken.engines.spark import spark_session
 from harken.errors import EngineError
 from tests.harness import user_session
 from tests.harness.both import settings
@@ -56,7 +56,7 @@ def java(no_session: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> J
 
 def refusal() -> EngineError:
     try:
-        session.local_session(cores=1)
+        spark_session.local_session(cores=1)
     except EngineError as caught:
         error = caught
     assert error.hint
@@ -133,7 +133,7 @@ def test_workers_would_run_another_python(java: Java, monkeypatch: pytest.Monkey
 
 def test_workers_run_this_python_by_default(java: Java, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON")
-    session.check_python()
+    spark_session.check_python()
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
@@ -211,8 +211,8 @@ def test_a_session_of_the_user_is_recognised_by_its_kind() -> None:
         pass
 
     Client.__module__ = "pyspark.sql.connect.session"
-    assert session.is_connect(Client())  # type: ignore[arg-type]
-    assert not session.is_connect(SimpleNamespace())  # type: ignore[arg-type]
+    assert spark_session.is_connect(Client())  # type: ignore[arg-type]
+    assert not spark_session.is_connect(SimpleNamespace())  # type: ignore[arg-type]
 
 
 def test_a_real_java_that_cannot_have_the_memory(
@@ -259,7 +259,7 @@ def test_the_session_means_what_harken_means(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.ansi.enabled") == "true"
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.conf.get("spark.ui.enabled") == "false"
-    assert session.listing_threshold(spark) == session.LIST_ON_DRIVER
+    assert spark_session.listing_threshold(spark) == spark_session.LIST_ON_DRIVER
 
 
 def test_a_session_of_the_user_is_left_as_it_was(spark: SparkSession, tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from harken.database.catalog import Catalog
-from harken.database.language import SQL
-from harken.database.tables import SqlTables
+from harken.database.function_tables import SqlTables
+from harken.database.language_names import SQL
 from harken.errors import TypeFault, counted
 from harken.ir.assemble import assemble
 from harken.ir.clauses import Atom, Clause, Definition
@@ -20,7 +20,7 @@ from harken.lang.sql.parser import Statement, statements, text_after
 from harken.lang.sql.program_draft import Draft, Tables
 from harken.lang.sql.queries import new_translation
 from harken.lang.sql.query_rows import QueryRows
-from harken.lang.sql.random_values import number_random_calls
+from harken.lang.sql.random_calls import number_random_calls
 from harken.planner.prepare import prepare
 from harken.planner.unread import without_unread_columns
 from harken.stack import NESTED, room_for
@@ -203,3 +203,11 @@ def _main(relation: Relation, rows: QueryRows) -> Definition:
     row = tuple(Variable(f"X{i}", column.type) for i, column in enumerate(rows.columns))
     clause = Clause(Atom(relation, row), (Atom(rows.relation, row),))
     return Definition(relation, (clause,))
+
+
+def is_view(function: Function) -> bool:
+    return function.kind is FunctionKind.DERIVED or function.materialized
+
+
+def kind_of(function: Function) -> str:
+    return "view" if is_view(function) else "table"

@@ -18,8 +18,8 @@ from typing import Any
 
 from harken.engines.protocol import Connection
 from harken.engines.sqlite import layout
-from harken.engines.sqlite.expressions import quote
 from harken.engines.sqlite.layout import table_name
+from harken.engines.sqlite.sql_expressions import quote
 from harken.ir.relations import Relation
 from harken.sources.place import Place
 from harken.sources.registry import kinds_that_keep_files
