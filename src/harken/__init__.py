@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from harken.api.database import Database
     from harken.api.handles import FunctionHandle, NoValue
     from harken.client.client import Client
-    from harken.client.copies import Copy
+    from harken.client.view_copies import Copy
     from harken.consumers.monitors.log import Keep
     from harken.consumers.monitors.subscription import Subscription
     from harken.consumers.rules.detached import DetachedAction
@@ -76,7 +76,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "Change": "harken.database.changes",
     "Client": "harken.client.client",
-    "Copy": "harken.client.copies",
+    "Copy": "harken.client.view_copies",
     "Database": "harken.api.database",
     "DetachedAction": "harken.consumers.rules.detached",
     "FunctionHandle": "harken.api.handles",

@@ -15,7 +15,7 @@ from harken.errors import EngineError
 
 PROGRAM = """
 import pandas, pyarrow
-from harken.engines.spark.session import local_session
+from harken.engines.spark.spark_session import local_session
 spark = local_session(cores=1, memory="1g")
 frame = spark.createDataFrame(pandas.DataFrame({"n": [1, 2, 3]}))
 print(frame.groupBy().sum("n").toArrow().to_pylist())
