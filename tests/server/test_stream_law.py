@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 import harken
 from harken import Change, Copy, Database, Keep
 from harken.client.client import events_of
-from harken.server.events import HEARTBEAT, StreamOptions
 from harken.server.feeds import Feed
+from harken.server.server_sent_events import HEARTBEAT, StreamOptions
 from harken.server.service import Service
 
 SCHEMA = """

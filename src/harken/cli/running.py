@@ -18,13 +18,13 @@ from harken.cli.options import (
     Overrides,
     Strategy,
 )
-from harken.cli.programs import STDIN, beside, decode, lines_of, read_program
+from harken.cli.program_texts import STDIN, beside, decode, lines_of, read_program
 from harken.cli.reporting import report, reported, writer
 from harken.cli.sessions import command_line_spark, settings_of
-from harken.database.language import SQL
+from harken.database.language_names import SQL
 from harken.database.results import to_json
 from harken.errors import HarkenError
-from harken.statements.language import language_named
+from harken.statements.language_registry import language_named
 
 FATAL = ("closed", "disk-full", "disk-error", "storage", "no-memory")
 """Errors of the machine, which every other line would meet as well."""

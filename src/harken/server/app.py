@@ -32,9 +32,9 @@ from harken.errors import (
 from harken.server import models
 from harken.server.access import TOKEN_PARAMETER, Access, Refused
 from harken.server.departures import CancelOnDisconnect
-from harken.server.events import API, MAX_INTERVAL, StreamOptions, error_json
 from harken.server.feeds import Feed
 from harken.server.guard import Guard
+from harken.server.server_sent_events import API, MAX_INTERVAL, StreamOptions, error_json
 from harken.server.service import Service, position_of
 from harken.server.values import change_json
 

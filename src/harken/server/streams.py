@@ -17,8 +17,14 @@ from harken.consumers.monitors.subscription import kept_after, snapshots
 from harken.database.changes import Change
 from harken.errors import HarkenError
 from harken.server.desk import SessionQueue
-from harken.server.events import HEARTBEAT, StreamOptions, event, failure_event, without_id
 from harken.server.feeds import Entry, Feed, wait_for_changes
+from harken.server.server_sent_events import (
+    HEARTBEAT,
+    StreamOptions,
+    event,
+    failure_event,
+    without_id,
+)
 from harken.server.values import snapshot_json
 
 RETRY_MS = 1_000

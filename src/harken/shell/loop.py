@@ -9,9 +9,9 @@ from contextlib import suppress
 
 import harken
 from harken.cli.reporting import to_harken_error
-from harken.database.language import AMOSQL
+from harken.database.language_names import AMOSQL
 from harken.database.results import Result
-from harken.statements.language import language_named, languages
+from harken.statements.language_registry import language_named, languages
 
 LEAVING = ("quit", "exit")
 
