@@ -290,8 +290,9 @@ class Database:
     def load(
         self, name: str, rows: Any, properties: Sequence[str] | None = None
     ) -> Sequence[Object]:
-        """Create an object of a type for each row of an iterable of tuples or an Arrow table, in
-        one transaction; the new objects, in the order of the rows.
+        """Create an object of a type for each row of an iterable of tuples, an Arrow table, or a
+        data frame of pandas or Polars, in one transaction; the new objects, in the order of the
+        rows.
 
         With the name of a table of SQL the rows are inserted there, and there are no objects;
         `properties` are then columns.
@@ -425,8 +426,9 @@ class Database:
 
         `source` is the path of a Delta table, a directory of Parquet, CSV or JSON files that may
         grow, or a DataFrame of Spark: Harken reads it, and `step` takes its changes in. The rows of
-        an Arrow table become Harken's own. Where several rows may have a key, say `unique=False`.
-        Of a Delta table, `version` is the one to begin with: the first `step` takes in all since.
+        an Arrow table or a data frame of pandas or Polars become Harken's own. Where several rows
+        may have a key, say `unique=False`. Of a Delta table, `version` is the one to begin with:
+        the first `step` takes in all since.
 
         Rows with a NULL in a column of the function are left out. `warn` is called with a sentence
         that says how many there are; without it, a `LakeWarning` is issued.

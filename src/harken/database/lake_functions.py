@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from harken.database.arguments import check_path
 from harken.database.runtime import Runtime
+from harken.engines.data_frames import as_arrow
 from harken.errors import NameFault, TypeFault
 from harken.ir.relations import Column
 from harken.ir.schema import Function, FunctionKind
@@ -131,6 +132,7 @@ def _described(
 
     if isinstance(source, str | Path):
         check_path(source, "the path of a table")
+    source = as_arrow(source)
     return describe(Request(source, key, format, schema, version, lambda: runtime.engine.reader))
 
 

@@ -207,7 +207,7 @@ def describe(request: Request) -> Described:
         raise TypeFault(
             f"{type(request.source).__name__} is no table",
             code="bad-value",
-            hint="give the path of a Delta table or a directory, a DataFrame or an Arrow table",
+            hint="give the path of a Delta table or a directory, a DataFrame, or an Arrow table",
         )
     return kind.describe(request)
 

@@ -1,4 +1,4 @@
-"""Rows given by Python code in bulk: tuples, or Arrow tables, taken apart into columns."""
+"""Rows that Python gives in bulk (tuples, Arrow tables, data frames), taken apart into columns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
+from harken.engines.data_frames import as_arrow
 from harken.errors import TypeFault, counted
 
 CHUNK = 50_000
@@ -17,7 +18,9 @@ _NOT_ROWS = (str, bytes, Mapping)
 
 
 def as_table(rows: Any) -> Any:
-    """A record batch, or a reader of them, as an Arrow table; anything else as it is."""
+    """A data frame, a record batch, or a reader of them, as an Arrow table; anything else as it
+    is."""
+    rows = as_arrow(rows)
     if hasattr(rows, "read_all"):
         return rows.read_all()
     if hasattr(rows, "column_names") and not hasattr(rows, "to_batches"):
@@ -50,7 +53,7 @@ def chunks(rows: Any, width: int) -> Iterator[tuple[list[Sequence[Any]], int]]:
         raise TypeFault(
             f"{type(rows).__name__} has no rows",
             code="arity",
-            hint="give an iterable of tuples or an Arrow table",
+            hint="give an iterable of tuples, a data frame or an Arrow table",
         ) from None
     while chunk := list(islice(iterator, CHUNK)):
         yield _columns(chunk, width), len(chunk)
